@@ -1,0 +1,35 @@
+# hapax_flags: the compile and link options of every target of ours, never of our users.
+
+add_library(hapax_flags INTERFACE)
+target_include_directories(hapax_flags INTERFACE
+  ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+
+target_compile_options(hapax_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wold-style-cast -Wcast-qual -Wimplicit-fallthrough
+  # Designated initialisers leave members out on purpose: the default stands in the struct.
+  -Wno-missing-field-initializers
+  # Profiles and sanitizer reports need whole stacks.
+  -fno-omit-frame-pointer
+  # Assertion messages name src/…, wherever the tree was built.
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC bug 105651: g++ 12 sees an overlapping copy in std::string concatenation at -O2.
+  target_compile_options(hapax_flags INTERFACE -Wno-restrict)
+  if(HAPAX_SANITIZE)
+    # GCC's manual: sanitizers make this warning raise false alarms (optional and variant do).
+    target_compile_options(hapax_flags INTERFACE -Wno-maybe-uninitialized)
+  endif()
+else()
+  target_compile_options(hapax_flags INTERFACE -Wthread-safety)
+endif()
+
+# Release leaves the library's checks out of the hot loops; HAPAX_ASSERT stays on everywhere.
+target_compile_definitions(hapax_flags INTERFACE $<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>)
+
+if(HAPAX_SANITIZE)
+  target_compile_options(hapax_flags INTERFACE
+    -fsanitize=${HAPAX_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(hapax_flags INTERFACE -fsanitize=${HAPAX_SANITIZE})
+endif()

@@ -1,0 +1,81 @@
+# How tests, fuzzers and benchmarks are declared.
+#
+# Labels: unit, contract, sim, e2e, fuzz-corpus and tidy say what a test is; `threads` adds the
+# ThreadSanitizer run, `determinism` the run in the clang build (CMakePresets.json selects).
+
+# Built by the tsan preset instead of everything: all test binaries labelled `threads`.
+add_custom_target(hapax_threads_tests)
+
+# hapax_test(TARGET SOURCES files… LINK targets… LABELS labels…)
+# One GoogleTest binary; each of its tests is a ctest entry. A skipped test shows as skipped.
+function(hapax_test target)
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
+  add_executable(${target} ${test_SOURCES})
+  target_link_libraries(${target} PRIVATE
+    hapax_flags ${test_LINK} GTest::gmock GTest::gtest_main)
+  if(TARGET rapidcheck_gtest)
+    target_link_libraries(${target} PRIVATE rapidcheck_gtest)
+  endif()
+  if("threads" IN_LIST test_LABELS)
+    add_dependencies(hapax_threads_tests ${target})
+  endif()
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 120 TEST_PREFIX "${target}.")
+  # Not by PROPERTIES: CMake 3.25 keeps only the first label of a list there.
+  set(labels ${CMAKE_CURRENT_BINARY_DIR}/${target}_labels.cmake)
+  file(CONFIGURE OUTPUT ${labels} @ONLY CONTENT [[
+if(@target@_TESTS)
+  set_tests_properties(${@target@_TESTS} PROPERTIES LABELS "@test_LABELS@")
+endif()
+]])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels})
+endfunction()
+
+# All rooms that exist, for tests and benchmarks that see the whole house.
+function(hapax_all_rooms out)
+  get_property(rooms GLOBAL PROPERTY HAPAX_ROOMS)
+  list(TRANSFORM rooms PREPEND hapax_)
+  set(${out} ${rooms} PARENT_SCOPE)
+endfunction()
+
+# The contract suite: one binary over every store.
+function(hapax_contract_tests)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/contract/*.cc)
+  if(sources)
+    hapax_all_rooms(rooms)
+    hapax_test(hapax_contract_test SOURCES ${sources} LINK ${rooms} LABELS contract threads)
+  endif()
+endfunction()
+
+# hapax_fuzzer(NAME rooms…): source fuzz_NAME.cc with LLVMFuzzerTestOneInput, inputs in
+# corpus/NAME. With HAPAX_FUZZ it hunts; in every other build it replays the corpus as a test.
+function(hapax_fuzzer name)
+  add_executable(fuzz_${name} fuzz_${name}.cc)
+  list(TRANSFORM ARGN PREPEND hapax_ OUTPUT_VARIABLE rooms)
+  target_link_libraries(fuzz_${name} PRIVATE hapax_flags ${rooms})
+  if(HAPAX_FUZZ)
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  elseif(HAPAX_TESTS)
+    target_sources(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tools/fuzz_replay.cc)
+    add_test(NAME fuzz_corpus.${name}
+      COMMAND fuzz_${name} ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name})
+    set_tests_properties(fuzz_corpus.${name} PROPERTIES LABELS fuzz-corpus)
+  endif()
+endfunction()
+
+# hapax_bench(NAME targets…): source NAME.cc, run by `./dev bench NAME`.
+function(hapax_bench name)
+  add_executable(hapax_bench_${name} ${name}.cc)
+  target_link_libraries(hapax_bench_${name} PRIVATE hapax_flags ${ARGN})
+endfunction()
+
+function(hapax_subdirectories)
+  foreach(folder IN LISTS ARGN)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+      add_subdirectory(${folder})
+    endif()
+  endforeach()
+endfunction()
+
+if(HAPAX_TESTS AND NOT HAPAX_FUZZ)
+  include(GoogleTest)
+endif()

@@ -1,0 +1,31 @@
+// The embedded store: a data folder on a local disk, owned by this process. See docs/guide.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <hapax/store.h>
+
+namespace hapax {
+
+struct EmbeddedOptions {
+  std::uint64_t memory_max = std::uint64_t{4} << 30;    // of remembered ids, claims, registers …
+  std::uint64_t segment_bytes = std::uint64_t{256} << 20;
+  std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;  // of journal
+  Duration clock_jump_max{std::chrono::hours{24}};  // a larger jump at start is not believed …
+  bool accept_clock_jump = false;                   // … unless told so, once
+  std::function<void(const std::string&)> log;      // one line per notable event; none = stderr
+};
+
+// Exit code of the process when a sync to disk failed: nothing after it can be trusted.
+inline constexpr int kExitSyncFailed = 74;
+// Exit code when the data folder is damaged below what was proven durable.
+inline constexpr int kExitDamaged = 65;
+
+[[nodiscard]] Result<std::unique_ptr<Store>> open_embedded(const std::filesystem::path& folder,
+                                                           const EmbeddedOptions& options = {});
+
+}  // namespace hapax

@@ -1,0 +1,139 @@
+// The one door to a store, whatever is behind it. Thread-safe. commit() answers only when what it
+// says is durable; reads see committed, durable state only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hapax/ops.h>
+#include <hapax/result.h>
+#include <hapax/verdicts.h>
+
+namespace hapax {
+
+struct ReadRange {
+  std::string_view stream;
+  Sequence from{1};
+  std::uint32_t max = 100;
+  std::uint64_t bytes_max = std::uint64_t{4} << 20;  // at least one record is returned
+};
+struct Records {
+  std::vector<Record> records;
+  Sequence first;  // oldest kept; records below it were trimmed
+  Sequence last;   // newest
+};
+
+struct IdStatus {  // of a message id that is remembered
+  Sequence sequence;
+  Fingerprint fingerprint;
+  Time first_seen{};
+  Time expires_at{};
+};
+
+enum class ClaimState : std::uint8_t { kProcessing, kCompleted, kFailed, kUnknown };
+struct ClaimStatus {
+  ClaimState state = ClaimState::kProcessing;
+  Fence fence;
+  std::uint32_t attempts = 0;
+  Fingerprint fingerprint;
+  std::string owner;   // of kProcessing and kUnknown
+  std::string reason;  // of kFailed and kUnknown
+  Time since{};        // of the state
+  Time until{};        // lease end, or when it is forgotten
+  std::optional<StoredResult> result;  // of kCompleted, while kept
+};
+
+struct RegisterValue {
+  std::string value;
+  Version version;
+  HybridTime at;
+};
+struct Position {
+  std::string value;
+  Epoch epoch;
+};
+
+struct ProducerStatus {  // what a producer that restarts needs to know
+  Epoch epoch;
+  ProducerSequence next;
+  bool retired = false;
+};
+
+struct ConsumerStats {
+  std::string consumer;
+  Sequence floor;   // everything up to here is acked
+  Sequence next;    // first never handed out
+  std::uint64_t in_flight = 0;
+  std::uint64_t waiting = 0;  // delayed, or behind a busy group
+  std::uint64_t dead_lettered = 0;
+};
+struct StreamStats {
+  std::string stream;
+  StreamSettings settings;
+  Sequence first;
+  Sequence last;
+  std::uint64_t bytes = 0;
+  std::uint64_t ids = 0;
+  std::uint64_t producers = 0;
+  Time created_at{};
+  Time horizon{};  // every id accepted since then is known
+  std::vector<ConsumerStats> consumers;
+};
+
+struct Statistics {
+  std::uint64_t streams = 0;
+  std::uint64_t ids = 0;
+  std::uint64_t claims_open = 0;
+  std::uint64_t claims_unknown = 0;
+  std::uint64_t claims_settled = 0;
+  std::uint64_t registers = 0;
+  std::uint64_t positions = 0;
+  std::uint64_t transactions_open = 0;
+  std::uint64_t fenced = 0;        // acts refused for an old epoch, fence or receipt
+  std::uint64_t memory_bytes = 0;  // of remembered state, as accounted against the budget
+  std::uint64_t journal_bytes = 0;
+  std::uint64_t segments = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t snapshots = 0;
+  Time log_time{};
+  bool writes_refused = false;       // the disk is full
+  bool clock_jump_pending = false;   // see EmbeddedOptions::clock_jump_max
+};
+
+class Store {
+ public:
+  using Done = std::function<void(Result<Answer>)>;
+
+  Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  virtual ~Store() = default;
+
+  // An Error means: certainly nothing happened, except kOutcomeUnknown.
+  [[nodiscard]] virtual Result<Answer> commit(const Commit& commit) = 0;
+  // As commit(), answered by `done` on a thread of the store; it must not block. Everything the
+  // commit's views refer to must stay alive until then.
+  virtual void submit(const Commit& commit, Done done) = 0;
+
+  [[nodiscard]] virtual Result<Records> read(const ReadRange& range) = 0;
+  [[nodiscard]] virtual Result<std::optional<IdStatus>> find_id(std::string_view stream,
+                                                                std::string_view id,
+                                                                std::string_view group) = 0;
+  [[nodiscard]] virtual Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,
+                                                                      std::string_view key) = 0;
+  [[nodiscard]] virtual Result<std::optional<RegisterValue>> find_register(std::string_view name) = 0;
+  [[nodiscard]] virtual Result<std::optional<Position>> find_position(std::string_view source) = 0;
+  [[nodiscard]] virtual Result<std::optional<ProducerStatus>> find_producer(
+      std::string_view stream, std::string_view producer) = 0;
+  [[nodiscard]] virtual Result<StreamStats> describe(std::string_view stream) = 0;
+  [[nodiscard]] virtual Result<std::vector<std::string>> streams() = 0;
+  [[nodiscard]] virtual Result<Statistics> statistics() = 0;
+};
+
+}  // namespace hapax

@@ -1,0 +1,190 @@
+// What operations answer. A duplicate is a success; a refusal of the rules is a verdict, not an
+// error. word_of() gives the one word used in every interface.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <hapax/ids.h>
+#include <hapax/result.h>
+#include <hapax/time.h>
+
+namespace hapax {
+
+// Where a redriven record or a dead letter came from.
+struct Lineage {
+  std::string stream;     // of the first record
+  Sequence sequence;
+  std::string consumer;   // that gave up; empty for a redriven record
+  std::string reason;     // of the last attempt
+  std::uint32_t attempts = 0;
+  Time first_handed_out{};
+  Time last_handed_out{};
+  std::uint32_t redrives = 0;
+  friend bool operator==(const Lineage&, const Lineage&) = default;
+};
+
+struct Record {
+  Sequence sequence;
+  Time time{};
+  std::string id;
+  std::string group;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string payload;
+  std::optional<Lineage> lineage;
+  friend bool operator==(const Record&, const Record&) = default;
+};
+
+struct StoredResult {
+  std::uint32_t status = 0;
+  std::string headers;
+  std::string body;
+  friend bool operator==(const StoredResult&, const StoredResult&) = default;
+};
+
+// append
+struct Appended {  // "fresh"
+  Sequence sequence;
+  friend bool operator==(const Appended&, const Appended&) = default;
+};
+struct Duplicate {  // stored before under this id or producer sequence
+  Sequence sequence;
+  Time first_seen{};
+  Time expires_at{};
+  friend bool operator==(const Duplicate&, const Duplicate&) = default;
+};
+struct Conflict {  // the id or key is known with other content; nothing was stored
+  Fingerprint stored;
+  Fingerprint received;
+  Time first_seen{};
+  friend bool operator==(const Conflict&, const Conflict&) = default;
+};
+struct Fenced {  // an older epoch or fence than the current one
+  std::uint64_t current = 0;
+  std::uint64_t received = 0;
+  friend bool operator==(const Fenced&, const Fenced&) = default;
+};
+struct Gap {  // something before it never arrived
+  ProducerSequence expected;
+  ProducerSequence received;
+  friend bool operator==(const Gap&, const Gap&) = default;
+};
+struct UnknownProducer {  // not known here and does not start at 0
+  Epoch epoch;
+  ProducerSequence received;
+  friend bool operator==(const UnknownProducer&, const UnknownProducer&) = default;
+};
+struct TooOldToKnow {  // first sent before the horizon: it may have been stored and forgotten
+  Time horizon{};
+  friend bool operator==(const TooOldToKnow&, const TooOldToKnow&) = default;
+};
+struct ExpectationFailed {  // conditional append, or advance
+  Sequence actual;
+  std::string actual_position;
+  friend bool operator==(const ExpectationFailed&, const ExpectationFailed&) = default;
+};
+
+// claim, settle
+struct Claimed {  // "fresh"
+  Fence fence;
+  std::uint32_t attempt = 1;  // 2 and more: an earlier owner's lease ran out or it failed
+  Time lease_until{};
+  friend bool operator==(const Claimed&, const Claimed&) = default;
+};
+struct DuplicateClaim {  // settled as completed
+  std::optional<StoredResult> result;  // none: its retention is over, the tombstone remains
+  Fence fence;
+  Time settled_at{};
+  Time expires_at{};
+  friend bool operator==(const DuplicateClaim&, const DuplicateClaim&) = default;
+};
+struct InProgress {
+  std::string owner;
+  Time lease_until{};
+  std::uint32_t attempt = 1;
+  friend bool operator==(const InProgress&, const InProgress&) = default;
+};
+struct UnknownOutcome {  // held until resolved
+  std::string owner;
+  std::string reason;
+  Time since{};
+  friend bool operator==(const UnknownOutcome&, const UnknownOutcome&) = default;
+};
+
+// consumers
+struct Delivery {
+  Token token;
+  std::uint32_t attempt = 1;
+  Time lease_until{};
+  Record record;
+  friend bool operator==(const Delivery&, const Delivery&) = default;
+};
+struct Received {  // "records"
+  std::vector<Delivery> deliveries;
+  friend bool operator==(const Received&, const Received&) = default;
+};
+struct Stale {  // the receipt is not the latest one of that record
+  std::string owner;  // who holds it now; empty: nobody
+  bool acked = false;
+  friend bool operator==(const Stale&, const Stale&) = default;
+};
+
+// the rest
+struct Done {
+  friend bool operator==(const Done&, const Done&) = default;
+};
+struct Renewed {  // "done"
+  Time lease_until{};
+  friend bool operator==(const Renewed&, const Renewed&) = default;
+};
+struct Registered {  // "done"
+  Version version;
+  HybridTime at;
+  friend bool operator==(const Registered&, const Registered&) = default;
+};
+struct Superseded {  // the register has moved on
+  Version version;
+  HybridTime at;
+  friend bool operator==(const Superseded&, const Superseded&) = default;
+};
+struct Began {  // "done"
+  Epoch epoch;
+  Time expires_at{};
+  friend bool operator==(const Began&, const Began&) = default;
+};
+struct Staged {
+  friend bool operator==(const Staged&, const Staged&) = default;
+};
+struct NotApplied {  // an atomic commit in which another operation was refused
+  friend bool operator==(const NotApplied&, const NotApplied&) = default;
+};
+struct Refused {  // the operation itself is wrong: unknown stream, limit, quota …
+  Error error;
+  friend bool operator==(const Refused&, const Refused&) = default;
+};
+
+using Verdict = std::variant<Appended, Duplicate, Conflict, Fenced, Gap, UnknownProducer,
+                             TooOldToKnow, ExpectationFailed, Claimed, DuplicateClaim, InProgress,
+                             UnknownOutcome, Received, Stale, Done, Renewed, Registered, Superseded,
+                             Began, Staged, NotApplied, Refused>;
+
+[[nodiscard]] std::string_view word_of(const Verdict& verdict);
+
+// Whether the operation's purpose holds: done now, or done before. One verdict that does not hold
+// aborts an atomic commit.
+[[nodiscard]] bool holds(const Verdict& verdict);
+
+struct Answer {
+  bool committed = false;  // an atomic commit: all applied; each: always true
+  bool repeated = false;   // the answer of an earlier commit with the same id
+  Time time{};             // log time at which it was decided
+  std::vector<Verdict> verdicts;  // one per op, in order
+  friend bool operator==(const Answer&, const Answer&) = default;
+};
+
+}  // namespace hapax

@@ -1,0 +1,290 @@
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/assert.h"
+#include "core/claims.h"
+#include "core/state.h"
+
+namespace hapax::core {
+
+namespace {
+
+// --- open claims -----------------------------------------------------------------------------
+
+std::uint64_t memory_of(const OpenClaim& claim) {
+  constexpr std::uint64_t kNodes = 160;  // of the map and of the set by end, with their overhead
+  return kNodes + sizeof(OpenClaim) + claim.scope.size() + claim.key.size() + claim.owner.size() +
+         claim.reason.size();
+}
+
+// What is derived from an open claim. Every change of a claim is unlink, change, link.
+void link(State& state, base::Hash128 key, const OpenClaim& claim) {
+  const bool added = state.open_claims_end.emplace(claim.forgotten_at(), key).second;
+  HAPAX_ASSERT(added, "a key has one open claim");
+  state.claims_unknown += claim.state == ClaimState::kUnknown ? 1 : 0;
+  state.text_bytes += memory_of(claim);
+}
+
+void unlink(State& state, base::Hash128 key, const OpenClaim& claim) {
+  const std::size_t erased = state.open_claims_end.erase({claim.forgotten_at(), key});
+  HAPAX_ASSERT(erased == 1, "every open claim is listed by its end");
+  state.claims_unknown -= claim.state == ClaimState::kUnknown ? 1 : 0;
+  state.text_bytes -= memory_of(claim);
+}
+
+OpenClaim& claim_at(State& state, base::Hash128 key) {
+  const auto found = state.open_claims.find(key);
+  HAPAX_ASSERT(found != state.open_claims.end(), "a fact about an open claim finds it");
+  return found->second;
+}
+
+auto take_claim(State& state, base::Hash128 key) {
+  auto node = state.open_claims.extract(key);
+  HAPAX_ASSERT(!node.empty(), "only an open claim can be taken out");
+  unlink(state, key, node.mapped());
+  return node;
+}
+
+void insert_claim(State& state, base::Hash128 key, OpenClaim claim, Undo* undo) {
+  add_open_claim(state, key, std::move(claim));
+  record(undo, [key](State& undone) { take_claim(undone, key); });
+}
+
+void erase_claim(State& state, base::Hash128 key, Undo* undo) {
+  auto node = take_claim(state, key);
+  record(undo, [node = std::move(node)](State& undone) mutable {
+    link(undone, node.key(), node.mapped());
+    undone.open_claims.insert(std::move(node));
+  });
+}
+
+void set_lease(State& state, base::Hash128 key, Time lease_until) {
+  OpenClaim& claim = claim_at(state, key);
+  unlink(state, key, claim);
+  claim.lease_until = lease_until;
+  link(state, key, claim);
+}
+
+struct Standing {
+  ClaimState state;
+  Time since;
+  std::string reason;
+};
+
+Standing exchange_standing(State& state, base::Hash128 key, Standing standing) {
+  OpenClaim& claim = claim_at(state, key);
+  unlink(state, key, claim);
+  std::swap(claim.state, standing.state);
+  std::swap(claim.since, standing.since);
+  claim.reason.swap(standing.reason);
+  link(state, key, claim);
+  return standing;
+}
+
+void advance_fence(State& state, Fence used, Undo* undo) {
+  if (used < state.next_fence) return;
+  record(undo, [before = state.next_fence](State& undone) { undone.next_fence = before; });
+  state.next_fence = used.next();
+}
+
+// --- settled claims and their bytes ----------------------------------------------------------
+
+struct ResultBytes {
+  Time slice_end;
+  std::uint32_t segment;
+  std::uint32_t length;
+};
+
+ResultBytes bytes_of(const SettledEntry& entry) {
+  return {result_slice_end(entry), entry.where.segment, entry.where.length};
+}
+
+void count(State& state, ResultBytes bytes) {
+  add_live(state, bytes.segment, bytes.length);
+  state.results_end[bytes.slice_end][bytes.segment] += bytes.length;
+}
+
+void uncount(State& state, ResultBytes bytes) {
+  drop_live(state, bytes.segment, bytes.length);
+  const auto slice = state.results_end.find(bytes.slice_end);
+  HAPAX_ASSERT(slice != state.results_end.end(), "a counted result lies in a slice");
+  const auto counted = slice->second.find(bytes.segment);
+  HAPAX_ASSERT(counted != slice->second.end(), "a slice knows the segments of its results");
+  HAPAX_ASSERT(counted->second >= bytes.length, "a slice holds the bytes of all its results");
+  counted->second -= bytes.length;
+  if (counted->second == 0) slice->second.erase(counted);
+  if (slice->second.empty()) state.results_end.erase(slice);
+}
+
+void count_result(State& state, const SettledEntry& entry, Undo* undo) {
+  const ResultBytes bytes = bytes_of(entry);
+  count(state, bytes);
+  record(undo, [bytes](State& undone) { uncount(undone, bytes); });
+}
+
+void uncount_result(State& state, const SettledEntry& entry, Undo* undo) {
+  const ResultBytes bytes = bytes_of(entry);
+  uncount(state, bytes);
+  record(undo, [bytes](State& undone) { count(undone, bytes); });
+}
+
+// From its slice's end on collect_claims() may have dropped the bytes already.
+bool is_counted(const SettledEntry& entry, Time now) { return now < result_slice_end(entry); }
+
+void add_entry(State& state, const SettledEntry& entry, Time now, Undo* undo) {
+  const Added added = state.settled.add(entry, state.settled.kNobody, now);
+  record(undo, [added](State& undone) { undone.settled.undo(added); });
+}
+
+void complete(State& state, const ClaimSettled& fact, base::Where at, Time now, Undo* undo) {
+  const OpenClaim& claim = claim_at(state, fact.hash);
+  constexpr std::uint32_t kAttemptsMax = std::numeric_limits<std::uint16_t>::max();
+  const SettledEntry entry{
+      .key = fact.hash,
+      .fingerprint = claim.fingerprint,
+      .fence_number = fact.fence.value,
+      .settled_ms = to_ms(now),
+      .retention_seconds = claim.retention.raw(),
+      .tombstone_seconds = claim.tombstone.raw(),
+      .where = at,
+      .attempts = static_cast<std::uint16_t>(std::min(claim.attempts, kAttemptsMax))};
+  erase_claim(state, fact.hash, undo);
+  add_entry(state, entry, now, undo);
+  count_result(state, entry, undo);
+}
+
+}  // namespace
+
+Time result_slice_end(const SettledEntry& entry) {
+  if (Window::from_raw(entry.retention_seconds).is_forever()) return Time::max();
+  // Powers of two, so that results of different retentions share slices.
+  const std::uint32_t slice_seconds = std::max(1U, std::bit_floor(entry.retention_seconds / 16));
+  const std::int64_t slice_ms = std::int64_t{slice_seconds} * 1000;
+  const std::int64_t end_ms = to_ms(entry.result_until());
+  return time_from_ms((end_ms + slice_ms - 1) / slice_ms * slice_ms);
+}
+
+bool is_live_result(const State& state, base::Hash128 key, base::Where at, Time now) {
+  const std::optional<SettledEntry> entry = find_settled(state, key, now);
+  return entry && entry->where == at && is_counted(*entry, now);
+}
+
+void add_open_claim(State& state, base::Hash128 key, OpenClaim claim) {
+  const auto [place, added] = state.open_claims.try_emplace(key, std::move(claim));
+  HAPAX_ASSERT(added, "a key has one open claim");
+  link(state, key, place->second);
+}
+
+void apply_claim(State& state, const ClaimOpened& fact, base::Where, Time now, Undo* undo) {
+  // K2: also what makes the fence of an earlier claim of this key an old one.
+  HAPAX_ASSERT(fact.fence >= state.next_fence, "a new claim has a higher fence than all before");
+  // Taken over, failed, or past its end and not collected yet.
+  if (state.open_claims.contains(fact.hash)) erase_claim(state, fact.hash, undo);
+  insert_claim(state, fact.hash,
+               OpenClaim{.state = ClaimState::kProcessing,
+                         .scope = std::string(fact.scope),
+                         .key = std::string(fact.key),
+                         .fingerprint = fact.fingerprint,
+                         .owner = std::string(fact.owner),
+                         .reason = {},
+                         .fence = fact.fence,
+                         .attempts = fact.attempt,
+                         .since = now,
+                         .lease_until = fact.lease_until,
+                         .retention = fact.retention,
+                         .tombstone = fact.tombstone},
+               undo);
+  advance_fence(state, fact.fence, undo);
+}
+
+void apply_claim(State& state, const ClaimRenewed& fact, base::Where, Time, Undo* undo) {
+  const base::Hash128 key = fact.hash;
+  const Time before = claim_at(state, key).lease_until;
+  set_lease(state, key, fact.lease_until);
+  record(undo, [key, before](State& undone) { set_lease(undone, key, before); });
+}
+
+void apply_claim(State& state, const ClaimSettled& fact, base::Where at, Time now, Undo* undo) {
+  const base::Hash128 key = fact.hash;
+  // K1: nobody else can have settled it.
+  HAPAX_ASSERT(claim_at(state, key).fence == fact.fence, "a claim is settled with its own fence");
+  HAPAX_ASSERT(fact.outcome != Outcome::kReleased, "a release is a ClaimForgotten");
+  if (fact.outcome == Outcome::kCompleted) return complete(state, fact, at, now, undo);
+
+  const ClaimState next =
+      fact.outcome == Outcome::kFailed ? ClaimState::kFailed : ClaimState::kUnknown;
+  Standing before = exchange_standing(state, key, {next, now, std::string(fact.reason)});
+  record(undo, [key, before = std::move(before)](State& undone) mutable {
+    exchange_standing(undone, key, std::move(before));
+  });
+}
+
+void apply_claim(State& state, const ClaimForgotten& fact, base::Where, Time now, Undo* undo) {
+  if (state.open_claims.contains(fact.hash)) erase_claim(state, fact.hash, undo);
+  if (const std::optional<SettledEntry> done = find_settled(state, fact.hash, now)) {
+    // Counted from now on it outlives the entry it hides, which may still be in a snapshot.
+    add_entry(state,
+              SettledEntry{.key = done->key,
+                           .fingerprint = done->fingerprint,
+                           .fence_number = fact.fence.value,
+                           .settled_ms = to_ms(now),
+                           .retention_seconds = 0,
+                           .tombstone_seconds = done->tombstone_seconds,
+                           .where = {},
+                           .attempts = done->attempts,
+                           .forgotten = 1},
+              now, undo);
+    if (is_counted(*done, now)) uncount_result(state, *done, undo);
+  }
+  advance_fence(state, fact.fence, undo);
+}
+
+void apply_claim(State& state, const CommitAnswered& fact, base::Where at, Time now, Undo* undo) {
+  const SettledEntry entry{.key = fact.hash,
+                           .fingerprint = fact.fingerprint,
+                           .fence_number = fact.fence.value,
+                           .settled_ms = to_ms(now),
+                           .retention_seconds = fact.window.raw(),
+                           .tombstone_seconds = fact.window.raw(),
+                           .where = at,
+                           .attempts = 1};
+  add_entry(state, entry, now, undo);
+  count_result(state, entry, undo);
+  advance_fence(state, fact.fence, undo);
+}
+
+void apply_claim(State& state, const ResultMoved& fact, base::Where at, Time now, Undo* undo) {
+  const std::optional<SettledEntry> before = find_settled(state, fact.hash, now);
+  if (!before || !is_counted(*before, now)) return;  // Its time ran out while it was copied.
+  const auto length = static_cast<std::uint32_t>(fact.frame.size());
+  const auto trailer = static_cast<std::uint32_t>(kFactTrailer);
+  HAPAX_ASSERT(at.length >= length + trailer, "the copy lies at the end of its fact");
+  SettledEntry moved = *before;
+  moved.where = {at.segment, at.offset + at.length - trailer - length, length};
+  HAPAX_ASSERT(moved.newer_than(*before), "a result moves to a later segment");
+  add_entry(state, moved, now, undo);
+  uncount_result(state, *before, undo);
+  count_result(state, moved, undo);
+}
+
+void collect_claims(State& state, Time now, std::size_t work_max) {
+  std::size_t work = 0;
+  for (; work < work_max && !state.open_claims_end.empty(); ++work) {
+    const auto [end, key] = *state.open_claims_end.begin();
+    if (end > now) break;
+    take_claim(state, key);
+  }
+  for (; work < work_max && !state.results_end.empty(); ++work) {
+    const auto slice = state.results_end.begin();
+    if (slice->first > now) break;
+    const auto segment = slice->second.begin();
+    drop_live(state, segment->first, segment->second);
+    slice->second.erase(segment);
+    if (slice->second.empty()) state.results_end.erase(slice);
+  }
+}
+
+}  // namespace hapax::core

@@ -1,0 +1,260 @@
+// How facts about streams and their records change the state.
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "core/state.h"
+#include "core/text_bytes.h"
+
+namespace hapax::core {
+
+namespace {
+
+void add_text(State& state, std::uint64_t bytes, Undo* undo) {
+  state.text_bytes += bytes;
+  record(undo, [bytes](State& s) { s.text_bytes -= bytes; });
+}
+
+bool extends(const Run& run, base::Where at, Time now) {
+  return run.count < kRunRecordsMax && run.time == now && run.at.segment == at.segment &&
+         run.at.offset + run.at.length == at.offset;
+}
+
+// The record joins the last run if it lies right behind it, else opens a new one.
+void add_to_runs(Stream& stream, const RecordAppended& fact, base::Where at, Time now,
+                 Undo* undo) {
+  Stream* const owner = &stream;
+  if (stream.runs.empty() || !extends(stream.runs.back(), at, now) ||
+      stream.runs.back().last().next() != fact.sequence) {
+    Run run{fact.sequence, 1, at, now, {}};
+    if (fact.group_hash != 0) run.groups.push_back(fact.group_hash);
+    stream.runs.push_back(std::move(run));
+    record(undo, [owner](State&) { owner->runs.pop_back(); });
+    return;
+  }
+  Run& run = stream.runs.back();
+  const bool had_groups = !run.groups.empty();
+  if (fact.group_hash != 0 && !had_groups) run.groups.resize(run.count, 0);
+  if (!run.groups.empty()) run.groups.push_back(fact.group_hash);
+  ++run.count;
+  run.at.length += at.length;
+  record(undo, [owner, had_groups, length = at.length](State&) {
+    Run& last = owner->runs.back();
+    --last.count;
+    last.at.length -= length;
+    if (!had_groups) last.groups.clear();
+    if (had_groups) last.groups.pop_back();
+  });
+}
+
+void remember_group(State& state, Stream& stream, const RecordAppended& fact, Undo* undo) {
+  if (fact.group_hash == 0 || !stream.settings.track_groups) return;
+  const auto [slot, made] = stream.group_last.try_emplace(fact.group_hash, fact.sequence);
+  const Sequence before = made ? Sequence{0} : slot->second;
+  slot->second = fact.sequence;
+  if (made) add_text(state, kGroupBytes, undo);
+  record(undo, [owner = &stream, group = fact.group_hash, before](State&) {
+    if (before == Sequence{0}) {
+      owner->group_last.erase(group);
+    } else {
+      owner->group_last[group] = before;
+    }
+  });
+}
+
+Producer& ensure_producer(State& state, Stream& stream, std::string_view name, Undo* undo) {
+  const auto found = stream.producers.find(name);
+  if (found != stream.producers.end()) {
+    Producer& producer = found->second;
+    if (producer.retired) {
+      producer.retired = false;
+      ++stream.producers_active;
+      record(undo, [owner = &stream, back = &producer](State&) {
+        back->retired = true;
+        --owner->producers_active;
+      });
+    }
+    return producer;
+  }
+  Producer& producer = stream.producers.emplace(std::string(name), Producer{}).first->second;
+  ++stream.producers_active;
+  add_text(state, kProducerBytes + name.size(), undo);
+  record(undo, [owner = &stream, text = std::string(name)](State&) {
+    owner->producers.erase(text);
+    --owner->producers_active;
+  });
+  return producer;
+}
+
+void note_producer(State& state, Stream& stream, const ProducerMark& mark, Producer::Stored stored,
+                   Undo* undo) {
+  Producer& producer = ensure_producer(state, stream, mark.name, undo);
+  Producer* const changed = &producer;
+  if (producer.epoch != mark.epoch) {
+    // A new epoch starts over: what the old one stored is no longer asked for.
+    const std::uint64_t freed = producer.stored.size() * sizeof(Producer::Stored);
+    record(undo, [changed, before = producer, freed](State& s) {
+      *changed = before;
+      s.text_bytes += freed;
+    });
+    state.text_bytes -= freed;
+    producer.epoch = mark.epoch;
+    producer.stored.clear();
+  } else {
+    record(undo, [changed, next = producer.next](State&) { changed->next = next; });
+  }
+  producer.next = mark.sequence.next();
+  producer.stored.push_back(stored);
+  record(undo, [changed](State&) { changed->stored.pop_back(); });
+  if (producer.stored.size() > stream.settings.producer_memory) {
+    const Producer::Stored oldest = producer.stored.front();
+    producer.stored.pop_front();
+    record(undo, [changed, oldest](State&) { changed->stored.push_front(oldest); });
+  } else {
+    add_text(state, sizeof(Producer::Stored), undo);
+  }
+}
+
+}  // namespace
+
+void apply_stream(State& state, const StreamMade& fact, base::Where, Time now, Undo* undo) {
+  HAPAX_ASSERT(fact.stream.value == state.streams.size() + 1, "stream uids are gap-free");
+  auto stream = std::make_unique<Stream>();
+  stream->uid = fact.stream;
+  stream->name = fact.name;
+  stream->settings = fact.settings;
+  stream->created_at = now;
+  stream->horizon_floor = now;
+  state.streams.push_back(std::move(stream));
+  state.stream_names.emplace(std::string(fact.name), fact.stream);
+  record(undo, [name = std::string(fact.name)](State& s) {
+    s.streams.pop_back();
+    s.stream_names.erase(name);
+  });
+  add_text(state, kStreamBytes + fact.name.size(), undo);
+}
+
+void apply_stream(State& state, const StreamConfigured& fact, base::Where, Time now, Undo* undo) {
+  Stream& stream = state.stream(fact.stream);
+  record(undo, [owner = &stream, settings = stream.settings,
+                floor = stream.horizon_floor](State&) {
+    owner->settings = settings;
+    owner->horizon_floor = floor;
+  });
+  // D4: a longer window does not bring back ids that are already forgotten: the horizon says so.
+  // A shorter one forgets nothing early: each id keeps the expiry it was promised.
+  stream.horizon_floor = stream.horizon(now);
+  stream.settings = fact.settings;
+}
+
+void apply_stream(State& state, const StreamGone& fact, base::Where, Time, Undo* undo) {
+  Stream& stream = state.stream(fact.stream);
+  HAPAX_ASSERT(stream.consumers.empty(), "consumers leave before their stream");
+  const std::uint64_t freed = text_bytes_of(stream);
+  state.text_bytes -= freed;
+  state.stream_names.erase(stream.name);
+  state.graveyard.push_back(std::move(state.streams[fact.stream.value - 1]));
+  record(undo, [uid = fact.stream, freed](State& s) {
+    auto& slot = s.streams[uid.value - 1];
+    slot = std::move(s.graveyard.back());
+    s.graveyard.pop_back();
+    s.stream_names.emplace(slot->name, uid);
+    s.text_bytes += freed;
+  });
+}
+
+void apply_stream(State& state, const RecordAppended& fact, base::Where at, Time now, Undo* undo) {
+  Stream& stream = state.stream(fact.stream);
+  HAPAX_ASSERT(fact.sequence == stream.last.next(), "sequences of a stream have no gaps");
+  add_to_runs(stream, fact, at, now, undo);
+  stream.last = fact.sequence;
+  stream.bytes += at.length;
+  add_live(state, at.segment, at.length);
+  record(undo, [owner = &stream, at](State& s) {
+    owner->last = Sequence{owner->last.value - 1};
+    owner->bytes -= at.length;
+    drop_live(s, at.segment, at.length);
+  });
+  if (fact.id_hash != base::Hash128{}) {
+    const IdEntry entry(fact.id_hash, fact.fingerprint, fact.sequence, now, fact.window);
+    const auto added = state.ids.add(entry, static_cast<std::uint32_t>(fact.stream.value), now);
+    record(undo, [added](State& s) { s.ids.undo(added); });
+  }
+  remember_group(state, stream, fact, undo);
+  if (fact.producer) {
+    note_producer(state, stream, *fact.producer, {fact.sequence, fact.fingerprint}, undo);
+  }
+}
+
+void apply_stream(State& state, const ProducerNoted& fact, base::Where, Time, Undo* undo) {
+  note_producer(state, state.stream(fact.stream), fact.producer,
+                {fact.sequence, fact.fingerprint}, undo);
+}
+
+void apply_stream(State& state, const IdRenewed& fact, base::Where, Time now, Undo* undo) {
+  const IdEntry* known = state.ids.find(fact.id_hash, now);
+  HAPAX_ASSERT(known != nullptr, "only a remembered id is renewed");
+  const IdEntry entry(fact.id_hash, known->fingerprint(), known->sequence(), known->first_seen(),
+                      fact.window);
+  const auto added = state.ids.add(entry, static_cast<std::uint32_t>(fact.stream.value), now);
+  record(undo, [added](State& s) { s.ids.undo(added); });
+}
+
+void apply_stream(State& state, const RecordsTrimmed& fact, base::Where, Time, Undo* undo) {
+  Stream& stream = state.stream(fact.stream);
+  HAPAX_ASSERT(fact.before > stream.first && fact.before <= stream.last.next(),
+               "trimming moves forward, within the stream");
+  std::uint64_t bytes = 0;
+  for (const Run& run : stream.runs) {
+    if (run.last() >= fact.before) break;
+    if (run.last() >= stream.first) bytes += run.at.length;
+  }
+  record(undo, [owner = &stream, first = stream.first, bytes](State& s) {
+    owner->first = first;
+    owner->bytes += bytes;
+    s.trimmed.pop_back();
+  });
+  stream.first = fact.before;
+  stream.bytes -= bytes;
+  state.trimmed.push_back(fact.stream);
+}
+
+void apply_stream(State& state, const RunMoved& fact, base::Where at, Time, Undo* undo) {
+  Stream& stream = state.stream(fact.stream);
+  const auto size = static_cast<std::uint32_t>(fact.frames.size());
+  const auto inner = static_cast<std::uint32_t>(at.length - kFactTrailer - size);
+  const base::Where to{at.segment, at.offset + inner, size};
+  const auto found = std::lower_bound(
+      stream.runs.begin(), stream.runs.end(), fact.first,
+      [](const Run& run, Sequence wanted) { return run.first < wanted; });
+  HAPAX_ASSERT(found != stream.runs.end() && found->first == fact.first, "only a kept run moves");
+  HAPAX_ASSERT(found->count == fact.count && found->at.length == size, "a run moves as a whole");
+  const base::Where from = found->at;
+  found->at = to;
+  drop_live(state, from.segment, from.length);
+  add_live(state, to.segment, to.length);
+  record(undo, [owner = &*found, from, to](State& s) {
+    owner->at = from;
+    drop_live(s, to.segment, to.length);
+    add_live(s, from.segment, from.length);
+  });
+}
+
+void apply_stream(State& state, const ProducerRetired& fact, base::Where, Time, Undo* undo) {
+  Stream& stream = state.stream(fact.stream);
+  const auto found = stream.producers.find(fact.producer);
+  HAPAX_ASSERT(found != stream.producers.end(), "only a known producer is retired");
+  Producer& producer = found->second;
+  const std::uint64_t freed = producer.stored.size() * sizeof(Producer::Stored);
+  record(undo, [owner = &stream, changed = &producer, before = producer, freed](State& s) {
+    *changed = before;
+    ++owner->producers_active;
+    s.text_bytes += freed;
+  });
+  producer.stored.clear();
+  producer.retired = true;
+  --stream.producers_active;
+  state.text_bytes -= freed;
+}
+
+}  // namespace hapax::core

@@ -1,0 +1,224 @@
+// What an operation may look like, whatever the state. All limits are in hapax/limits.h.
+#include "core/turn.h"
+
+namespace hapax::core {
+
+namespace {
+
+using Problem = std::optional<Error>;
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kShown = 40;
+  std::string out = "'";
+  for (const char c : text.substr(0, kShown)) {
+    const bool printable = c >= 0x20 && c < 0x7f;
+    out += printable ? c : '?';
+  }
+  return out + (text.size() > kShown ? "…'" : "'");
+}
+
+Problem invalid(std::string text) { return Error{Errc::kInvalidArgument, std::move(text)}; }
+
+Problem check_text(std::string_view what, std::string_view text, std::size_t max) {
+  if (text.empty()) return invalid(std::string(what) + " is missing");
+  if (text.size() > max) {
+    return limit_error(std::string(what) + " " + shown(text), text.size(), max);
+  }
+  return std::nullopt;
+}
+
+Problem check_size(std::string_view what, std::size_t size, std::size_t max) {
+  if (size > max) return limit_error(what, size, max);
+  return std::nullopt;
+}
+
+Problem check_span(std::string_view what, Duration span, Duration min, Duration max) {
+  if (span >= min && span <= max) return std::nullopt;
+  return Error{Errc::kLimitExceeded, std::string(what) + " is " + std::to_string(span.count()) +
+                                         " ms; it must be between " + std::to_string(min.count()) +
+                                         " and " + std::to_string(max.count())};
+}
+
+Problem check_window(std::string_view what, Window window) {
+  const std::chrono::seconds span{window.raw()};
+  if (window.is_forever() || (span >= limits::kWindowMin && span <= limits::kWindowMax)) {
+    return std::nullopt;
+  }
+  return Error{Errc::kLimitExceeded,
+               std::string(what) + " is " + std::to_string(span.count()) +
+                   " s; it must be between " + std::to_string(limits::kWindowMin.count()) +
+                   " and " + std::to_string(limits::kWindowMax.count()) + " s, or for ever"};
+}
+
+// Names with a leading $ belong to the store.
+Problem check_new_name(std::string_view what, std::string_view name) {
+  if (auto problem = check_text(what, name, limits::kNameBytesMax)) return problem;
+  if (name.front() == '$') {
+    return invalid(std::string(what) + " " + shown(name) + " begins with $, which is reserved");
+  }
+  return std::nullopt;
+}
+
+template <class... Problems>
+Problem first_of(Problems&&... problems) {
+  Problem found;
+  ((found = found ? std::move(found) : std::forward<Problems>(problems)), ...);
+  return found;
+}
+
+Problem check_settings(const StreamSettings& settings) {
+  if (settings.producer_memory == 0) return invalid("producer_memory is 0; it must be at least 1");
+  if (settings.retention.count && *settings.retention.count == 0) {
+    return invalid("retention by count is 0; leave it out to keep all records");
+  }
+  return first_of(
+      check_window("window", settings.window),
+      check_size("record_bytes_max", settings.record_bytes_max, limits::kRecordBytesMax),
+      check_size("producer_memory", settings.producer_memory, limits::kProducerMemoryMax),
+      check_size("producers_max", settings.producers_max, limits::kProducersPerStreamMax));
+}
+
+Problem check_headers(std::span<const Header> headers) {
+  std::size_t bytes = 0;
+  for (const Header& header : headers) bytes += header.name.size() + header.value.size();
+  return first_of(check_size("number of headers", headers.size(), limits::kHeadersMax),
+                  check_size("headers of a record", bytes, limits::kHeaderBytesMax));
+}
+
+Problem check_person(std::string_view actor, std::string_view reason) {
+  return first_of(check_text("actor", actor, limits::kOwnerBytesMax),
+                  check_text("reason", reason, limits::kReasonBytesMax));
+}
+
+Problem check_key(std::string_view scope, std::string_view key) {
+  return first_of(check_text("scope", scope, limits::kNameBytesMax),
+                  check_text("key", key, limits::kMessageIdBytesMax));
+}
+
+Problem check_result(const ResultView& result) {
+  return check_size("result", result.headers.size() + result.body.size(), limits::kResultBytesMax);
+}
+
+Problem check_consumer(std::string_view stream, std::string_view consumer) {
+  return first_of(check_text("stream", stream, limits::kNameBytesMax),
+                  check_text("consumer", consumer, limits::kNameBytesMax));
+}
+
+Problem check_lease(Duration lease) {
+  return check_span("lease", lease, limits::kLeaseMin, limits::kLeaseMax);
+}
+
+struct Check {
+  Problem operator()(const Append& op) const {
+    Problem producer;
+    if (op.producer) producer = check_text("producer", op.producer->name, limits::kNameBytesMax);
+    return first_of(check_text("stream", op.stream, limits::kNameBytesMax), std::move(producer),
+                    check_size("message id", op.id.size(), limits::kMessageIdBytesMax),
+                    check_size("group key", op.group.size(), limits::kMessageIdBytesMax),
+                    check_size("record", op.payload.size(), limits::kRecordBytesMax),
+                    op.headers.empty() ? std::nullopt : check_headers(op.headers));
+  }
+  Problem operator()(const Claim& op) const {
+    return first_of(check_key(op.scope, op.key),
+                    check_size("owner", op.owner.size(), limits::kOwnerBytesMax),
+                    check_lease(op.lease), check_window("retention", op.retention),
+                    check_window("tombstone", op.tombstone));
+  }
+  Problem operator()(const Renew& op) const {
+    return first_of(check_key(op.scope, op.key), check_lease(op.lease));
+  }
+  Problem operator()(const Settle& op) const {
+    return first_of(check_key(op.scope, op.key), check_result(op.result),
+                    check_size("reason", op.reason.size(), limits::kReasonBytesMax));
+  }
+  Problem operator()(const Resolve& op) const {
+    return first_of(check_key(op.scope, op.key), check_result(op.result),
+                    check_person(op.actor, op.reason));
+  }
+  Problem operator()(const Forget& op) const {
+    return first_of(check_key(op.scope, op.key), check_person(op.actor, op.reason));
+  }
+  Problem operator()(const Receive& op) const {
+    if (op.max == 0) return invalid("a receive of 0 records; ask for at least 1");
+    return first_of(check_consumer(op.stream, op.consumer), check_lease(op.lease),
+                    check_size("records of a receive", op.max, limits::kReceiveMax),
+                    check_size("owner", op.owner.size(), limits::kOwnerBytesMax));
+  }
+  Problem operator()(const Ack& op) const { return check_consumer(op.stream, op.consumer); }
+  Problem operator()(const Nack& op) const {
+    return first_of(check_consumer(op.stream, op.consumer),
+                    check_span("delay", op.delay, Duration{0}, limits::kDelayMax),
+                    check_size("reason", op.reason.size(), limits::kReasonBytesMax));
+  }
+  Problem operator()(const Extend& op) const {
+    return first_of(check_consumer(op.stream, op.consumer), check_lease(op.lease));
+  }
+  Problem operator()(const Advance& op) const {
+    return first_of(check_text("source", op.source, limits::kNameBytesMax),
+                    check_size("expected position", op.expected.size(), limits::kPositionBytesMax),
+                    check_text("position", op.to, limits::kPositionBytesMax));
+  }
+  Problem operator()(const Set& op) const {
+    return first_of(check_text("register", op.name, limits::kNameBytesMax),
+                    check_size("value of a register", op.value.size(), limits::kRegisterBytesMax));
+  }
+  Problem operator()(const CreateStream& op) const {
+    return first_of(check_new_name("stream", op.stream), check_settings(op.settings));
+  }
+  Problem operator()(const ConfigureStream& op) const {
+    return first_of(check_text("stream", op.stream, limits::kNameBytesMax),
+                    check_settings(op.settings));
+  }
+  Problem operator()(const DeleteStream& op) const { return check_new_name("stream", op.stream); }
+  Problem operator()(const Trim& op) const {
+    return check_text("stream", op.stream, limits::kNameBytesMax);
+  }
+  Problem operator()(const RetireProducer& op) const {
+    return first_of(check_text("stream", op.stream, limits::kNameBytesMax),
+                    check_text("producer", op.producer, limits::kNameBytesMax),
+                    check_person(op.actor, op.reason));
+  }
+  Problem operator()(const CreateConsumer& op) const {
+    if (op.settings.attempts_max == 0) return invalid("attempts_max is 0; it must be at least 1");
+    return first_of(
+        check_consumer(op.stream, op.consumer),
+        check_size("attempts_max", op.settings.attempts_max, limits::kAttemptsMax),
+        check_size("in_flight_max", op.settings.in_flight_max, limits::kInFlightPerConsumerMax),
+        check_size("name of the dead letters", op.settings.dead_letters.size(),
+                   limits::kNameBytesMax));
+  }
+  Problem operator()(const DeleteConsumer& op) const {
+    return check_consumer(op.stream, op.consumer);
+  }
+  Problem operator()(const Seek& op) const { return check_consumer(op.stream, op.consumer); }
+  Problem operator()(const Redrive& op) const {
+    return check_text("stream", op.dead_letters, limits::kNameBytesMax);
+  }
+  Problem operator()(const Begin& op) const {
+    return first_of(check_text("transaction", op.transaction, limits::kNameBytesMax),
+                    check_span("timeout", op.timeout, Duration{1}, limits::kTransactionTimeoutMax));
+  }
+  Problem operator()(const End& op) const {
+    return check_text("transaction", op.transaction, limits::kNameBytesMax);
+  }
+};
+
+}  // namespace
+
+std::optional<Error> check(const Op& op) { return std::visit(Check{}, op); }
+
+Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max) {
+  return Error{Errc::kLimitExceeded, std::string(what) + " has " + std::to_string(value) +
+                                         "; the most is " + std::to_string(max)};
+}
+
+Error no_stream(std::string_view name) {
+  return Error{Errc::kNotFound, "there is no stream " + shown(name) + "; create it first"};
+}
+
+Error no_consumer(std::string_view stream, std::string_view name) {
+  return Error{Errc::kNotFound,
+               "stream " + shown(stream) + " has no consumer " + shown(name)};
+}
+
+}  // namespace hapax::core

@@ -1,0 +1,48 @@
+// Claims: the right to do the work behind a key, given to one worker at a time. The rules are in
+// claims.cc, what follows from a fact in apply_claims.cc. A claim is open (in progress, failed or
+// of unknown outcome; OpenClaim) or settled as completed (SettledEntry), never both.
+//
+// K1: a key has at most one current fence; only its holder renews or settles.
+// K2: fences grow over the store's life, so a later claim always has a higher one.
+// K3: a completed claim keeps its result and its fence for as long as it is remembered.
+// K4: other content under the key is a conflict, whoever is working on it and however long ago.
+// K5: an unknown outcome is neither claimed nor forgotten until somebody settles or resolves it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <hapax/store.h>
+
+#include "base/hash128.h"
+#include "base/where.h"
+#include "core/settled_entry.h"
+#include "core/state.h"
+
+namespace hapax::core {
+
+// The open claim of a key; null if there is none or it is past forgotten_at().
+[[nodiscard]] const OpenClaim* find_open_claim(const State& state, base::Hash128 key, Time now);
+// What is remembered of a completed claim or an answered commit; none if it was removed by hand.
+[[nodiscard]] std::optional<SettledEntry> find_settled(const State& state, base::Hash128 key,
+                                                       Time now);
+// For readers. The result itself is left out: whoever owns the disk fills it in.
+[[nodiscard]] std::optional<ClaimStatus> claim_status(const State& state, base::Hash128 key,
+                                                      Time now);
+
+// Result bytes are counted as live until here: the end of their retention, rounded up so that
+// results which end at about the same time share a slice of State::results_end.
+[[nodiscard]] Time result_slice_end(const SettledEntry& entry);
+// Whether the frame at `at` is the counted result of `key`: only such a frame is worth a
+// ResultMoved.
+[[nodiscard]] bool is_live_result(const State& state, base::Hash128 key, base::Where at, Time now);
+
+// Puts an open claim into the state with everything derived from it. REQUIRES: the key has none.
+void add_open_claim(State& state, base::Hash128 key, OpenClaim claim);
+
+// Removes what is past its end: at most `work_max` open claims and slices of a segment's results.
+// REQUIRES: `now` is not after the log time of any fact that may still be rolled back.
+void collect_claims(State& state, Time now, std::size_t work_max);
+
+}  // namespace hapax::core

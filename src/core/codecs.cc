@@ -1,0 +1,163 @@
+// Answers and staged operations as bytes.
+#include "core/commit.h"
+#include "core/fields.h"
+
+namespace hapax::core {
+
+// --- verdicts: the order of the variant is part of the format ----------------------------------
+
+template <class Io, Is<Appended> F>
+void fields(Io& io, F& f) { io.all(f.sequence); }
+template <class Io, Is<Duplicate> F>
+void fields(Io& io, F& f) { io.all(f.sequence, f.first_seen, f.expires_at); }
+template <class Io, Is<Conflict> F>
+void fields(Io& io, F& f) { io.all(f.stored, f.received, f.first_seen); }
+template <class Io, Is<Fenced> F>
+void fields(Io& io, F& f) { io.all(f.current, f.received); }
+template <class Io, Is<Gap> F>
+void fields(Io& io, F& f) { io.all(f.expected, f.received); }
+template <class Io, Is<UnknownProducer> F>
+void fields(Io& io, F& f) { io.all(f.epoch, f.received); }
+template <class Io, Is<TooOldToKnow> F>
+void fields(Io& io, F& f) { io.all(f.horizon); }
+template <class Io, Is<ExpectationFailed> F>
+void fields(Io& io, F& f) { io.all(f.actual, f.actual_position); }
+template <class Io, Is<Claimed> F>
+void fields(Io& io, F& f) { io.all(f.fence, f.attempt, f.lease_until); }
+template <class Io, Is<DuplicateClaim> F>
+void fields(Io& io, F& f) { io.all(f.fence, f.settled_at, f.expires_at); }
+template <class Io, Is<InProgress> F>
+void fields(Io& io, F& f) { io.all(f.owner, f.lease_until, f.attempt); }
+template <class Io, Is<UnknownOutcome> F>
+void fields(Io& io, F& f) { io.all(f.owner, f.reason, f.since); }
+template <class Io, Is<Delivery> F>
+void fields(Io& io, F& f) { io.all(f.token, f.attempt, f.lease_until, f.record.sequence); }
+template <class Io, Is<Received> F>
+void fields(Io& io, F& f) { io.all(f.deliveries); }
+template <class Io, Is<Stale> F>
+void fields(Io& io, F& f) { io.all(f.owner, f.acked); }
+template <class Io, Is<Done> F>
+void fields(Io&, F&) {}
+template <class Io, Is<Renewed> F>
+void fields(Io& io, F& f) { io.all(f.lease_until); }
+template <class Io, Is<Registered> F>
+void fields(Io& io, F& f) { io.all(f.version, f.at); }
+template <class Io, Is<Superseded> F>
+void fields(Io& io, F& f) { io.all(f.version, f.at); }
+template <class Io, Is<Began> F>
+void fields(Io& io, F& f) { io.all(f.epoch, f.expires_at); }
+template <class Io, Is<Staged> F>
+void fields(Io&, F&) {}
+template <class Io, Is<NotApplied> F>
+void fields(Io&, F&) {}
+inline void fields(Put& io, const Refused& f) {
+  io.all(static_cast<std::uint16_t>(f.error.code), f.error.detail);
+}
+inline void fields(Get& io, Refused& f) {
+  std::uint16_t code = 0;
+  io.all(code, f.error.detail);
+  f.error.code = Errc{code};
+  if (!is_known(f.error.code)) io.refuse();
+}
+template <class Io, Is<Answer> F>
+void fields(Io& io, F& f) { io.all(f.committed, f.time, f.verdicts); }
+
+void encode_answer(const Answer& answer, std::string& out) { Put{out}(answer); }
+
+Result<Answer> decode_answer(std::string_view bytes) {
+  Answer answer;
+  Get get(bytes);
+  get(answer);
+  if (!get.finished()) return Error{Errc::kCorruption, "a stored answer does not parse"};
+  return answer;
+}
+
+// --- staged operations -------------------------------------------------------------------------
+
+using StagedOp = std::variant<Append, Settle, Ack, Advance, Set>;
+
+template <class Io, Is<ExpectLast> F>
+void fields(Io& io, F& f) { io.all(f.of, f.last); }
+template <class Io, Is<Receipt> F>
+void fields(Io& io, F& f) { io.all(f.sequence, f.token); }
+template <class Io, Is<Append> F>
+void fields(Io& io, F& f) {  // The headers stand before each operation: see StagedItem.
+  io.all(f.stream, f.payload, f.id, f.group, f.producer, f.expect, f.first_sent);
+}
+template <class Io, Is<Settle> F>
+void fields(Io& io, F& f) { io.all(f.scope, f.key, f.fence, f.outcome, f.result, f.reason); }
+template <class Io, Is<Ack> F>
+void fields(Io& io, F& f) { io.all(f.stream, f.consumer, f.receipt); }
+template <class Io, Is<Advance> F>
+void fields(Io& io, F& f) { io.all(f.source, f.expected, f.to, f.epoch); }
+template <class Io, Is<Set> F>
+void fields(Io& io, F& f) { io.all(f.name, f.value, f.mode, f.expected, f.at); }
+template <class Io, Is<OpHashes> F>
+void fields(Io& io, F& f) { io.all(f.key, f.content, f.group); }
+
+namespace {
+
+struct StagedItem {
+  std::vector<std::pair<std::string_view, std::string_view>> headers;
+  OpHashes hashes;
+  StagedOp op;
+};
+
+std::optional<StagedItem> to_staged(const Op& op, const OpHashes& hashes) {
+  StagedItem item{{}, hashes, {}};
+  const bool allowed = std::visit(
+      [&item](const auto& plain) {
+        using Plain = std::decay_t<decltype(plain)>;
+        if constexpr (std::is_constructible_v<StagedOp, Plain>) {
+          item.op = plain;
+          return true;
+        } else {
+          return false;
+        }
+      },
+      op);
+  if (!allowed) return std::nullopt;
+  if (const auto* append = std::get_if<Append>(&op)) {
+    for (const Header& header : append->headers) item.headers.emplace_back(header.name, header.value);
+  }
+  return item;
+}
+
+}  // namespace
+
+template <class Io, Is<StagedItem> F>
+void fields(Io& io, F& f) { io.all(f.headers, f.hashes, f.op); }
+
+std::optional<Error> encode_staged(std::span<const Op> ops, std::span<const OpHashes> hashes,
+                                   std::string& out) {
+  std::vector<StagedItem> items;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    std::optional<StagedItem> item = to_staged(ops[i], hashes[i]);
+    if (!item) {
+      return Error{Errc::kInvalidArgument,
+                   "operation " + std::to_string(i) +
+                       " cannot wait in a transaction; append, settle, ack, advance and set can"};
+    }
+    items.push_back(*std::move(item));
+  }
+  Put{out}(items);
+  return std::nullopt;
+}
+
+Result<StagedOps> decode_staged(std::string_view bytes) {
+  std::vector<StagedItem> items;
+  Get get(bytes);
+  get(items);
+  if (!get.finished()) return Error{Errc::kCorruption, "staged operations do not parse"};
+  StagedOps staged;
+  for (const StagedItem& item : items) {
+    std::vector<Header>& headers = staged.headers.emplace_back();
+    for (const auto& [name, value] : item.headers) headers.push_back({name, value});
+    staged.hashes.push_back(item.hashes);
+    staged.ops.push_back(std::visit([](const auto& plain) { return Op{plain}; }, item.op));
+    if (auto* append = std::get_if<Append>(&staged.ops.back())) append->headers = headers;
+  }
+  return staged;
+}
+
+}  // namespace hapax::core

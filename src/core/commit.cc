@@ -1,0 +1,221 @@
+#include "core/commit.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "base/mutant.h"
+
+namespace hapax::core {
+
+namespace {
+
+using base::Mutant;
+using base::mutant;
+
+// --- one operation -----------------------------------------------------------------------------
+
+struct RunOp {
+  Turn& turn;
+  const OpHashes& hashes;
+
+  template <class PlainOp>
+  Verdict operator()(const PlainOp& op) const {
+    if constexpr (requires { run(turn, op, AppendHashes{}); }) {
+      return run(turn, op, AppendHashes{hashes.key, hashes.content, hashes.group});
+    } else if constexpr (requires { run(turn, op, ClaimHashes{}); }) {
+      return run(turn, op, ClaimHashes{hashes.key, hashes.content});
+    } else {
+      return run(turn, op);
+    }
+  }
+  Verdict operator()(const End&) const {
+    return Refused{{Errc::kInvalidArgument, "the end of a transaction stands alone in its commit"}};
+  }
+};
+
+Verdict run_op(Turn& turn, const Op& op, const OpHashes& hashes) {
+  if (auto error = check(op)) return Refused{*std::move(error)};
+  return std::visit(RunOp{turn, hashes}, op);
+}
+
+// --- many --------------------------------------------------------------------------------------
+
+// I15: all or nothing. The first verdict that does not hold undoes what came before it.
+bool run_atomic(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> hashes,
+                std::vector<Verdict>& verdicts) {
+  const Turn::Mark mark = turn.mark();
+  const std::size_t first = verdicts.size();
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    verdicts.push_back(run_op(turn, ops[i], hashes[i]));
+    const bool duplicate = std::holds_alternative<Duplicate>(verdicts.back());
+    if (holds(verdicts.back()) && !(duplicate && mutant(Mutant::kDropBatchOnDuplicate))) continue;
+    turn.roll_back(mark);
+    for (std::size_t j = first; j + 1 < verdicts.size(); ++j) verdicts[j] = NotApplied{};
+    verdicts.resize(first + ops.size(), NotApplied{});
+    return false;
+  }
+  return true;
+}
+
+void run_each(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> hashes,
+              std::vector<Verdict>& verdicts) {
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Turn::Mark mark = turn.mark();
+    verdicts.push_back(run_op(turn, ops[i], hashes[i]));
+    // An operation that is refused half way (a dead letter that cannot be read) leaves nothing.
+    if (std::holds_alternative<Refused>(verdicts.back())) turn.roll_back(mark);
+  }
+}
+
+// --- transactions ------------------------------------------------------------------------------
+
+Error not_open(std::string_view name, const char* why) {
+  return Error{Errc::kPreconditionFailed,
+               "transaction '" + std::string(name) + "' " + why + "; begin a new one"};
+}
+
+Transaction* find_transaction(State& state, std::string_view name) {
+  const auto found = state.transactions.find(name);
+  return found == state.transactions.end() ? nullptr : &found->second;
+}
+
+bool commit_staged(Turn& turn, const Transaction& transaction, std::vector<Verdict>& verdicts) {
+  std::vector<StagedOps> decoded;
+  StagedOps all;
+  for (const std::string& bytes : transaction.staged) {
+    auto staged = decode_staged(bytes);
+    HAPAX_ASSERT(staged.ok(), "staged operations were encoded by us");
+    StagedOps& kept = decoded.emplace_back(*std::move(staged));  // Keeps the headers alive.
+    all.ops.insert(all.ops.end(), kept.ops.begin(), kept.ops.end());
+    all.hashes.insert(all.hashes.end(), kept.hashes.begin(), kept.hashes.end());
+  }
+  return run_atomic(turn, all.ops, all.hashes, verdicts);
+}
+
+// T1: only the holder of the current epoch ends a transaction; a delayed end of an older one of
+// the same name finds a higher epoch and changes nothing.
+std::optional<Verdict> refuse_end(Turn& turn, const Transaction* transaction, const End& op) {
+  const bool is_current = transaction != nullptr && transaction->epoch == op.epoch;
+  if (!is_current && !(mutant(Mutant::kLateEndCommits) && transaction != nullptr)) {
+    turn.count_fenced();
+    return Fenced{transaction == nullptr ? 0 : transaction->epoch.value, op.epoch.value};
+  }
+  // T2: one that timed out is over, whether collect() has come by or not: a fact that ends it would
+  // find it closed when it is replayed.
+  if (transaction->open && transaction->expires_at > turn.now()) return std::nullopt;
+  const bool wanted = op.finish == Finish::kCommit;
+  if (transaction->committed == wanted) return Done{};  // A repeat whose answer was lost.
+  return Refused{not_open(op.transaction, wanted ? "was aborted or timed out" : "was committed")};
+}
+
+Answer run_end(Turn& turn, const End& op) {
+  Answer answer;
+  answer.time = turn.now();
+  const Transaction* transaction = find_transaction(turn.state(), op.transaction);
+  if (auto refusal = refuse_end(turn, transaction, op)) {
+    answer.committed = holds(*refusal);
+    answer.verdicts.push_back(*std::move(refusal));
+    return answer;
+  }
+  answer.verdicts.emplace_back(Done{});
+  if (op.finish == Finish::kCommit && !commit_staged(turn, *transaction, answer.verdicts)) {
+    answer.verdicts.front() = NotApplied{};
+    return answer;
+  }
+  turn.emit(TransactionEnded{op.transaction, op.finish == Finish::kCommit});
+  answer.committed = true;
+  return answer;
+}
+
+Executed stage(Turn& turn, const CommitRequest& request) {
+  const TransactionRef& ref = *request.commit.transaction;
+  const Transaction* transaction = find_transaction(turn.state(), ref.name);
+  if (transaction == nullptr || transaction->epoch != ref.epoch) {
+    turn.count_fenced();
+    const std::uint64_t current = transaction == nullptr ? 0 : transaction->epoch.value;
+    Answer fenced{false, false, turn.now(), {}};
+    fenced.verdicts.assign(request.commit.ops.size(), Fenced{current, ref.epoch.value});
+    return fenced;
+  }
+  if (!transaction->open) return not_open(ref.name, "is over");
+  if (transaction->expires_at <= turn.now()) return not_open(ref.name, "timed out");
+  for (const Op& op : request.commit.ops) {
+    if (auto error = check(op)) return *std::move(error);
+  }
+  std::string bytes;
+  if (auto error = encode_staged(request.commit.ops, request.hashes, bytes)) return *std::move(error);
+  if (transaction->staged_bytes + bytes.size() > limits::kTransactionBytesMax) {
+    return limit_error("transaction '" + std::string(ref.name) + "'",
+                       transaction->staged_bytes + bytes.size(), limits::kTransactionBytesMax);
+  }
+  turn.emit(TransactionStaged{ref.name, bytes});
+  Answer answer{true, false, turn.now(), {}};
+  answer.verdicts.assign(request.commit.ops.size(), Staged{});
+  return answer;
+}
+
+// --- the whole -----------------------------------------------------------------------------------
+
+Executed run_commit(Turn& turn, const CommitRequest& request) {
+  const Commit& commit = request.commit;
+  if (commit.transaction) return stage(turn, request);
+  if (commit.ops.size() == 1) {
+    if (const auto* end = std::get_if<End>(&commit.ops.front())) {
+      if (auto error = check(commit.ops.front())) return *std::move(error);
+      return run_end(turn, *end);
+    }
+  }
+  Answer answer{true, false, turn.now(), {}};
+  answer.verdicts.reserve(commit.ops.size());
+  if (commit.mode == Mode::kEach) {
+    run_each(turn, commit.ops, request.hashes, answer.verdicts);
+  } else {
+    answer.committed = run_atomic(turn, commit.ops, request.hashes, answer.verdicts);
+  }
+  return answer;
+}
+
+std::optional<Executed> find_repeat(const Turn& turn, const CommitRequest& request) {
+  const SettledEntry* known = turn.state().settled.find(request.id, turn.now());
+  if (known == nullptr || known->forgotten != 0) return std::nullopt;
+  if (known->fingerprint != request.content) {
+    return Error{Errc::kConflict,
+                 "commit id '" + std::string(request.commit.id) +
+                     "' was used for other operations (fingerprint " + known->fingerprint.hex() +
+                     ", now " + request.content.hex() + "); nothing happened. Use a new id."};
+  }
+  return Repeat{known->where};
+}
+
+}  // namespace
+
+Verdict run(Turn& turn, const Begin& op) {
+  const Transaction* known = find_transaction(turn.state(), op.transaction);
+  const bool opens = known == nullptr || !known->open;
+  if (opens && turn.state().transactions_open >= limits::kTransactionsOpenMax) {
+    return Refused{limit_error("number of open transactions", limits::kTransactionsOpenMax + 1,
+                               limits::kTransactionsOpenMax)};
+  }
+  const Epoch epoch = turn.state().next_epoch;
+  const Time expires_at = turn.now() + op.timeout;
+  turn.emit(TransactionBegun{op.transaction, epoch, expires_at});
+  return Began{epoch, expires_at};
+}
+
+Executed execute(Turn& turn, const CommitRequest& request) {
+  const bool has_id = !request.commit.id.empty();
+  if (has_id) {
+    if (auto repeat = find_repeat(turn, request)) return *std::move(repeat);
+  }
+  Executed executed = run_commit(turn, request);
+  const auto* answer = std::get_if<Answer>(&executed);
+  if (has_id && answer != nullptr && answer->committed) {
+    std::string bytes;
+    encode_answer(*answer, bytes);
+    turn.emit(CommitAnswered{request.id, request.content, turn.state().next_fence,
+                             request.commit.id_window, bytes});
+  }
+  return executed;
+}
+
+}  // namespace hapax::core

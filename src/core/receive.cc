@@ -1,0 +1,207 @@
+// Receive: which records a consumer is handed, in which order, and what becomes of those that used
+// up their attempts.
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/consumer_rules.h"
+#include "core/group_cursor.h"
+#include "core/sequences.h"
+
+namespace hapax::core {
+
+namespace {
+
+// Bounds of one receive, so that none holds up the commits behind it. What is left over is
+// reached by the next one.
+constexpr std::size_t kDeadLetterBytesPerReceive = std::size_t{4} << 20;
+constexpr std::size_t look_max(const Receive& op) { return std::size_t{op.max} * 16 + 1'000; }
+
+// --- what leaves before anything is handed out -------------------------------------------------
+
+// Due records that must not be handed out again.
+struct Leaving {
+  std::vector<Sequence> gone;       // trimmed or removed from the stream meanwhile
+  std::vector<Sequence> exhausted;  // the lease of the last attempt ran out
+};
+
+// Looks only as far as the hand-out itself will look.
+Leaving decide_leaving(const Stream& stream, const Consumer& consumer, const Receive& op,
+                       Time now) {
+  Leaving leaving;
+  std::size_t staying = 0;
+  std::size_t looked = 0;
+  for (const auto& [due, sequence] : consumer.due) {
+    if (due > now || staying == op.max || ++looked > look_max(op)) break;
+    if (!stream.keeps(sequence)) {
+      leaving.gone.push_back(sequence);
+    } else if (consumer.pending.at(sequence).attempts >= consumer.settings.attempts_max) {
+      leaving.exhausted.push_back(sequence);
+    } else {
+      ++staying;
+    }
+  }
+  return leaving;
+}
+
+// The next one of its group may be gone too: trimming took the oldest.
+void leave(Turn& turn, const Stream& stream, const Consumer& consumer, Sequence gone,
+           std::size_t work_max) {
+  const GroupHash group = consumer.pending.at(gone).group;
+  for (std::size_t work = 0; work < work_max; ++work) {
+    turn.emit(Acked{consumer.uid, gone, false});
+    const auto head = consumer.heads.find(group);
+    if (head == consumer.heads.end() || stream.keeps(head->second)) return;
+    gone = head->second;
+  }
+}
+
+std::string lease_ran_out(const Pending& pending) {
+  std::string reason = "lease ran out";
+  if (!pending.reason.empty()) reason += "; last nack: " + pending.reason;
+  return reason;
+}
+
+Status give_up(Turn& turn, const Stream& stream, const Consumer& consumer,
+               const std::vector<Sequence>& exhausted) {
+  std::size_t bytes = 0;
+  for (const Sequence sequence : exhausted) {
+    if (consumer.settings.last_attempt == LastAttempt::kBlock) {
+      turn.emit(Blocked{consumer.uid, sequence});
+      continue;
+    }
+    const Run* run = stream.run_of(sequence);
+    HAPAX_CHECK(bury(turn, stream, consumer, sequence,
+                     lease_ran_out(consumer.pending.at(sequence))));
+    bytes += run->at.length / run->count;
+    if (bytes > kDeadLetterBytesPerReceive) break;
+  }
+  return Ok{};
+}
+
+// --- what is handed out ------------------------------------------------------------------------
+
+// The group keys taken by new records of this receive. They are hashes already: their low bits
+// are the slot.
+class GroupsTaken {
+ public:
+  explicit GroupsTaken(std::size_t groups_max) : slots_(std::bit_ceil(groups_max * 2 + 2)) {}
+
+  // Whether it was free.
+  bool take(GroupHash group) {
+    for (std::size_t at = group;; ++at) {
+      GroupHash& slot = slots_[at & (slots_.size() - 1)];
+      if (slot == group) return false;
+      if (slot != 0) continue;
+      slot = group;
+      return true;
+    }
+  }
+
+ private:
+  std::vector<GroupHash> slots_;
+};
+
+struct HandOut {
+  std::vector<Sequence> sequences;  // ascending
+  std::size_t again = 0;            // number of those that were pending already: the first ones
+  Sequence next;                    // of the consumer
+};
+
+// Records whose lease or delay is over, and those whose turn has come in their group.
+void take_due(const Stream& stream, const Consumer& consumer, const Receive& op, Time now,
+              std::size_t& room, HandOut& out) {
+  std::size_t looked = 0;
+  for (const auto& [due, sequence] : consumer.due) {
+    if (due > now || out.sequences.size() == op.max || ++looked > look_max(op)) break;
+    const Pending& pending = consumer.pending.at(sequence);
+    if (!stream.keeps(sequence) || pending.attempts >= consumer.settings.attempts_max) continue;
+    if (pending.state == PendingState::kWaiting) {
+      if (room == 0) continue;
+      --room;
+    }
+    out.sequences.push_back(sequence);
+  }
+  std::sort(out.sequences.begin(), out.sequences.end());
+  out.again = out.sequences.size();
+}
+
+// C1: a new record of a busy group is passed over; following the fact parks it.
+void take_new(const Stream& stream, const Consumer& consumer, const Receive& op, std::size_t room,
+              HandOut& out) {
+  Sequence at = std::max(consumer.next, stream.first);
+  const std::uint64_t ahead = at > stream.last ? 0 : stream.last.value - at.value + 1;
+  std::size_t wanted = std::min<std::uint64_t>({op.max - out.sequences.size(), room, ahead});
+  std::size_t looks = std::min<std::uint64_t>(look_max(op), ahead);
+  std::size_t parked = consumer.parked.size();
+  GroupsTaken taken(wanted);
+  GroupCursor groups(stream);
+  out.sequences.reserve(out.sequences.size() + wanted);
+  for (; looks > 0 && wanted > 0; at = at.next(), --looks) {
+    if (stream.removed.contains(at)) continue;
+    const GroupHash group = groups.at(at);
+    if (group != 0 && (consumer.heads.contains(group) || !taken.take(group))) {
+      if (parked == limits::kParkedPerConsumerMax) break;
+      ++parked;
+      continue;
+    }
+    out.sequences.push_back(at);
+    --wanted;
+  }
+  out.next = at;
+}
+
+HandOut decide_hand_out(const Stream& stream, const Consumer& consumer, const Receive& op,
+                        Time now) {
+  HandOut out;
+  const std::uint64_t in_flight_max = consumer.settings.in_flight_max;
+  std::size_t room = in_flight_max - std::min(in_flight_max, consumer.in_flight);
+  take_due(stream, consumer, op, now, room, out);
+  take_new(stream, consumer, op, room, out);
+  return out;
+}
+
+Received hand_out(Turn& turn, const Consumer& consumer, const Receive& op, const HandOut& out) {
+  std::string sequences;
+  sequences.reserve(out.sequences.size() + 10);
+  encode_sequences(out.sequences, sequences);
+  const Time until = turn.now() + op.lease;
+  Token token = consumer.next_token;
+  turn.emit(HandedOut{consumer.uid, op.owner, until, token, out.next, sequences});
+
+  Received received;
+  received.deliveries.resize(out.sequences.size());
+  for (std::size_t i = 0; i < out.sequences.size(); ++i, token = token.next()) {
+    Delivery& delivery = received.deliveries[i];
+    delivery.token = token;
+    if (i < out.again) delivery.attempt = consumer.pending.at(out.sequences[i]).attempts;
+    delivery.lease_until = until;
+    delivery.record.sequence = out.sequences[i];
+  }
+  return received;
+}
+
+}  // namespace
+
+Verdict run(Turn& turn, const Receive& op) {
+  const Stream* stream = turn.state().find_stream(op.stream);
+  if (stream == nullptr) return Refused{no_stream(op.stream)};
+  const Consumer* consumer = turn.state().find_consumer(*stream, op.consumer);
+  if (consumer == nullptr) {
+    auto made = make_consumer(turn, *stream, op.consumer, ConsumerSettings{});
+    if (!made) return Refused{std::move(made).error()};
+    consumer = *made;
+  }
+  const Leaving leaving = decide_leaving(*stream, *consumer, op, turn.now());
+  auto given_up = give_up(turn, *stream, *consumer, leaving.exhausted);
+  if (!given_up) return Refused{std::move(given_up).error()};
+  for (const Sequence gone : leaving.gone) leave(turn, *stream, *consumer, gone, look_max(op));
+
+  const HandOut out = decide_hand_out(*stream, *consumer, op, turn.now());
+  if (out.sequences.empty() && out.next == consumer->next) return Received{};
+  return hand_out(turn, *consumer, op, out);
+}
+
+}  // namespace hapax::core

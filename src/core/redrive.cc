@@ -1,0 +1,65 @@
+// Redrive: a dead letter goes back to where it came from.
+#include <utility>
+
+#include "core/consumer_rules.h"
+
+namespace hapax::core {
+
+namespace {
+
+std::optional<Error> check_kept(const Stream& dead_letters, Sequence sequence) {
+  if (dead_letters.keeps(sequence)) return std::nullopt;
+  const std::string which =
+      "stream '" + dead_letters.name + "' has no record " + std::to_string(sequence.value);
+  if (sequence > Sequence{0} && sequence <= dead_letters.last) {
+    return Error{Errc::kNotFound, which + " any more: it was redriven or trimmed"};
+  }
+  return Error{Errc::kNotFound,
+               which + "; its last is " + std::to_string(dead_letters.last.value)};
+}
+
+Result<Lineage> read_lineage(Turn& turn, const Stream& dead_letters, Sequence sequence) {
+  HAPAX_TRY(const std::string bytes, turn.read_record(dead_letters, sequence));
+  HAPAX_TRY(Fact fact, decode_fact(bytes));
+  auto* const record = std::get_if<RecordAppended>(&fact);
+  // A redriven record has a lineage too, but no consumer gave it up since.
+  if (record == nullptr || !record->lineage || record->lineage->consumer.empty()) {
+    return Error{Errc::kInvalidArgument, "record " + std::to_string(sequence.value) +
+                                             " of stream '" + dead_letters.name +
+                                             "' is no dead letter; it stays where it is"};
+  }
+  return *std::move(record->lineage);
+}
+
+// What is taken from the front is a trim; only holes need a mark of their own.
+void remove(Turn& turn, const Stream& stream, Sequence sequence) {
+  if (sequence == stream.first) {
+    turn.emit(RecordsTrimmed{stream.uid, stream.removed.first_missing(sequence.next())});
+  } else {
+    turn.emit(RecordRemoved{stream.uid, sequence});
+  }
+}
+
+}  // namespace
+
+Verdict run(Turn& turn, const Redrive& op) {
+  const Stream* dead_letters = turn.state().find_stream(op.dead_letters);
+  if (dead_letters == nullptr) return Refused{no_stream(op.dead_letters)};
+  if (auto error = check_kept(*dead_letters, op.sequence)) return Refused{*std::move(error)};
+  auto lineage = read_lineage(turn, *dead_letters, op.sequence);
+  if (!lineage) return Refused{std::move(lineage).error()};
+  Stream* source = turn.state().find_stream(lineage->stream);
+  if (source == nullptr) {
+    return Refused{no_stream(lineage->stream)
+                       .within("redrive record " + std::to_string(op.sequence.value) +
+                               " of stream '" + dead_letters->name + "'")};
+  }
+  lineage->consumer.clear();
+  ++lineage->redrives;
+  auto copied = copy_record(turn, *dead_letters, op.sequence, *source, *lineage);
+  if (!copied) return Refused{std::move(copied).error()};
+  remove(turn, *dead_letters, op.sequence);
+  return Appended{*copied};
+}
+
+}  // namespace hapax::core

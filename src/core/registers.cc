@@ -1,0 +1,188 @@
+// Positions of outside sources, and registers.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/text_bytes.h"
+#include "core/turn.h"
+
+namespace hapax::core {
+
+namespace {
+
+// H1: the clock is never behind anything it has seen, so a wall clock that jumps back cannot make
+// a later write lose, and one that jumps ahead does not drag the register along: log time is clamped.
+HybridTime tick(const HybridTime& seen, Time now) {
+  if (to_ms(now) > seen.wall_ms) return {to_ms(now), 0, 0};
+  return {seen.wall_ms, seen.counter + 1, 0};
+}
+
+const RegisterValue* find_register(const State& state, std::string_view name) {
+  const auto found = state.registers.find(name);
+  return found == state.registers.end() ? nullptr : &found->second;
+}
+
+std::optional<Verdict> refuse_set(const RegisterValue* known, const Set& op, HybridTime at,
+                                  Time now) {
+  const Version version = known == nullptr ? Version{} : known->version;
+  const HybridTime known_at = known == nullptr ? HybridTime{} : known->at;
+  if (op.mode == SetMode::kVersion) {
+    if (version != op.expected) return Superseded{version, known_at};
+    return std::nullopt;
+  }
+  const std::int64_t ahead = at.wall_ms - to_ms(now);
+  if (op.at && ahead > limits::kHybridAheadMax.count()) {
+    return Refused{{Errc::kInvalidArgument,
+                    "register '" + std::string(op.name) + "': the time given is " +
+                        std::to_string(ahead) + " ms ahead of the store; the most is " +
+                        std::to_string(limits::kHybridAheadMax.count()) +
+                        ". Check the writer's clock."}};
+  }
+  if (known != nullptr && at <= known_at) return Superseded{version, known_at};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Verdict run(Turn& turn, const Advance& op) {
+  const auto found = turn.state().positions.find(op.source);
+  const bool known = found != turn.state().positions.end();
+  const Epoch epoch = known ? found->second.epoch : Epoch{};
+  const std::string value = known ? found->second.value : std::string{};
+  if (op.epoch < epoch) {
+    turn.count_fenced();
+    return Fenced{epoch.value, op.epoch.value};
+  }
+  // A repeat of the advance whose answer was lost finds the position where it wanted it.
+  if (known && op.epoch == epoch && value == op.to) return Done{};
+  if (value != op.expected) return ExpectationFailed{Sequence{}, value};
+  turn.emit(PositionMoved{op.source, op.to, op.epoch});
+  return Done{};
+}
+
+Verdict run(Turn& turn, const Set& op) {
+  const RegisterValue* known = find_register(turn.state(), op.name);
+  const HybridTime at = op.mode == SetMode::kLastWriter && op.at
+                            ? *op.at
+                            : tick(turn.state().hybrid, turn.now());
+  if (auto refusal = refuse_set(known, op, at, turn.now())) return *std::move(refusal);
+  const std::uint64_t room = turn.state().memory_bytes() + op.value.size();
+  if (room > turn.state().memory_max) {
+    return Refused{{Errc::kMemoryBudget, "the store remembers " + std::to_string(room) + " of " +
+                                             std::to_string(turn.state().memory_max) +
+                                             " bytes; the register was not set"}};
+  }
+  const Version version = (known == nullptr ? Version{} : known->version).next();
+  turn.emit(RegisterSet{op.name, op.value, version, at});
+  return Registered{version, at};
+}
+
+void apply_rest(State& state, const PositionMoved& fact, base::Where, Time, Undo* undo) {
+  const auto [slot, made] = state.positions.try_emplace(std::string(fact.source));
+  const std::uint64_t bytes = made ? kNodeBytes + fact.source.size() : 0;
+  state.text_bytes += bytes;
+  record(undo, [name = std::string(fact.source), before = slot->second, bytes](State& s) {
+    if (bytes != 0) {
+      s.positions.erase(name);
+    } else {
+      s.positions[name] = before;
+    }
+    s.text_bytes -= bytes;
+  });
+  slot->second.value = fact.value;
+  slot->second.epoch = fact.epoch;
+}
+
+void apply_rest(State& state, const RegisterSet& fact, base::Where, Time, Undo* undo) {
+  const auto [slot, made] = state.registers.try_emplace(std::string(fact.name));
+  record(undo, [name = std::string(fact.name), before = slot->second, was_made = made,
+                hybrid = state.hybrid, bytes = state.text_bytes](State& s) {
+    if (was_made) {
+      s.registers.erase(name);
+    } else {
+      s.registers[name] = before;
+    }
+    s.hybrid = hybrid;
+    s.text_bytes = bytes;
+  });
+  if (made) state.text_bytes += kNodeBytes + fact.name.size();
+  state.text_bytes += fact.value.size();
+  state.text_bytes -= slot->second.value.size();
+  slot->second.value = fact.value;
+  slot->second.version = fact.version;
+  slot->second.at = fact.at;
+  HybridTime seen = fact.at;
+  seen.node = 0;
+  state.hybrid = std::max(state.hybrid, seen);
+}
+
+void apply_rest(State& state, const JournalGap&, base::Where, Time now, Undo* undo) {
+  // What was lost may include ids: nobody may be told that an older one is surely new.
+  for (const auto& stream : state.streams) {
+    if (stream == nullptr) continue;
+    record(undo, [owner = stream.get(), floor = stream->horizon_floor](State&) {
+      owner->horizon_floor = floor;
+    });
+    stream->horizon_floor = now;
+  }
+  ++state.gaps;
+  record(undo, [](State& s) { --s.gaps; });
+}
+
+void apply_rest(State& state, const TransactionBegun& fact, base::Where, Time, Undo* undo) {
+  const auto [slot, made] = state.transactions.try_emplace(std::string(fact.name));
+  Transaction& transaction = slot->second;
+  record(undo, [name = std::string(fact.name), before = transaction, was_made = made,
+                next = state.next_epoch, open = state.transactions_open,
+                bytes = state.text_bytes](State& s) {
+    if (was_made) {
+      s.transactions.erase(name);
+    } else {
+      s.transactions[name] = before;
+    }
+    s.next_epoch = next;
+    s.transactions_open = open;
+    s.text_bytes = bytes;
+  });
+  state.text_bytes -= transaction.staged_bytes;
+  if (made) state.text_bytes += kNodeBytes + fact.name.size();
+  if (!transaction.open) ++state.transactions_open;
+  transaction = Transaction{};
+  transaction.epoch = fact.epoch;
+  transaction.open = true;
+  transaction.expires_at = fact.expires_at;
+  state.next_epoch = std::max(state.next_epoch, fact.epoch.next());
+}
+
+void apply_rest(State& state, const TransactionStaged& fact, base::Where, Time, Undo* undo) {
+  const auto found = state.transactions.find(fact.name);
+  HAPAX_ASSERT(found != state.transactions.end() && found->second.open, "staging needs a transaction");
+  Transaction& transaction = found->second;
+  const std::uint64_t bytes = fact.ops.size();
+  transaction.staged.emplace_back(fact.ops);
+  transaction.staged_bytes += bytes;
+  state.text_bytes += bytes;
+  record(undo, [owner = &transaction, bytes](State& s) {
+    owner->staged.pop_back();
+    owner->staged_bytes -= bytes;
+    s.text_bytes -= bytes;
+  });
+}
+
+void apply_rest(State& state, const TransactionEnded& fact, base::Where, Time, Undo* undo) {
+  const auto found = state.transactions.find(fact.name);
+  HAPAX_ASSERT(found != state.transactions.end() && found->second.open, "only an open one ends");
+  Transaction& transaction = found->second;
+  record(undo, [owner = &transaction, before = transaction](State& s) {
+    *owner = before;
+    s.text_bytes += before.staged_bytes;
+    ++s.transactions_open;
+  });
+  state.text_bytes -= transaction.staged_bytes;
+  transaction.open = false;
+  transaction.committed = fact.committed;
+  transaction.staged.clear();
+  transaction.staged_bytes = 0;
+  --state.transactions_open;
+}
+
+}  // namespace hapax::core

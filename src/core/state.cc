@@ -1,0 +1,152 @@
+#include "core/state.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/claims.h"
+#include "core/consumers.h"
+
+namespace hapax::core {
+
+namespace {
+
+// Which overload family follows a fact.
+struct Follow {
+  State& state;
+  base::Where at;
+  Time now;
+  Undo* undo;
+
+  template <class F>
+  void operator()(const F& fact) const {
+    if constexpr (requires { apply_stream(state, fact, at, now, undo); }) {
+      apply_stream(state, fact, at, now, undo);
+    } else if constexpr (requires { apply_claim(state, fact, at, now, undo); }) {
+      apply_claim(state, fact, at, now, undo);
+    } else if constexpr (requires { apply_consumer(state, fact, at, now, undo); }) {
+      apply_consumer(state, fact, at, now, undo);
+    } else {
+      apply_rest(state, fact, at, now, undo);
+    }
+  }
+};
+
+void drop_runs(State& state, std::deque<Run>& runs, Sequence before) {
+  while (!runs.empty() && runs.front().last() < before) {
+    drop_live(state, runs.front().at.segment, runs.front().at.length);
+    runs.pop_front();
+  }
+}
+
+void collect_transactions(State& state, Time now) {
+  if (state.transactions_open == 0) return;
+  for (auto& [name, transaction] : state.transactions) {
+    if (!transaction.open || transaction.expires_at > now) continue;
+    state.text_bytes -= transaction.staged_bytes;
+    transaction.open = false;
+    transaction.staged.clear();
+    transaction.staged_bytes = 0;
+    --state.transactions_open;
+  }
+}
+
+}  // namespace
+
+void apply(State& state, const Fact& fact, base::Where at, Time now, Undo* undo) {
+  std::visit(Follow{state, at, now, undo}, fact);
+}
+
+const Run* Stream::run_of(Sequence sequence) const {
+  if (sequence < first || sequence > last) return nullptr;
+  const auto after = std::upper_bound(
+      runs.begin(), runs.end(), sequence,
+      [](Sequence wanted, const Run& run) { return wanted < run.first; });
+  HAPAX_ASSERT(after != runs.begin(), "a kept record has a run");
+  return &*std::prev(after);
+}
+
+const Run* Stream::run_starting_at(Sequence first_of_run) const {
+  const auto found = std::lower_bound(
+      runs.begin(), runs.end(), first_of_run,
+      [](const Run& run, Sequence wanted) { return run.first < wanted; });
+  return found == runs.end() || found->first != first_of_run ? nullptr : &*found;
+}
+
+GroupHash Stream::group_of(Sequence sequence) const {
+  const Run* run = run_of(sequence);
+  if (run == nullptr || run->groups.empty()) return 0;
+  return run->groups[sequence.value - run->first.value];
+}
+
+Stream* State::find_stream(std::string_view name) const {
+  const auto found = stream_names.find(name);
+  return found == stream_names.end() ? nullptr : streams[found->second.value - 1].get();
+}
+
+Stream& State::stream(StreamUid uid) const {
+  HAPAX_ASSERT(uid.value >= 1 && uid.value <= streams.size(), "a stream uid is known");
+  Stream* stream = streams[uid.value - 1].get();
+  HAPAX_ASSERT(stream != nullptr, "a fact names a stream that exists");
+  return *stream;
+}
+
+Consumer* State::find_consumer(const Stream& stream, std::string_view name) {
+  const auto found = stream.consumers.find(name);
+  return found == stream.consumers.end() ? nullptr : &consumers.at(found->second);
+}
+
+const Consumer* State::find_consumer(const Stream& stream, std::string_view name) const {
+  const auto found = stream.consumers.find(name);
+  return found == stream.consumers.end() ? nullptr : &consumers.at(found->second);
+}
+
+void add_live(State& state, std::uint32_t segment, std::uint64_t bytes) {
+  state.live_bytes[segment] += bytes;
+}
+
+void drop_live(State& state, std::uint32_t segment, std::uint64_t bytes) {
+  const auto found = state.live_bytes.find(segment);
+  HAPAX_ASSERT(found != state.live_bytes.end(), "live bytes lie in a known segment");
+  HAPAX_ASSERT(found->second >= bytes, "a segment has no more dead than live bytes");
+  found->second -= bytes;
+  if (found->second == 0) state.live_bytes.erase(found);
+}
+
+void collect(State& state, Time now, std::size_t work_max) {
+  for (const StreamUid uid : state.trimmed) {
+    Stream* stream = state.streams[uid.value - 1].get();
+    if (stream != nullptr) drop_runs(state, stream->runs, stream->first);
+  }
+  state.trimmed.clear();
+  for (const auto& stream : state.graveyard) drop_runs(state, stream->runs, stream->last.next());
+  state.graveyard.clear();
+  collect_transactions(state, now);
+  collect_claims(state, now, work_max);
+  state.ids.expire(now, work_max);
+  state.settled.expire(now, work_max);
+}
+
+std::optional<Sequence> retention_target(const State& state, const Stream& stream, Time now) {
+  const Retention& retention = stream.settings.retention;
+  Sequence target = stream.first;
+  if (retention.count && stream.last.value > *retention.count) {
+    target = std::max(target, Sequence{stream.last.value - *retention.count + 1});
+  }
+  std::uint64_t bytes = stream.bytes;
+  for (const Run& run : stream.runs) {
+    if (run.last() < stream.first) continue;
+    const bool too_old = retention.age && run.time + *retention.age <= now;
+    const bool too_many = retention.bytes && bytes > *retention.bytes;
+    if (!too_old && !too_many) break;
+    bytes -= run.at.length;
+    target = std::max(target, run.last().next());
+  }
+  if (retention.acked_by_all && !stream.consumers.empty()) {
+    const Sequence acked = acked_by_all(state, stream);
+    target = std::max(target, std::min(acked, stream.last).next());
+  }
+  if (target <= stream.first) return std::nullopt;
+  return target;
+}
+
+}  // namespace hapax::core

@@ -1,0 +1,227 @@
+// Everything the store remembers, in memory. The same facts always give the same state. Owned by
+// one thread; no clock, no I/O: `now` is always a parameter.
+//
+// apply(state, fact, …) changes it and pushes the inverse of each change to `undo` (null on replay).
+// Removing what is logically dead (expired ids, trimmed runs) is not undone: it happens in collect(),
+// after the facts that killed it are durable.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <hapax/store.h>
+
+#include "core/consumer.h"
+#include "core/facts.h"
+#include "core/id_entry.h"
+#include "core/remembered.h"
+#include "core/settled_entry.h"
+#include "core/spans.h"
+#include "core/string_map.h"
+#include "core/undo.h"
+
+namespace hapax::core {
+
+// Records that lie behind each other in one batch of the journal.
+struct Run {
+  Sequence first;
+  std::uint32_t count = 0;
+  base::Where at;  // of all frames together
+  Time time{};
+  std::vector<GroupHash> groups;  // one per record, or empty: no record has a group key
+
+  [[nodiscard]] Sequence last() const { return Sequence{first.value + count - 1}; }
+};
+inline constexpr std::uint32_t kRunRecordsMax = 64;
+
+struct Producer {
+  struct Stored {
+    Sequence at;
+    Fingerprint fingerprint;  // shows that two writers share a name
+  };
+  Epoch epoch;
+  ProducerSequence next;        // the one expected now
+  std::deque<Stored> stored;    // the latest ones; back() is next - 1
+  bool retired = false;         // only a higher epoch may come back
+};
+
+struct Stream {
+  StreamUid uid;
+  std::string name;
+  StreamSettings settings;
+  Time created_at{};
+  Time horizon_floor{};  // raised when the window changes, or after a repair
+  Sequence first{1};     // oldest kept
+  Sequence last{0};
+  std::uint64_t bytes = 0;  // of the kept records' frames
+  std::deque<Run> runs;
+  Spans removed;            // single records that left from between others
+  std::unordered_map<GroupHash, Sequence> group_last;
+  StringMap<Producer> producers;
+  std::uint32_t producers_active = 0;  // not retired
+  std::map<std::string, ConsumerUid, std::less<>> consumers;
+
+  // Every id accepted since then is known.
+  [[nodiscard]] Time horizon(Time now) const {
+    if (settings.window.is_forever()) return horizon_floor;
+    const Time by_window = now - std::chrono::seconds{settings.window.raw()};
+    return std::max(horizon_floor, by_window);
+  }
+  // Whether the record is there to be read.
+  [[nodiscard]] bool keeps(Sequence sequence) const {
+    return sequence >= first && sequence <= last && !removed.contains(sequence);
+  }
+  // Run that holds `sequence`; null if trimmed or not there.
+  [[nodiscard]] const Run* run_of(Sequence sequence) const;
+  [[nodiscard]] const Run* run_starting_at(Sequence first_of_run) const;
+  [[nodiscard]] GroupHash group_of(Sequence sequence) const;
+};
+
+struct OpenClaim {
+  ClaimState state = ClaimState::kProcessing;
+  std::string scope;
+  std::string key;
+  Fingerprint fingerprint;
+  std::string owner;
+  std::string reason;
+  Fence fence;
+  std::uint32_t attempts = 1;
+  Time since{};        // of the state
+  Time lease_until{};
+  Window retention = limits::kWindowDefault;
+  Window tombstone = limits::kWindowDefault;
+
+  // When it is forgotten if nobody comes back; an unknown outcome never is.
+  [[nodiscard]] Time forgotten_at() const {
+    if (state == ClaimState::kUnknown) return Time::max();
+    return retention.end(state == ClaimState::kProcessing ? lease_until : since);
+  }
+};
+
+struct Transaction {
+  Epoch epoch;
+  bool open = false;
+  bool committed = false;
+  Time expires_at{};
+  std::vector<std::string> staged;  // encoded operations, one string per commit
+  std::uint64_t staged_bytes = 0;
+};
+
+struct HashOfHash {
+  std::size_t operator()(const base::Hash128& hash) const { return hash.low; }
+};
+
+struct Counters {
+  std::uint64_t fenced = 0;  // acts refused for an old epoch, fence or receipt, since the start
+};
+
+class State {
+ public:
+  explicit State(unsigned index_shards_log2 = 12)
+      : ids(index_shards_log2), settled(index_shards_log2) {}
+
+  // streams
+  std::vector<std::unique_ptr<Stream>> streams;  // by uid - 1; null = deleted
+  StringMap<StreamUid> stream_names;
+  Remembered<IdEntry> ids;
+
+  // claims
+  std::unordered_map<base::Hash128, OpenClaim, HashOfHash> open_claims;
+  std::set<std::pair<Time, base::Hash128>> open_claims_end;  // by forgotten_at()
+  std::uint64_t claims_unknown = 0;
+  Remembered<SettledEntry> settled;
+  Fence next_fence{1};
+
+  // consumers, by uid
+  std::map<ConsumerUid, Consumer> consumers;
+  ConsumerUid next_consumer{1};
+
+  // the rest
+  StringMap<Position> positions;
+  StringMap<RegisterValue> registers;
+  HybridTime hybrid;  // never behind anything seen
+  StringMap<Transaction> transactions;
+  std::uint64_t transactions_open = 0;
+  Epoch next_epoch{1};
+
+  // Bytes in each segment that are still needed; a segment without any can be removed.
+  std::map<std::uint32_t, std::uint64_t> live_bytes;
+  // Result bytes by the instant they are no longer needed: end of slice → segment → bytes.
+  std::map<Time, std::map<std::uint32_t, std::uint64_t>> results_end;
+
+  // Waiting for collect(): their facts may still be rolled back.
+  std::vector<std::unique_ptr<Stream>> graveyard;  // deleted streams
+  std::vector<StreamUid> trimmed;                  // streams with runs below `first`
+
+  std::uint64_t memory_max = std::uint64_t{4} << 30;  // see memory_bytes()
+  std::uint64_t text_bytes = 0;  // rough memory of everything but ids and settled claims
+  std::uint64_t gaps = 0;        // repairs that accepted a loss
+  Counters counters;
+
+  [[nodiscard]] Stream* find_stream(std::string_view name) const;
+  [[nodiscard]] Stream& stream(StreamUid uid) const;
+  [[nodiscard]] Consumer* find_consumer(const Stream& stream, std::string_view name);
+  [[nodiscard]] const Consumer* find_consumer(const Stream& stream, std::string_view name) const;
+  [[nodiscard]] std::uint64_t memory_bytes() const {
+    return ids.bytes() + settled.bytes() + text_bytes;
+  }
+};
+
+// Follows a fact. `at` is where its frame lies, `now` the log time of its batch.
+void apply(State& state, const Fact& fact, base::Where at, Time now, Undo* undo);
+
+void apply_stream(State& state, const StreamMade& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const StreamConfigured& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const StreamGone& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const RecordAppended& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const IdRenewed& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const RecordsTrimmed& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const RunMoved& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const ProducerRetired& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const ProducerNoted& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const RecordRemoved& fact, base::Where at, Time now, Undo* undo);
+
+void apply_claim(State& state, const ClaimOpened& fact, base::Where at, Time now, Undo* undo);
+void apply_claim(State& state, const ClaimRenewed& fact, base::Where at, Time now, Undo* undo);
+void apply_claim(State& state, const ClaimSettled& fact, base::Where at, Time now, Undo* undo);
+void apply_claim(State& state, const ClaimForgotten& fact, base::Where at, Time now, Undo* undo);
+void apply_claim(State& state, const CommitAnswered& fact, base::Where at, Time now, Undo* undo);
+void apply_claim(State& state, const ResultMoved& fact, base::Where at, Time now, Undo* undo);
+
+void apply_consumer(State& state, const ConsumerMade& fact, base::Where at, Time now, Undo* undo);
+void apply_consumer(State& state, const ConsumerGone& fact, base::Where at, Time now, Undo* undo);
+void apply_consumer(State& state, const Sought& fact, base::Where at, Time now, Undo* undo);
+void apply_consumer(State& state, const HandedOut& fact, base::Where at, Time now, Undo* undo);
+void apply_consumer(State& state, const Acked& fact, base::Where at, Time now, Undo* undo);
+void apply_consumer(State& state, const Returned& fact, base::Where at, Time now, Undo* undo);
+void apply_consumer(State& state, const LeaseExtended& fact, base::Where at, Time now, Undo* undo);
+void apply_consumer(State& state, const Blocked& fact, base::Where at, Time now, Undo* undo);
+
+void apply_rest(State& state, const PositionMoved& fact, base::Where at, Time now, Undo* undo);
+void apply_rest(State& state, const RegisterSet& fact, base::Where at, Time now, Undo* undo);
+void apply_rest(State& state, const TransactionBegun& fact, base::Where at, Time now, Undo* undo);
+void apply_rest(State& state, const TransactionStaged& fact, base::Where at, Time now, Undo* undo);
+void apply_rest(State& state, const TransactionEnded& fact, base::Where at, Time now, Undo* undo);
+void apply_rest(State& state, const JournalGap& fact, base::Where at, Time now, Undo* undo);
+
+// Bytes of a segment became needed, or are no longer.
+void add_live(State& state, std::uint32_t segment, std::uint64_t bytes);
+void drop_live(State& state, std::uint32_t segment, std::uint64_t bytes);
+
+// Removes what died by the passing of log time or by facts. Only when nothing can be rolled back.
+void collect(State& state, Time now, std::size_t work_max);
+
+// First record that retention still wants, if that is above the stream's `first`.
+[[nodiscard]] std::optional<Sequence> retention_target(const State& state, const Stream& stream,
+                                                       Time now);
+
+}  // namespace hapax::core

@@ -1,0 +1,319 @@
+#include "core/state_codec.h"
+
+#include <cstring>
+#include <utility>
+
+#include "base/assert.h"
+#include "core/claims.h"
+#include "core/commit.h"
+#include "core/state_parts.h"
+#include "core/text_bytes.h"
+
+namespace hapax::core {
+
+template <>
+inline constexpr std::uint8_t kEnumMax<ClaimState> = 3;
+
+template <class Io, Is<OpenClaim> F>
+void fields(Io& io, F& f) {
+  io.all(f.state, f.scope, f.key, f.fingerprint, f.owner, f.reason, f.fence, f.attempts, f.since,
+         f.lease_until, f.retention, f.tombstone);
+}
+template <class Io, Is<Position> F>
+void fields(Io& io, F& f) { io.all(f.value, f.epoch); }
+template <class Io, Is<RegisterValue> F>
+void fields(Io& io, F& f) { io.all(f.value, f.version, f.at); }
+template <class Io, Is<Transaction> F>
+void fields(Io& io, F& f) { io.all(f.epoch, f.open, f.committed, f.expires_at, f.staged); }
+
+namespace {
+
+constexpr std::uint64_t kVersion = 1;
+
+// --- claims --------------------------------------------------------------------------------------
+
+void encode_claims(const State& state, Time over_at, Put& put) {
+  std::vector<const std::pair<const base::Hash128, OpenClaim>*> claims = sorted(state.open_claims);
+  std::erase_if(claims, [over_at](const auto* element) {
+    return element->second.forgotten_at() <= over_at;
+  });
+  put.all(state.next_fence, std::uint64_t{claims.size()});
+  for (const auto* element : claims) put.all(element->first, element->second);
+}
+
+Status decode_claims(Reading& in, State& into) {
+  in.begin("list of open claims", 1);
+  in.get(into.next_fence);
+  const std::uint64_t count = in.count();
+  base::Hash128 before;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    in.begin("open claim", i + 1);
+    base::Hash128 hash;
+    OpenClaim claim;
+    in.get.all(hash, claim);
+    if (!in.get.ok() || (i > 0 && hash <= before)) return in.unreadable();
+    if (claim.state == ClaimState::kCompleted) return in.broken("is completed, thus not open");
+    if (claim.fence == Fence{0} || claim.fence >= into.next_fence) {
+      return in.broken("has fence " + std::to_string(claim.fence.value) + "; the next one is " +
+                       std::to_string(into.next_fence.value));
+    }
+    if (!is_plausible(claim.since) || !is_plausible(claim.lease_until)) {
+      return in.broken("has a lease of an impossible time");
+    }
+    add_open_claim(into, hash, std::move(claim));
+    before = hash;
+  }
+  if (!in.get.ok()) return in.unreadable();
+  return Ok{};
+}
+
+// --- by name -------------------------------------------------------------------------------------
+
+template <class Value>
+void encode_named(const StringMap<Value>& values, Put& put) {
+  put(std::uint64_t{values.size()});
+  for (const auto* element : sorted(values)) put.all(element->first, element->second);
+}
+
+// `check(name, value)` answers what is wrong with it, or "".
+template <class Value, class Check>
+Status decode_named(Reading& in, std::string_view kind, StringMap<Value>& values, Check check) {
+  const std::uint64_t count = in.count();
+  std::string before;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    in.begin(kind, i + 1);
+    std::string name;
+    Value value;
+    in.get.all(name, value);
+    if (!in.get.ok() || (i > 0 && name <= before)) return in.unreadable();
+    if (const std::string wrong = check(name, value); !wrong.empty()) {
+      return in.broken("'" + name + "', " + wrong);
+    }
+    before = name;
+    values.emplace(std::move(name), std::move(value));
+  }
+  if (!in.get.ok()) return in.unreadable();
+  return Ok{};
+}
+
+// A transaction that nobody ended in time is written as what collect() makes of it.
+void encode_transactions(const State& state, Time over_at, Put& put) {
+  put.all(state.next_epoch, std::uint64_t{state.transactions.size()});
+  for (const auto* element : sorted(state.transactions)) {
+    const Transaction& transaction = element->second;
+    put(element->first);
+    if (transaction.open && transaction.expires_at <= over_at) {
+      Transaction closed;
+      closed.epoch = transaction.epoch;
+      closed.expires_at = transaction.expires_at;
+      put(closed);
+    } else {
+      put(transaction);
+    }
+  }
+}
+
+std::string wrong_with(const Transaction& transaction, Epoch next) {
+  if (transaction.epoch >= next) {
+    return "has epoch " + std::to_string(transaction.epoch.value) + "; the next one is " +
+           std::to_string(next.value);
+  }
+  if (!is_plausible(transaction.expires_at)) return "ends at an impossible time";
+  if (transaction.open && transaction.committed) return "is open and committed";
+  if (!transaction.open && !transaction.staged.empty()) return "is over and has operations";
+  for (const std::string& ops : transaction.staged) {
+    if (const auto staged = decode_staged(ops); !staged) return staged.error().detail;
+  }
+  return {};
+}
+
+void encode_rest(const State& state, Time over_at, Put& put) {
+  encode_named(state.positions, put);
+  put(state.hybrid);
+  encode_named(state.registers, put);
+  encode_transactions(state, over_at, put);
+  put(state.gaps);
+}
+
+Status decode_rest(Reading& in, State& into) {
+  in.begin("list of positions", 1);
+  HAPAX_CHECK(decode_named(in, "position", into.positions,
+                           [&into](const std::string& name, const Position&) {
+                             into.text_bytes += kNodeBytes + name.size();
+                             return std::string();
+                           }));
+  in.begin("list of registers", 1);
+  in.get(into.hybrid);
+  HAPAX_CHECK(decode_named(in, "register", into.registers,
+                           [&into](const std::string& name, const RegisterValue& value) {
+                             into.text_bytes += kNodeBytes + name.size() + value.value.size();
+                             HybridTime at = value.at;
+                             at.node = 0;
+                             if (at > into.hybrid) return std::string("was set in the future");
+                             return std::string();
+                           }));
+  in.begin("list of transactions", 1);
+  in.get(into.next_epoch);
+  HAPAX_CHECK(decode_named(in, "transaction", into.transactions,
+                           [&into](const std::string& name, Transaction& transaction) {
+                             for (const auto& ops : transaction.staged) {
+                               transaction.staged_bytes += ops.size();
+                             }
+                             into.text_bytes +=
+                                 kNodeBytes + name.size() + transaction.staged_bytes;
+                             into.transactions_open += transaction.open ? 1 : 0;
+                             return wrong_with(transaction, into.next_epoch);
+                           }));
+  in.begin("number of gaps", 1);
+  in.get(into.gaps);
+  if (!in.get.ok()) return in.unreadable();
+  return Ok{};
+}
+
+// --- bytes in segments ---------------------------------------------------------------------------
+
+using BySegment = std::map<std::uint32_t, std::uint64_t>;
+
+void encode_bytes(const BySegment& bytes, Put& put) {
+  put(std::uint64_t{bytes.size()});
+  std::uint32_t before = 0;
+  for (const auto& [segment, number] : bytes) {
+    put.all(segment - before, number);
+    before = segment;
+  }
+}
+
+Result<BySegment> decode_bytes(Reading& in) {
+  BySegment bytes;
+  const std::uint64_t count = in.count();
+  std::uint32_t segment = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint32_t distance = 0;
+    std::uint64_t number = 0;
+    in.get.all(distance, number);
+    segment += distance;
+    if (!in.get.ok() || distance == 0 || segment < distance || number == 0) {
+      return in.unreadable();
+    }
+    bytes.emplace_hint(bytes.end(), segment, number);
+  }
+  if (!in.get.ok()) return in.unreadable();
+  return bytes;
+}
+
+void encode_results(const State& state, Time over_at, Writing& out) {
+  const auto kept = state.results_end.upper_bound(over_at);
+  for (auto slice = state.results_end.begin(); slice != kept; ++slice) {
+    for (const auto& [segment, bytes] : slice->second) out.waiting.add(segment, bytes);
+  }
+  out.put(static_cast<std::uint64_t>(std::distance(kept, state.results_end.end())));
+  for (auto slice = kept; slice != state.results_end.end(); ++slice) {
+    out.put(slice->first);
+    encode_bytes(slice->second, out.put);
+    for (const auto& [segment, bytes] : slice->second) out.kept.add(segment, bytes);
+  }
+}
+
+Status decode_results(Reading& in, State& into) {
+  in.begin("list of results", 1);
+  const std::uint64_t count = in.count();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    in.begin("slice of results", i + 1);
+    Time end{};
+    in.get(end);
+    HAPAX_TRY(BySegment bytes, decode_bytes(in));
+    const bool ascends = into.results_end.empty() || end > into.results_end.rbegin()->first;
+    if (!ascends || bytes.empty()) return in.unreadable();
+    for (const auto& [segment, number] : bytes) in.live.add(segment, number);
+    into.results_end.emplace_hint(into.results_end.end(), end, std::move(bytes));
+  }
+  if (!in.get.ok()) return in.unreadable();
+  return Ok{};
+}
+
+void assert_live_bytes(const State& state, Writing& written) {
+  BySegment bytes = written.kept.by_segment();
+  for (const auto& [segment, number] : written.waiting.by_segment()) bytes[segment] += number;
+  HAPAX_ASSERT(bytes == state.live_bytes, "live bytes are those of the runs and results");
+}
+
+Status decode_live(Reading& in, State& into) {
+  in.begin("list of live bytes", 1);
+  HAPAX_TRY(const BySegment counted, decode_bytes(in));
+  into.live_bytes = in.live.by_segment();
+  if (counted == into.live_bytes) return Ok{};
+  for (const auto& [segment, bytes] : into.live_bytes) {
+    const auto found = counted.find(segment);
+    const std::uint64_t number = found == counted.end() ? 0 : found->second;
+    if (number == bytes) continue;
+    return in.broken("counts " + std::to_string(number) + " bytes in segment " +
+                     std::to_string(segment) + "; its runs and results have " +
+                     std::to_string(bytes));
+  }
+  return in.broken("counts bytes in a segment where no run and no result lies");
+}
+
+// --- the whole -----------------------------------------------------------------------------------
+
+// What is over at `over_at` is left out.
+void encode_all(const State& state, Time over_at, std::string& out) {
+  Writing writing{Put(out), {}, {}};
+  writing.put(kVersion);
+  encode_streams(state, writing);
+  encode_consumers(state, writing);
+  encode_claims(state, over_at, writing.put);
+  encode_rest(state, over_at, writing.put);
+  encode_results(state, over_at, writing);
+  assert_live_bytes(state, writing);
+  encode_bytes(writing.kept.by_segment(), writing.put);
+}
+
+template <class Entry>
+void append_living(const Remembered<Entry>& remembered, Time now, std::string& out) {
+  std::vector<Entry> entries;
+  remembered.for_each(now, [&entries](const Entry& entry) { entries.push_back(entry); });
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& one, const Entry& other) { return one.hash() < other.hash(); });
+  Put{out}(std::uint64_t{entries.size()});
+  const std::size_t before = out.size();
+  out.resize(before + entries.size() * sizeof(Entry));
+  std::memcpy(out.data() + before, entries.data(), entries.size() * sizeof(Entry));
+}
+
+}  // namespace
+
+void encode_state(const State& state, std::string& out) { encode_all(state, Time::min(), out); }
+
+Status decode_state(std::string_view bytes, State& into) {
+  HAPAX_ASSERT(into.streams.empty() && into.text_bytes == 0, "a new State is filled");
+  Reading in(bytes);
+  std::uint64_t version = 0;
+  in.begin("version", 0);
+  in.get(version);
+  if (!in.get.ok()) return in.unreadable();
+  if (version != kVersion) {
+    return Error{Errc::kFormatVersion, "the state has format " + std::to_string(version) +
+                                           "; this program knows format " +
+                                           std::to_string(kVersion)};
+  }
+  HAPAX_CHECK(decode_streams(in, into));
+  HAPAX_CHECK(decode_consumers(in, into));
+  HAPAX_CHECK(decode_claims(in, into));
+  HAPAX_CHECK(decode_rest(in, into));
+  HAPAX_CHECK(decode_results(in, into));
+  HAPAX_CHECK(decode_live(in, into));
+  if (!in.get.finished()) {
+    return in.broken("is followed by " + std::to_string(in.get.left()) + " bytes too many");
+  }
+  return Ok{};
+}
+
+std::string canonical(const State& state, Time now) {
+  std::string out;
+  encode_all(state, now, out);
+  append_living(state.ids, now, out);
+  append_living(state.settled, now, out);
+  return out;
+}
+
+}  // namespace hapax::core

@@ -1,0 +1,131 @@
+// What the parts of the state's encoding share: state_codec.cc, stream_codec.cc and
+// consumer_codec.cc. Nobody else includes it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/fields.h"
+#include "core/state.h"
+
+namespace hapax::core {
+
+// --- writing -------------------------------------------------------------------------------------
+
+// The elements of an unordered map by key.
+template <class Map>
+[[nodiscard]] std::vector<const typename Map::value_type*> sorted(const Map& map) {
+  std::vector<const typename Map::value_type*> elements;
+  elements.reserve(map.size());
+  for (const auto& element : map) elements.push_back(&element);
+  std::sort(elements.begin(), elements.end(),
+            [](const auto* one, const auto* other) { return one->first < other->first; });
+  return elements;
+}
+
+// Small differences of either sign are small numbers: 0, -1, 1, -2 … become 0, 1, 2, 3 …
+[[nodiscard]] constexpr std::uint64_t zigzag(std::uint64_t difference) {
+  return (difference << 1) ^ (difference >> 63 == 0 ? 0 : ~std::uint64_t{0});
+}
+[[nodiscard]] constexpr std::uint64_t unzigzag(std::uint64_t number) {
+  return (number >> 1) ^ ((number & 1) == 0 ? 0 : ~std::uint64_t{0});
+}
+
+// Hashes of group keys are uniform: eight bytes are shorter than a varint.
+template <class Io, class Hash>
+void fixed64(Io& io, Hash& hash) {
+  auto bits = static_cast<std::int64_t>(hash);
+  io(bits);
+  if constexpr (!std::is_const_v<Hash>) hash = static_cast<std::uint64_t>(bits);
+}
+
+// Live bytes by segment. Neighbours mostly lie in one segment, so the map is asked seldom.
+class LiveBytes {
+ public:
+  void add(std::uint32_t segment, std::uint64_t bytes) {
+    if (segment != segment_) flush();
+    segment_ = segment;
+    bytes_ += bytes;
+  }
+  [[nodiscard]] const std::map<std::uint32_t, std::uint64_t>& by_segment() {
+    flush();
+    return by_segment_;
+  }
+
+ private:
+  void flush() {
+    if (bytes_ != 0) by_segment_[segment_] += bytes_;
+    bytes_ = 0;
+  }
+
+  std::map<std::uint32_t, std::uint64_t> by_segment_;
+  std::uint32_t segment_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+struct Writing {
+  Put put;
+  LiveBytes kept;     // by what is written
+  LiveBytes waiting;  // by what collect() will remove
+};
+
+// --- reading -------------------------------------------------------------------------------------
+
+// Reads a state and knows which part it is at, for the error.
+class Reading {
+ public:
+  explicit Reading(std::string_view in) : get(in), size_(in.size()) {}
+
+  void begin(std::string_view kind, std::uint64_t number) {
+    kind_ = kind;
+    number_ = number;
+    begun_at_ = size_ - get.left();
+  }
+  [[nodiscard]] Error broken(const std::string& why) const {
+    return Error{Errc::kCorruption, "state of " + std::to_string(size_) + " bytes: " +
+                                        std::string(kind_) + " " + std::to_string(number_) +
+                                        ", from byte " + std::to_string(begun_at_) + " on, " + why};
+  }
+  [[nodiscard]] Error unreadable() const {
+    return broken("does not parse: it is cut off or has an impossible value");
+  }
+
+  // How many of something follow that takes at least a byte each.
+  [[nodiscard]] std::uint64_t count() {
+    std::uint64_t number = 0;
+    get(number);
+    if (number > get.left()) get.refuse();
+    return get.ok() ? number : 0;
+  }
+
+  Get get;
+  LiveBytes live;  // of what was read
+
+ private:
+  std::size_t size_;
+  std::string_view kind_ = "part";
+  std::uint64_t number_ = 0;
+  std::size_t begun_at_ = 0;
+};
+
+// Sequences and instants of log time have 48 bits, as in IdEntry; deadlines lie a little later.
+// So sums with the longest window, lease or delay do not overflow.
+inline constexpr std::uint64_t kSequenceEnd = std::uint64_t{1} << 48;
+[[nodiscard]] constexpr bool is_plausible(Time time) {
+  return to_ms(time) >= 0 && to_ms(time) < std::int64_t{1} << 49;
+}
+
+// --- the parts -----------------------------------------------------------------------------------
+
+void encode_streams(const State& state, Writing& out);
+[[nodiscard]] Status decode_streams(Reading& in, State& into);
+
+void encode_consumers(const State& state, Writing& out);
+// REQUIRES: the streams are there.
+[[nodiscard]] Status decode_consumers(Reading& in, State& into);
+
+}  // namespace hapax::core

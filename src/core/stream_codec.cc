@@ -1,0 +1,341 @@
+// Streams as bytes: the settings, where the records lie, what is known of groups and producers.
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/assert.h"
+#include "core/state_parts.h"
+#include "core/text_bytes.h"
+
+namespace hapax::core {
+
+template <class Io, Is<Stream> F>
+void fields(Io& io, F& f) {
+  io.all(f.name, f.settings, f.created_at, f.horizon_floor, f.first, f.last, f.bytes);
+}
+template <class Io, Is<Producer> F>
+void fields(Io& io, F& f) { io.all(f.epoch, f.next, f.retired); }
+
+namespace {
+
+// --- runs ----------------------------------------------------------------------------------------
+
+// A run as the difference to the one before it: records are mostly appended one batch after the
+// other, so a run takes about ten bytes.
+struct PackedRun {
+  std::uint32_t count = 0;
+  std::uint64_t segment = 0;  // zigzag, from the run before
+  std::uint64_t offset = 0;   // zigzag, from the end of the run before if in the same segment
+  std::uint32_t length = 0;
+  std::uint64_t wait = 0;     // milliseconds since the run before; log time does not go back
+  std::string_view groups;    // eight bytes per record, or nothing
+};
+
+}  // namespace
+
+template <class Io, Is<PackedRun> F>
+void fields(Io& io, F& f) { io.all(f.count, f.segment, f.offset, f.length, f.wait, f.groups); }
+
+namespace {
+
+// Where the first run of a stream is counted from.
+Run origin(const Stream& stream, Sequence first) {
+  Run run;
+  run.first = first;
+  run.time = stream.created_at;
+  return run;
+}
+
+std::uint64_t offset_after(const Run& before, std::uint64_t segment) {
+  return segment == before.at.segment ? std::uint64_t{before.at.offset} + before.at.length : 0;
+}
+
+PackedRun pack(const Run& run, const Run& before) {
+  HAPAX_ASSERT(run.time >= before.time, "log time does not go back");
+  PackedRun packed;
+  packed.count = run.count;
+  packed.segment = zigzag(std::uint64_t{run.at.segment} - before.at.segment);
+  packed.offset = zigzag(run.at.offset - offset_after(before, run.at.segment));
+  packed.length = run.at.length;
+  packed.wait = static_cast<std::uint64_t>((run.time - before.time).count());
+  packed.groups = {reinterpret_cast<const char*>(run.groups.data()),
+                   run.groups.size() * sizeof(GroupHash)};
+  return packed;
+}
+
+bool read_groups(std::string_view bytes, Run& run) {
+  if (bytes.empty()) return true;
+  if (bytes.size() != run.count * sizeof(GroupHash)) return false;
+  run.groups.resize(run.count);
+  std::memcpy(run.groups.data(), bytes.data(), bytes.size());
+  return std::any_of(run.groups.begin(), run.groups.end(),
+                     [](GroupHash group) { return group != 0; });
+}
+
+// The run that follows `before`, if there can be such a run.
+std::optional<Run> unpack(const PackedRun& packed, const Run& before) {
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
+  const std::uint64_t segment = before.at.segment + unzigzag(packed.segment);
+  const std::uint64_t offset = offset_after(before, segment) + unzigzag(packed.offset);
+  if (segment == 0 || segment > kMax || offset > kMax) return std::nullopt;
+  if (packed.length == 0 || offset + packed.length > kMax) return std::nullopt;
+  if (packed.count == 0 || packed.count > kRunRecordsMax) return std::nullopt;
+  if (packed.wait >= kSequenceEnd) return std::nullopt;
+  Run run;
+  run.first = Sequence{before.first.value + before.count};
+  run.count = packed.count;
+  run.at = {static_cast<std::uint32_t>(segment), static_cast<std::uint32_t>(offset),
+            packed.length};
+  run.time = before.time + Duration{static_cast<std::int64_t>(packed.wait)};
+  if (!is_plausible(run.time) || !read_groups(packed.groups, run)) return std::nullopt;
+  return run;
+}
+
+void encode_runs(const Stream& stream, Writing& out) {
+  const auto kept = std::find_if(stream.runs.begin(), stream.runs.end(), [&](const Run& run) {
+    return run.last() >= stream.first;
+  });
+  for (auto run = stream.runs.begin(); run != kept; ++run) {
+    out.waiting.add(run->at.segment, run->at.length);
+  }
+  out.put(static_cast<std::uint64_t>(stream.runs.end() - kept));
+  if (kept == stream.runs.end()) return;
+  out.put(kept->first);
+  const Run start = origin(stream, kept->first);
+  const Run* before = &start;
+  for (auto run = kept; run != stream.runs.end(); before = &*run, ++run) {
+    out.put(pack(*run, *before));
+    out.kept.add(run->at.segment, run->at.length);
+  }
+}
+
+// The runs hold every record from `first` to `last`, in their order.
+Status decode_runs(Reading& in, Stream& stream) {
+  const std::uint64_t count = in.count();
+  Sequence first = stream.last.next();
+  if (count > 0) in.get(first);
+  const Run start = origin(stream, first);
+  const Run* before = &start;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    PackedRun packed;
+    in.get(packed);
+    if (!in.get.ok()) return in.unreadable();
+    std::optional<Run> run = unpack(packed, *before);
+    if (!run) return in.broken("has an impossible run, number " + std::to_string(i));
+    bytes += run->at.length;
+    in.live.add(run->at.segment, run->at.length);
+    before = &stream.runs.emplace_back(*std::move(run));
+  }
+  if (!in.get.ok()) return in.unreadable();
+  const bool begins = count == 0 ? stream.first == stream.last.next()
+                                 : first > Sequence{0} && first <= stream.first &&
+                                       stream.first <= stream.runs.front().last();
+  const Sequence end = count == 0 ? stream.last : stream.runs.back().last();
+  if (!begins || end != stream.last) {
+    return in.broken("keeps records " + std::to_string(stream.first.value) + " to " +
+                     std::to_string(stream.last.value) + " but has runs from " +
+                     std::to_string(first.value) + " to " + std::to_string(end.value));
+  }
+  if (bytes != stream.bytes) {
+    return in.broken("counts " + std::to_string(stream.bytes) + " bytes; its runs have " +
+                     std::to_string(bytes));
+  }
+  return Ok{};
+}
+
+// --- removed records -----------------------------------------------------------------------------
+
+void encode_removed(const Stream& stream, Put& put) {
+  std::vector<Spans::Span> spans;
+  stream.removed.for_each([&](Spans::Span span) {
+    if (span.last < stream.first) return;  // Trimmed meanwhile.
+    span.first = std::max(span.first, stream.first);
+    spans.push_back(span);
+  });
+  put(std::uint64_t{spans.size()});
+  Sequence before = stream.first;
+  for (const Spans::Span& span : spans) {
+    put(span.first.value - before.value);
+    put(span.last.value - span.first.value);
+    before = span.last;
+  }
+}
+
+Status decode_removed(Reading& in, Stream& stream) {
+  const std::uint64_t count = in.count();
+  std::uint64_t before = stream.first.value;
+  for (std::uint64_t i = 0; i < count && in.get.ok(); ++i) {
+    std::uint64_t distance = 0;
+    std::uint64_t length = 0;
+    in.get.all(distance, length);
+    const bool apart = i == 0 || distance >= 2;  // Neighbours would be one span.
+    if (!apart || distance >= kSequenceEnd || length >= kSequenceEnd) in.get.refuse();
+    const Sequence first{before + distance};
+    const Sequence last{first.value + length};
+    if (last > stream.last) return in.broken("has removed records beyond its last one");
+    if (in.get.ok()) stream.removed.add({first, last, 0});
+    before = last.value;
+  }
+  if (!in.get.ok()) return in.unreadable();
+  return Ok{};
+}
+
+// --- groups and producers ------------------------------------------------------------------------
+
+void encode_groups(const Stream& stream, Put& put) {
+  put(std::uint64_t{stream.group_last.size()});
+  for (const auto* element : sorted(stream.group_last)) {
+    fixed64(put, element->first);
+    put(element->second);
+  }
+}
+
+Status decode_groups(Reading& in, Stream& stream) {
+  const std::uint64_t count = in.count();
+  GroupHash before = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    GroupHash group = 0;
+    Sequence last;
+    fixed64(in.get, group);
+    in.get(last);
+    if (!in.get.ok() || group <= before) return in.unreadable();
+    if (last == Sequence{0} || last > stream.last) {
+      return in.broken("has record " + std::to_string(last.value) +
+                       " as the last of a group; its own last is " +
+                       std::to_string(stream.last.value));
+    }
+    stream.group_last.emplace(group, last);
+    before = group;
+  }
+  if (!in.get.ok()) return in.unreadable();
+  return Ok{};
+}
+
+void encode_producers(const Stream& stream, Put& put) {
+  put(std::uint64_t{stream.producers.size()});
+  for (const auto* element : sorted(stream.producers)) {
+    const Producer& producer = element->second;
+    put.all(element->first, producer, std::uint64_t{producer.stored.size()});
+    Sequence before;
+    for (const Producer::Stored& stored : producer.stored) {
+      put.all(zigzag(stored.at.value - before.value), stored.fingerprint);
+      before = stored.at;
+    }
+  }
+}
+
+// P3: the remembered places are those of the sequences right below `next`.
+bool decode_stored(Reading& in, const Stream& stream, Producer& producer) {
+  const std::uint64_t count = in.count();
+  if (count > producer.next.value || (producer.retired && count > 0)) return false;
+  Sequence at;
+  for (std::uint64_t i = 0; i < count && in.get.ok(); ++i) {
+    std::uint64_t distance = 0;
+    Producer::Stored stored;
+    in.get.all(distance, stored.fingerprint);
+    at = stored.at = Sequence{at.value + unzigzag(distance)};
+    if (at == Sequence{0} || at > stream.last) return false;
+    producer.stored.push_back(stored);
+  }
+  return in.get.ok();
+}
+
+Status decode_producers(Reading& in, Stream& stream) {
+  const std::uint64_t count = in.count();
+  std::string before;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::string name;
+    Producer producer;
+    in.get.all(name, producer);
+    if (!in.get.ok() || (i > 0 && name <= before)) return in.unreadable();
+    if (!decode_stored(in, stream, producer)) {
+      return in.broken("has an impossible producer, '" + name + "'");
+    }
+    stream.producers_active += producer.retired ? 0 : 1;
+    before = name;
+    stream.producers.emplace(std::move(name), std::move(producer));
+  }
+  if (!in.get.ok()) return in.unreadable();
+  return Ok{};
+}
+
+// --- streams -------------------------------------------------------------------------------------
+
+// One bit per uid ever given: whether its stream is there. The bits, unlike a bare number of uids,
+// bound by their own size the room that a damaged state can ask for.
+std::string living_bits(const State& state) {
+  std::string bits((state.streams.size() + 7) / 8, '\0');
+  for (std::size_t i = 0; i < state.streams.size(); ++i) {
+    if (state.streams[i] == nullptr) continue;
+    char& byte = bits[i / 8];
+    byte = static_cast<char>(static_cast<unsigned char>(byte) | 1U << i % 8);
+  }
+  return bits;
+}
+
+bool is_living(std::string_view bits, std::size_t place) {
+  return (static_cast<unsigned char>(bits[place / 8]) >> place % 8 & 1) != 0;
+}
+
+Status decode_stream(Reading& in, Stream& stream) {
+  in.get(stream);
+  if (!in.get.ok()) return in.unreadable();
+  if (stream.first == Sequence{0} || stream.last.value >= kSequenceEnd ||
+      stream.first > stream.last.next()) {
+    return in.broken("cannot keep records " + std::to_string(stream.first.value) + " to " +
+                     std::to_string(stream.last.value));
+  }
+  if (!is_plausible(stream.created_at) || !is_plausible(stream.horizon_floor)) {
+    return in.broken("is made, or knows all ids, at an impossible time");
+  }
+  HAPAX_CHECK(decode_runs(in, stream));
+  HAPAX_CHECK(decode_removed(in, stream));
+  HAPAX_CHECK(decode_groups(in, stream));
+  return decode_producers(in, stream);
+}
+
+}  // namespace
+
+void encode_streams(const State& state, Writing& out) {
+  out.put.all(std::uint64_t{state.streams.size()}, living_bits(state));
+  for (const auto& stream : state.streams) {
+    if (stream == nullptr) continue;
+    out.put(*stream);
+    encode_runs(*stream, out);
+    encode_removed(*stream, out.put);
+    encode_groups(*stream, out.put);
+    encode_producers(*stream, out.put);
+  }
+  for (const auto& stream : state.graveyard) {
+    for (const Run& run : stream->runs) out.waiting.add(run.at.segment, run.at.length);
+  }
+}
+
+Status decode_streams(Reading& in, State& into) {
+  in.begin("list of streams", 1);
+  std::uint64_t uids = 0;
+  std::string_view bits;
+  in.get.all(uids, bits);
+  if (!in.get.ok() || bits.size() != uids / 8 + (uids % 8 == 0 ? 0 : 1)) return in.unreadable();
+  for (std::size_t spare = uids; spare < bits.size() * 8; ++spare) {
+    if (is_living(bits, spare)) return in.unreadable();
+  }
+  into.streams.resize(uids);
+  for (std::size_t i = 0; i < uids; ++i) {
+    if (!is_living(bits, i)) continue;
+    in.begin("stream", i + 1);
+    auto stream = std::make_unique<Stream>();
+    stream->uid = StreamUid{i + 1};
+    HAPAX_CHECK(decode_stream(in, *stream));
+    if (!into.stream_names.emplace(stream->name, stream->uid).second) {
+      return in.broken("has the name of another one, '" + stream->name + "'");
+    }
+    into.text_bytes += text_bytes_of(*stream);
+    into.streams[i] = std::move(stream);
+  }
+  return Ok{};
+}
+
+}  // namespace hapax::core

@@ -1,0 +1,315 @@
+// The rules of streams: who may append what, and what a repeat is told.
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/mutant.h"
+#include "core/turn.h"
+
+namespace hapax::core {
+
+namespace {
+
+using base::Mutant;
+using base::mutant;
+
+// --- producers -------------------------------------------------------------------------------
+
+Verdict decide_stored(const Stream& stream, const Producer& producer,
+                               const ProducerMark& mark, const Fingerprint& content, Time now) {
+  const std::uint64_t back = producer.next.value - mark.sequence.value;  // 1 = the latest
+  // P3: everything below `next` was stored; only where is remembered for a limited number.
+  if (back > producer.stored.size()) return TooOldToKnow{stream.horizon(now)};
+  const Producer::Stored& stored = producer.stored[producer.stored.size() - back];
+  const Run* run = stream.run_of(stored.at);
+  const Time first_seen = run == nullptr ? Time{} : run->time;
+  // P4: two writers under one name must not take each other's records for their own repeats.
+  if (stored.fingerprint != content && !mutant(Mutant::kKeyOnlyDuplicate)) {
+    return Conflict{stored.fingerprint, content, first_seen};
+  }
+  return Duplicate{stored.at, first_seen, Time::max()};
+}
+
+// None: it is the expected one, to be stored.
+std::optional<Verdict> decide_producer(const Stream& stream, const ProducerMark& mark,
+                                       const Fingerprint& content, Time now) {
+  const auto found = stream.producers.find(mark.name);
+  const bool starts = mark.sequence == ProducerSequence{0};
+  if (found == stream.producers.end()) {
+    // P1: a producer nobody knows must start at 0: its earlier records may be stored and forgotten.
+    if (starts) return std::nullopt;
+    return UnknownProducer{mark.epoch, mark.sequence};
+  }
+  const Producer& producer = found->second;
+  const bool too_old = producer.retired ? mark.epoch <= producer.epoch : mark.epoch < producer.epoch;
+  if (too_old) return Fenced{producer.epoch.value, mark.epoch.value};
+  if (mark.epoch > producer.epoch) {
+    if (starts) return std::nullopt;
+    return Gap{ProducerSequence{0}, mark.sequence};
+  }
+  if (mark.sequence == producer.next) return std::nullopt;
+  // P2: a hole means that something before it never arrived; storing past it would lose it.
+  if (mark.sequence > producer.next) return Gap{producer.next, mark.sequence};
+  return decide_stored(stream, producer, mark, content, now);
+}
+
+// --- append ----------------------------------------------------------------------------------
+
+std::optional<Error> check_room(const State& state, const Stream& stream, const Append& op) {
+  if (op.payload.size() > stream.settings.record_bytes_max) {
+    return limit_error("record of stream '" + stream.name + "'", op.payload.size(),
+                       stream.settings.record_bytes_max);
+  }
+  const std::uint64_t quota = stream.settings.quota_bytes;
+  if (quota != 0 && stream.bytes + op.payload.size() > quota) {
+    return Error{Errc::kQuotaExceeded,
+                 "stream '" + stream.name + "' holds " + std::to_string(stream.bytes) + " of " +
+                     std::to_string(quota) +
+                     " bytes; nothing was stored. Trim it, raise quota_bytes, or set a retention."};
+  }
+  if (state.memory_bytes() > state.memory_max) {
+    return Error{Errc::kMemoryBudget,
+                 "the store remembers " + std::to_string(state.memory_bytes()) + " of " +
+                     std::to_string(state.memory_max) +
+                     " bytes; nothing was stored and nothing is forgotten early. Raise memory_max "
+                     "or shorten windows."};
+  }
+  const bool new_producer = op.producer && !stream.producers.contains(op.producer->name);
+  if (new_producer && stream.producers_active >= stream.settings.producers_max) {
+    return Error{Errc::kLimitExceeded,
+                 "stream '" + stream.name + "' knows " + std::to_string(stream.producers_active) +
+                     " producers, its budget; '" + std::string(op.producer->name) +
+                     "' was refused. Retire one that will not come back, or raise producers_max."};
+  }
+  return std::nullopt;
+}
+
+std::optional<Verdict> check_expectation(const Stream& stream, const Append& op,
+                                         const AppendHashes& hashes) {
+  if (!op.expect) return std::nullopt;
+  Sequence actual = stream.last;
+  if (op.expect->of == ExpectLast::Of::kGroup) {
+    if (!stream.settings.track_groups) {
+      return Refused{{Errc::kInvalidArgument,
+                      "stream '" + stream.name +
+                          "' does not track group keys; set track_groups to expect one"}};
+    }
+    const auto found = stream.group_last.find(hashes.group);
+    actual = found == stream.group_last.end() ? Sequence{0} : found->second;
+  }
+  if (actual == op.expect->last) return std::nullopt;
+  return ExpectationFailed{actual, {}};
+}
+
+// The window of a repeat that renews: first_seen stays, the end moves to now + window.
+Window renewed_window(const Stream& stream, const IdEntry& known, Time now) {
+  if (stream.settings.window.is_forever()) return Window::forever();
+  const auto since = std::chrono::ceil<std::chrono::seconds>(now - known.first_seen());
+  return Window{since + std::chrono::seconds{stream.settings.window.raw()}};
+}
+
+Verdict answer_known_id(Turn& turn, const Stream& stream, const IdEntry& known,
+                        const AppendHashes& hashes, const Append& op, base::Hash128 id) {
+  if (known.fingerprint() != hashes.content && !mutant(Mutant::kKeyOnlyDuplicate)) {
+    return Conflict{known.fingerprint(), hashes.content, known.first_seen()};
+  }
+  Duplicate duplicate{known.sequence(), known.first_seen(), known.expires_at()};
+  if (op.producer) {
+    turn.emit(ProducerNoted{stream.uid, *op.producer, known.sequence(), hashes.content});
+  }
+  const bool renews = stream.settings.window_start == WindowStart::kLastSeen;
+  const Window window = renewed_window(stream, known, turn.now());
+  if (renews && !known.window().is_forever() && window.end(duplicate.first_seen) > duplicate.expires_at) {
+    turn.emit(IdRenewed{stream.uid, id, window});
+    duplicate.expires_at = window.end(duplicate.first_seen);
+  }
+  return duplicate;
+}
+
+Verdict store_record(Turn& turn, Stream& stream, const Append& op, const AppendHashes& hashes,
+                     base::Hash128 id) {
+  std::string headers;
+  if (!op.headers.empty()) encode_headers(op.headers, headers);
+  RecordAppended fact;
+  fact.stream = stream.uid;
+  fact.sequence = stream.last.next();
+  fact.id_hash = id;
+  fact.fingerprint = hashes.content;
+  fact.window = stream.settings.window;
+  fact.group_hash = hashes.group;
+  fact.id = op.id;
+  fact.group = op.group;
+  fact.headers = headers;
+  fact.producer = op.producer;
+  fact.payload = op.payload;
+  turn.emit(fact);
+  return Appended{fact.sequence};
+}
+
+// Retention by count and bytes keeps up with the appends, in steps, so that it costs little.
+void keep_retention(Turn& turn, const Stream& stream) {
+  const Retention& retention = stream.settings.retention;
+  if (!retention.count && !retention.bytes) return;
+  const std::uint64_t kept = stream.last.value + 1 - stream.first.value;
+  const bool too_many = retention.count && kept >= *retention.count + kRunRecordsMax;
+  const bool too_big = retention.bytes && stream.bytes > *retention.bytes;
+  if (!too_many && !too_big) return;
+  if (const auto target = retention_target(turn.state(), stream, turn.now())) {
+    turn.emit(RecordsTrimmed{stream.uid, *target});
+  }
+}
+
+Verdict run_append(Turn& turn, Stream& stream, const Append& op, const AppendHashes& hashes) {
+  if (op.producer) {
+    if (auto told = decide_producer(stream, *op.producer, hashes.content, turn.now())) {
+      if (std::holds_alternative<Fenced>(*told)) turn.count_fenced();
+      return *std::move(told);
+    }
+  }
+  base::Hash128 id;
+  if (!op.id.empty()) {
+    id = scoped_id(stream, hashes);
+    if (const IdEntry* known = turn.state().ids.find(id, turn.now())) {
+      return answer_known_id(turn, stream, *known, hashes, op, id);
+    }
+    const Time horizon = stream.horizon(turn.now());
+    if (op.first_sent && *op.first_sent < horizon) return TooOldToKnow{horizon};
+  }
+  // Repeats are answered before room and expectations are looked at: a retry of what succeeded
+  // must not be told that it failed.
+  if (auto refusal = check_expectation(stream, op, hashes)) return *std::move(refusal);
+  if (auto error = check_room(turn.state(), stream, op)) return Refused{*std::move(error)};
+  Verdict verdict = store_record(turn, stream, op, hashes, id);
+  keep_retention(turn, stream);
+  return verdict;
+}
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      char escaped[7];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", byte);
+      out += escaped;
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+}  // namespace
+
+base::Hash128 scoped_id(const Stream& stream, const AppendHashes& hashes) {
+  base::Hash128 hash = hashes.id.plus(base::spread(stream.uid.value));
+  if (stream.settings.id_scope == IdScope::kGroup) hash = hash.plus(base::spread(hashes.group));
+  return hash == base::Hash128{} ? base::Hash128{0, 1} : hash;  // Zero means "no id" in a fact.
+}
+
+Verdict run(Turn& turn, const CreateStream& op) {
+  if (const Stream* stream = turn.state().find_stream(op.stream)) {
+    if (stream->settings == op.settings) return Done{};
+    return Refused{{Errc::kAlreadyExists, "stream '" + stream->name +
+                                              "' exists with other settings; to change them use "
+                                              "configure"}};
+  }
+  if (turn.state().stream_names.size() >= limits::kStreamsMax) {
+    return Refused{limit_error("number of streams", limits::kStreamsMax + 1, limits::kStreamsMax)};
+  }
+  turn.emit(StreamMade{StreamUid{turn.state().streams.size() + 1}, op.stream, op.settings});
+  return Done{};
+}
+
+Stream& ensure_stream(Turn& turn, std::string_view name) {
+  if (Stream* stream = turn.state().find_stream(name)) return *stream;
+  const StreamUid uid{turn.state().streams.size() + 1};
+  turn.emit(StreamMade{uid, name, StreamSettings{}});
+  return turn.state().stream(uid);
+}
+
+Verdict run(Turn& turn, const ConfigureStream& op) {
+  const Stream* stream = turn.state().find_stream(op.stream);
+  if (stream == nullptr) return Refused{no_stream(op.stream)};
+  if (stream->settings == op.settings) return Done{};
+  turn.emit(StreamConfigured{stream->uid, op.settings});
+  return Done{};
+}
+
+Verdict run(Turn& turn, const DeleteStream& op) {
+  const Stream* stream = turn.state().find_stream(op.stream);
+  if (stream == nullptr) return Refused{no_stream(op.stream)};
+  const auto consumers = stream->consumers;
+  for (const auto& [name, uid] : consumers) turn.emit(ConsumerGone{uid});
+  turn.emit(StreamGone{stream->uid});
+  return Done{};
+}
+
+Verdict run(Turn& turn, const Trim& op) {
+  const Stream* stream = turn.state().find_stream(op.stream);
+  if (stream == nullptr) return Refused{no_stream(op.stream)};
+  const Sequence before = std::min(op.before, stream->last.next());
+  if (before > stream->first) turn.emit(RecordsTrimmed{stream->uid, before});
+  return Done{};
+}
+
+Verdict run(Turn& turn, const RetireProducer& op) {
+  const Stream* stream = turn.state().find_stream(op.stream);
+  if (stream == nullptr) return Refused{no_stream(op.stream)};
+  const auto found = stream->producers.find(op.producer);
+  if (found == stream->producers.end()) {
+    return Refused{{Errc::kNotFound, "stream '" + stream->name + "' has no producer '" +
+                                         std::string(op.producer) + "'"}};
+  }
+  if (!found->second.retired) {
+    turn.emit(ProducerRetired{stream->uid, op.producer});
+    const std::string subject = stream->name + "/" + std::string(op.producer);
+    audit(turn, "retire-producer", subject, op.actor, op.reason);
+  }
+  return Done{};
+}
+
+Verdict run(Turn& turn, const Append& op, const AppendHashes& hashes) {
+  Stream* stream = turn.state().find_stream(op.stream);
+  if (stream == nullptr) return Refused{no_stream(op.stream)};
+  if (!op.id.empty() || !stream->settings.content_ids) return run_append(turn, *stream, op, hashes);
+  const ContentId content = turn.content_id(op.payload);
+  Append named = op;
+  named.id = content.id;
+  return run_append(turn, *stream, named, {content.hash, hashes.content, hashes.group});
+}
+
+void audit(Turn& turn, std::string_view act, std::string_view subject, std::string_view actor,
+           std::string_view reason) {
+  const Stream& stream = ensure_stream(turn, kAuditStream);
+  std::string line = "{\"act\":" + json_text(act);
+  line += ",\"subject\":" + json_text(subject);
+  line += ",\"actor\":" + json_text(actor);
+  line += ",\"reason\":" + json_text(reason) + "}";
+  RecordAppended fact;
+  fact.stream = stream.uid;
+  fact.sequence = stream.last.next();
+  fact.payload = line;
+  turn.emit(fact);
+}
+
+Result<Sequence> copy_record(Turn& turn, const Stream& from, Sequence sequence, Stream& to,
+                             const Lineage& lineage) {
+  HAPAX_TRY(const std::string bytes, turn.read_record(from, sequence));
+  HAPAX_TRY(const Fact source, decode_fact(bytes));
+  const auto* original = std::get_if<RecordAppended>(&source);
+  HAPAX_ASSERT(original != nullptr, "a record's place holds a record");
+  RecordAppended copy = *original;
+  copy.stream = to.uid;
+  copy.sequence = to.last.next();
+  copy.id_hash = {};  // D5: a copy is not a new acceptance of its id, and no repeat of it either.
+  copy.producer.reset();
+  copy.lineage = lineage;
+  turn.emit(copy);
+  return copy.sequence;
+}
+
+}  // namespace hapax::core

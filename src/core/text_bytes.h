@@ -1,0 +1,21 @@
+// What State::text_bytes adds up: rough memory of everything but ids and settled claims, map nodes
+// included. Following a fact counts by the same rules as loading a snapshot, so that the budget is
+// the same before and after a restart.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/state.h"
+
+namespace hapax::core {
+
+inline constexpr std::uint64_t kStreamBytes = 512;    // an empty stream, without its name
+inline constexpr std::uint64_t kProducerBytes = 256;  // a producer, without name and sequences
+inline constexpr std::uint64_t kGroupBytes = 56;      // the last sequence of a group key
+inline constexpr std::uint64_t kNodeBytes = 96;       // a position, register or transaction
+
+[[nodiscard]] std::uint64_t text_bytes_of(const Stream& stream);  // without its consumers
+[[nodiscard]] std::uint64_t text_bytes_of(const Consumer& consumer);
+
+}  // namespace hapax::core

@@ -1,0 +1,144 @@
+// One operation being carried out: decide by pure rules, emit the facts, answer the verdict.
+// A Turn is the only way from a decision to the journal: emit() writes the fact and applies it, so
+// no state can change without a fact. It cannot fail: a batch that does not reach the disk is
+// rolled back through the undo log.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <hapax/ops.h>
+#include <hapax/verdicts.h>
+
+#include "core/facts.h"
+#include "core/state.h"
+#include "core/undo.h"
+
+namespace hapax::core {
+
+struct ContentId {
+  std::string id;
+  base::Hash128 hash;
+};
+
+// What the owner of the state provides. Plain functions, so that the rules stay free of interfaces.
+struct Door {
+  void* self = nullptr;
+  // Adds the fact to the batch being built and says where it will lie.
+  base::Where (*write)(void* self, const Fact& fact) = nullptr;
+  // The encoded RecordAppended of a kept record (checked); for copies to and from dead letters.
+  Result<std::string> (*read_record)(void* self, const Stream& stream, Sequence sequence) = nullptr;
+  // The id of a record that has none, in a stream with content ids.
+  ContentId (*content_id)(void* self, std::string_view payload) = nullptr;
+  // The batch being built, to cut off the facts of a commit that was refused half way.
+  std::size_t (*mark)(void* self) = nullptr;
+  void (*cut)(void* self, std::size_t mark) = nullptr;
+};
+
+class Turn {
+ public:
+  Turn(State& state, Time now, Undo& undo, Door door)
+      : state_(state), now_(now), undo_(undo), door_(door) {}
+
+  [[nodiscard]] State& state() { return state_; }
+  [[nodiscard]] const State& state() const { return state_; }
+  [[nodiscard]] Time now() const { return now_; }
+
+  base::Where emit(const Fact& fact) {
+    const base::Where at = door_.write(door_.self, fact);
+    apply(state_, fact, at, now_, &undo_);
+    return at;
+  }
+  [[nodiscard]] Result<std::string> read_record(const Stream& stream, Sequence sequence) {
+    return door_.read_record(door_.self, stream, sequence);
+  }
+  [[nodiscard]] ContentId content_id(std::string_view payload) {
+    return door_.content_id(door_.self, payload);
+  }
+
+  // Everything emitted since the mark can be taken back.
+  struct Mark {
+    Undo::Mark undo;
+    std::size_t batch;
+  };
+  [[nodiscard]] Mark mark() { return {undo_.mark(), door_.mark(door_.self)}; }
+  void roll_back(Mark mark) {
+    undo_.roll_back(state_, mark.undo);
+    door_.cut(door_.self, mark.batch);
+  }
+
+  // Acts refused because somebody newer is there; counted for people, not part of the journal.
+  void count_fenced() { ++state_.counters.fenced; }
+
+ private:
+  State& state_;
+  Time now_;
+  Undo& undo_;
+  Door door_;
+};
+
+// Hashes are computed outside, in parallel, before the state is touched.
+struct AppendHashes {
+  base::Hash128 id;         // of the message id alone; ignored when there is none
+  Fingerprint content;      // of payload and group key
+  GroupHash group = 0;      // never 0 for a group key
+};
+struct ClaimHashes {
+  base::Hash128 key;    // of scope and key
+  Fingerprint content;  // of Claim only
+};
+
+// streams (streams.cc)
+Verdict run(Turn& turn, const CreateStream& op);
+Verdict run(Turn& turn, const ConfigureStream& op);
+Verdict run(Turn& turn, const DeleteStream& op);
+Verdict run(Turn& turn, const Trim& op);
+Verdict run(Turn& turn, const RetireProducer& op);
+Verdict run(Turn& turn, const Append& op, const AppendHashes& hashes);
+// What a message id is remembered under, in its scope.
+[[nodiscard]] base::Hash128 scoped_id(const Stream& stream, const AppendHashes& hashes);
+// Writes an act of a person to the stream kAuditStream.
+void audit(Turn& turn, std::string_view act, std::string_view subject, std::string_view actor,
+           std::string_view reason);
+// Copies a kept record to the end of `to`, with lineage and without remembering its id again.
+Result<Sequence> copy_record(Turn& turn, const Stream& from, Sequence sequence, Stream& to,
+                             const Lineage& lineage);
+// Finds or makes a stream with default settings.
+Stream& ensure_stream(Turn& turn, std::string_view name);
+
+// claims (claims.cc)
+Verdict run(Turn& turn, const Claim& op, const ClaimHashes& hashes);
+Verdict run(Turn& turn, const Renew& op, const ClaimHashes& hashes);
+Verdict run(Turn& turn, const Settle& op, const ClaimHashes& hashes);
+Verdict run(Turn& turn, const Resolve& op, const ClaimHashes& hashes);
+Verdict run(Turn& turn, const Forget& op, const ClaimHashes& hashes);
+
+// consumers (consumers.cc)
+Verdict run(Turn& turn, const CreateConsumer& op);
+Verdict run(Turn& turn, const DeleteConsumer& op);
+Verdict run(Turn& turn, const Seek& op);
+// Deliveries carry the sequence only: the owner of the disk fills in the records.
+Verdict run(Turn& turn, const Receive& op);
+Verdict run(Turn& turn, const Ack& op);
+Verdict run(Turn& turn, const Nack& op);
+Verdict run(Turn& turn, const Extend& op);
+Verdict run(Turn& turn, const Redrive& op);
+
+// positions and registers (registers.cc)
+Verdict run(Turn& turn, const Advance& op);
+Verdict run(Turn& turn, const Set& op);
+
+// transactions (commit.cc)
+Verdict run(Turn& turn, const Begin& op);
+
+inline constexpr std::string_view kAuditStream = "$audit";
+
+// What an operation may look like, checked before anything is decided. Empty = fine.
+[[nodiscard]] std::optional<Error> check(const Op& op);
+
+// "name 'x…' has 300 bytes; the most is 255" and the like.
+[[nodiscard]] Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max);
+[[nodiscard]] Error no_stream(std::string_view name);
+[[nodiscard]] Error no_consumer(std::string_view stream, std::string_view name);
+
+}  // namespace hapax::core

@@ -1,0 +1,77 @@
+// Where the embedded store meets the real disk and the real clock.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include <hapax/embedded.h>
+
+#include "engine/embedded_store.h"
+#include "engine/engine.h"
+#include "host/clock.h"
+#include "host/entropy.h"
+#include "host/folder.h"
+
+namespace hapax {
+
+namespace {
+
+struct HostPorts {
+  std::unique_ptr<ports::Folder> folder;
+  host::HostClock clock;
+  host::HostEntropy entropy;
+};
+
+using Log = std::function<void(const std::string&)>;
+
+void log_to_stderr(const std::string& line) { std::fprintf(stderr, "hapax: %s\n", line.c_str()); }
+
+// L2: after a failed sync the kernel may have dropped the pages and marked them clean. Only a new
+// process that reads what is really there can go on, so this one ends without tidying up.
+[[noreturn]] void end_process(const Log& log, const Error& error) {
+  log(error.text() + " The process ends; start it again to recover.");
+  ::_exit(kExitSyncFailed);
+}
+
+Status check_options(const EmbeddedOptions& options) {
+  if (options.segment_bytes < journal::kSegmentBytesMin ||
+      options.segment_bytes > journal::kSegmentBytesMax) {
+    return Error{Errc::kInvalidArgument,
+                 "segment_bytes is " + std::to_string(options.segment_bytes) +
+                     "; it must be between " + std::to_string(journal::kSegmentBytesMin) + " and " +
+                     std::to_string(journal::kSegmentBytesMax)};
+  }
+  return Ok{};
+}
+
+engine::EngineOptions to_engine(const EmbeddedOptions& options) {
+  engine::EngineOptions to;
+  to.memory_max = options.memory_max;
+  to.segment_bytes = static_cast<std::uint32_t>(options.segment_bytes);
+  to.snapshot_every_bytes = options.snapshot_every_bytes;
+  to.clock_jump_max = options.clock_jump_max;
+  to.clock_jump = options.accept_clock_jump ? engine::LogClock::Jump::kAccept
+                                            : engine::LogClock::Jump::kRefuse;
+  return to;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_embedded(const std::filesystem::path& folder,
+                                             const EmbeddedOptions& options) {
+  HAPAX_CHECK(check_options(options));
+  const Log log = options.log ? options.log : log_to_stderr;
+  auto ports = std::make_shared<HostPorts>();
+  HAPAX_TRY(ports->folder,
+            host::DiskFolder::open_folder(folder, host::FolderMode::kCreateIfMissing));
+  HAPAX_TRY(std::unique_ptr<engine::Engine> engine,
+            engine::Engine::open(*ports->folder, ports->clock, ports->entropy, to_engine(options)));
+  for (const std::string& line : engine->report().lines) log(line);
+  auto fatal = [log](const Error& error) { end_process(log, error); };
+  std::unique_ptr<Store> store = std::make_unique<engine::EmbeddedStore>(
+      std::move(ports), std::move(engine), std::move(fatal));
+  return store;
+}
+
+}  // namespace hapax

@@ -1,0 +1,49 @@
+// An answer that is true, and what must still be read from the journal before it is complete.
+// Reading happens on the thread of whoever asked, never on the one that owns the state.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <hapax/verdicts.h>
+
+#include "base/where.h"
+#include "ports/files.h"
+
+namespace hapax::engine {
+
+// One record of a run.
+struct RecordPlace {
+  base::Where run;
+  Sequence run_first;
+  Sequence sequence;
+  Time time{};
+  std::shared_ptr<const ports::File> file;
+};
+
+struct DeliveryFetch {
+  std::size_t verdict = 0;
+  std::size_t delivery = 0;
+  RecordPlace place;
+};
+struct ResultFetch {
+  std::size_t verdict = 0;
+  base::Where where;
+  std::shared_ptr<const ports::File> file;
+};
+
+struct Finished {
+  Result<Answer> answer = Answer{};
+  std::vector<DeliveryFetch> deliveries;
+  std::vector<ResultFetch> results;
+};
+using Reply = std::function<void(Finished)>;
+
+// Reads what is missing; an Error if the disk does not let us or the bytes are wrong.
+[[nodiscard]] Result<Answer> complete(Finished finished);
+
+// Records in the order of their places; neighbours of one run are read at once.
+[[nodiscard]] Result<std::vector<Record>> read_records(const std::vector<RecordPlace>& places);
+
+}  // namespace hapax::engine

@@ -1,0 +1,345 @@
+#include "engine/embedded_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/assert.h"
+#include "engine/queries.h"
+
+namespace hapax::engine {
+
+namespace {
+
+constexpr std::size_t kTasksBytesMax = std::size_t{64} << 20;  // then callers wait: back-pressure
+constexpr std::size_t kTasksMax = 16'384;
+constexpr std::chrono::milliseconds kIdleBeforeMark{20};
+constexpr std::uint64_t kBatchesPerMark = 64;
+constexpr std::chrono::milliseconds kTendEvery{250};
+constexpr std::size_t kCollectWork = 8'192;
+constexpr std::size_t kExpireWork = 1'024;
+constexpr std::size_t kSweepStreams = 1'000;
+
+// Hands one value from the store's thread to the caller's.
+template <class Value>
+class Handover {
+ public:
+  void put(Value value) {
+    // Notify under the lock: the waiter destroys this as soon as it has the value.
+    const std::lock_guard lock(mutex_);
+    value_.emplace(std::move(value));
+    there_.notify_one();
+  }
+  Value take() {
+    std::unique_lock lock(mutex_);
+    there_.wait(lock, [this] { return value_.has_value(); });
+    return *std::move(value_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable there_;
+  std::optional<Value> value_;
+};
+
+std::size_t weight(const Prepared& request) { return request.bytes; }
+
+}  // namespace
+
+EmbeddedStore::EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine> engine,
+                             Fatal on_fatal)
+    : ports_(std::move(ports)), engine_(std::move(engine)), on_fatal_(std::move(on_fatal)) {
+  state_thread_ = std::thread([this] { run_state(); });
+  journal_thread_ = std::thread([this] { run_journal(); });
+  background_thread_ = std::thread([this] { run_background(); });
+}
+
+EmbeddedStore::~EmbeddedStore() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    background_stop_ = true;
+    state_wake_.notify_all();
+    background_wake_.notify_all();
+  }
+  state_thread_.join();
+  background_thread_.join();
+  {
+    const std::lock_guard lock(mutex_);
+    journal_stop_ = true;
+    journal_wake_.notify_all();
+  }
+  journal_thread_.join();
+}
+
+// --- callers ---------------------------------------------------------------------------------------
+
+void EmbeddedStore::hand_over(Task task) {
+  const auto* commit = std::get_if<CommitTask>(&task);
+  const std::size_t bytes = commit == nullptr ? 0 : weight(commit->request);
+  std::unique_lock lock(mutex_);
+  room_.wait(lock, [this] {
+    return tasks_.empty() || (tasks_bytes_ < kTasksBytesMax && tasks_.size() < kTasksMax);
+  });
+  tasks_bytes_ += bytes;
+  tasks_.push_back(std::move(task));
+  state_wake_.notify_one();
+}
+
+Result<Answer> EmbeddedStore::commit(const Commit& commit) {
+  HAPAX_TRY(Prepared request, prepare(commit, engine_->key()));
+  Handover<Finished> handover;
+  hand_over(CommitTask{std::move(request),
+                       [&handover](Finished finished) { handover.put(std::move(finished)); }});
+  return complete(handover.take());
+}
+
+void EmbeddedStore::submit(const Commit& commit, Done done) {
+  auto request = prepare(commit, engine_->key());
+  if (!request) {
+    done(std::move(request).error());
+    return;
+  }
+  hand_over(CommitTask{*std::move(request), [done = std::move(done)](Finished finished) {
+                         done(complete(std::move(finished)));
+                       }});
+}
+
+template <class Value>
+Value EmbeddedStore::ask(std::function<Value(const core::State&, Time)> question) {
+  Handover<Value> handover;
+  hand_over(LookTask{[&handover, &question](const core::State& state, Time now) {
+    auto seen = std::make_shared<Value>(question(state, now));
+    return [&handover, seen] { handover.put(std::move(*seen)); };
+  }});
+  return handover.take();
+}
+
+Result<Records> EmbeddedStore::read(const ReadRange& range) {
+  if (range.max == 0 || range.max > limits::kReadMax) {
+    return core::limit_error("records of a read", range.max, limits::kReadMax);
+  }
+  HAPAX_TRY(ReadPlan plan, ask<Result<ReadPlan>>([&](const core::State& state, Time) {
+    return plan_read(state, range, engine_->files());
+  }));
+  HAPAX_TRY(plan.range.records, read_records(plan.places));
+  return std::move(plan.range);
+}
+
+Result<std::optional<IdStatus>> EmbeddedStore::find_id(std::string_view stream,
+                                                       std::string_view id,
+                                                       std::string_view group) {
+  return ask<Result<std::optional<IdStatus>>>([&](const core::State& state, Time now) {
+    return look_up_id(state, engine_->key(), {stream, id, group}, now);
+  });
+}
+
+Result<std::optional<ClaimStatus>> EmbeddedStore::find_claim(std::string_view scope,
+                                                             std::string_view key) {
+  HAPAX_TRY(ClaimLook found, ask<Result<ClaimLook>>([&](const core::State& state, Time now) {
+    return look_up_claim(state, claim_hash(engine_->key(), scope, key), now, engine_->files());
+  }));
+  return complete(std::move(found));
+}
+
+Result<std::optional<RegisterValue>> EmbeddedStore::find_register(std::string_view name) {
+  return ask<Result<std::optional<RegisterValue>>>([&](const core::State& state, Time) {
+    return look_up_register(state, name);
+  });
+}
+
+Result<std::optional<Position>> EmbeddedStore::find_position(std::string_view source) {
+  return ask<Result<std::optional<Position>>>([&](const core::State& state, Time) {
+    return look_up_position(state, source);
+  });
+}
+
+Result<std::optional<ProducerStatus>> EmbeddedStore::find_producer(std::string_view stream,
+                                                                   std::string_view producer) {
+  return ask<Result<std::optional<ProducerStatus>>>([&](const core::State& state, Time) {
+    return look_up_producer(state, stream, producer);
+  });
+}
+
+Result<StreamStats> EmbeddedStore::describe(std::string_view stream) {
+  return ask<Result<StreamStats>>([&](const core::State& state, Time now) {
+    return describe_stream(state, stream, now);
+  });
+}
+
+Result<std::vector<std::string>> EmbeddedStore::streams() {
+  return ask<Result<std::vector<std::string>>>([&](const core::State& state, Time) {
+    return list_streams(state);
+  });
+}
+
+Result<Statistics> EmbeddedStore::statistics() {
+  return ask<Result<Statistics>>([&](const core::State&, Time) {
+    Statistics stats = engine_->machine().statistics();
+    engine_->add_disk_figures(stats);
+    return stats;
+  });
+}
+
+// --- state thread ------------------------------------------------------------------------------------
+
+// Waits until there is something to do; false when the store is to stop and all is done.
+bool EmbeddedStore::next_event(std::deque<Task>& tasks,
+                               std::optional<Result<journal::Durable>>& written) {
+  Machine& machine = engine_->machine();
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] {
+    return written_.has_value() || snapshot_ready_ || stop_ || (!holding_ && !tasks_.empty());
+  };
+  state_wake_.wait_for(lock, kTendEvery, ready);
+  written = std::exchange(written_, std::nullopt);
+  snapshot_ready_ = false;
+  if (!holding_ || stop_) {
+    tasks.swap(tasks_);
+    tasks_bytes_ = 0;
+    room_.notify_all();
+  }
+  const bool idle = tasks.empty() && !written && machine.quiescent() && !machine.has_facts();
+  return !(stop_ && idle);
+}
+
+void EmbeddedStore::run_state() {
+  std::deque<Task> tasks;
+  std::optional<Result<journal::Durable>> written;
+  while (next_event(tasks, written)) {
+    if (written) finish_write(*std::exchange(written, std::nullopt));
+    take_in(tasks);
+    start_write();
+    tend();
+  }
+}
+
+// Decides as many as fit the batch being built; the rest goes back to the front of the queue.
+void EmbeddedStore::take_in(std::deque<Task>& tasks) {
+  Machine& machine = engine_->machine();
+  while (!tasks.empty()) {
+    if (auto* commit = std::get_if<CommitTask>(&tasks.front())) {
+      if (!machine.has_room(commit->request) && machine.in_flight()) break;
+      if (!machine.has_room(commit->request)) start_write();
+      machine.submit(std::move(commit->request), std::move(commit->reply));
+    } else if (auto* look = std::get_if<LookTask>(&tasks.front())) {
+      machine.look(std::move(look->look));
+    } else {
+      machine.act(std::move(std::get<ActTask>(tasks.front()).act));
+    }
+    tasks.pop_front();
+  }
+  if (tasks.empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (; !tasks.empty(); tasks.pop_back()) {
+    if (const auto* commit = std::get_if<CommitTask>(&tasks.back())) {
+      tasks_bytes_ += weight(commit->request);
+    }
+    tasks_.push_front(std::move(tasks.back()));
+  }
+}
+
+void EmbeddedStore::start_write() {
+  Machine& machine = engine_->machine();
+  if (machine.in_flight() || !machine.has_facts()) return;
+  journal::Batch& batch = machine.seal();
+  const std::lock_guard lock(mutex_);
+  to_write_ = &batch;
+  journal_wake_.notify_one();
+}
+
+void EmbeddedStore::finish_write(Result<journal::Durable> written) {
+  Machine& machine = engine_->machine();
+  if (written) {
+    machine.completed(*written);
+  } else if (written.error().code == Errc::kNoSpace) {
+    machine.refused(written.error());
+  } else {
+    on_fatal_(written.error());
+    std::abort();  // on_fatal_ must not return: nothing may be answered any more.
+  }
+  machine.expire(kExpireWork);
+}
+
+// Housekeeping between batches: retention, garbage, snapshots.
+void EmbeddedStore::tend() {
+  Machine& machine = engine_->machine();
+  const auto steady = std::chrono::steady_clock::now().time_since_epoch();
+  const std::int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(steady).count();
+  const bool due = now_ms - tended_ms_ >= kTendEvery.count();
+  const bool wants_snapshot = engine_->snapshot_due();
+  holding_ = (due || wants_snapshot) && !machine.quiescent();
+  if (!machine.quiescent() || !(due || wants_snapshot)) return;
+  tended_ms_ = now_ms;
+  machine.collect(kCollectWork);
+  machine.act([this](core::Turn& turn) {
+    sweep_from_ = sweep_retention(turn, sweep_from_, kSweepStreams);
+    return true;
+  });
+  engine_->carry_out_moves();
+  if (wants_snapshot && machine.quiescent()) {
+    engine_->begin_snapshot();
+    const std::lock_guard lock(mutex_);
+    background_wake_.notify_one();
+  }
+  start_write();
+}
+
+// --- journal thread ----------------------------------------------------------------------------------
+
+void EmbeddedStore::run_journal() {
+  journal::Writer& writer = engine_->writer();
+  std::uint64_t unmarked = 0;
+  const auto mark = [&](journal::MarkKind kind) {
+    const Status marked = writer.write_mark(kind);
+    if (!marked && marked.error().code != Errc::kNoSpace) on_fatal_(marked.error());
+    unmarked = 0;
+  };
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto ready = [this] { return to_write_ != nullptr || journal_stop_; };
+    if (unmarked == 0) {
+      journal_wake_.wait(lock, ready);
+    } else if (!journal_wake_.wait_for(lock, kIdleBeforeMark, ready)) {
+      lock.unlock();
+      mark(journal::MarkKind::kRunning);
+      lock.lock();
+      continue;
+    }
+    if (to_write_ == nullptr) break;
+    journal::Batch* const batch = std::exchange(to_write_, nullptr);
+    lock.unlock();
+    auto written = writer.write(*batch);
+    lock.lock();
+    written_.emplace(std::move(written));
+    state_wake_.notify_one();
+    if (++unmarked < kBatchesPerMark) continue;
+    lock.unlock();
+    mark(journal::MarkKind::kRunning);
+    lock.lock();
+  }
+  lock.unlock();
+  mark(journal::MarkKind::kClean);
+}
+
+// --- background thread -------------------------------------------------------------------------------
+
+void EmbeddedStore::run_background() {
+  Snapshotter& snapshotter = engine_->snapshotter();
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      background_wake_.wait(lock, [&] { return background_stop_ || snapshotter.busy(); });
+      if (background_stop_) return;
+    }
+    const Status stepped = snapshotter.step();
+    if (!stepped && stepped.error().code == Errc::kIo) on_fatal_(stepped.error());
+    if (!snapshotter.busy()) {
+      const std::lock_guard lock(mutex_);
+      snapshot_ready_ = true;
+      state_wake_.notify_one();
+    }
+  }
+}
+
+}  // namespace hapax::engine

@@ -1,0 +1,112 @@
+// The embedded store with its threads.
+//
+//   callers      hash, hand over, wait, read payloads
+//   state        owns Machine: decides, seals, answers
+//   journal      owns journal::Writer: writes and syncs one batch at a time
+//   background   writes snapshots, removes and rewrites segments
+//
+// One mutex guards the hand-over fields between them and nothing else (docs/internals/threads.md).
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <variant>
+
+#include <hapax/store.h>
+
+#include "engine/engine.h"
+
+namespace hapax::engine {
+
+class EmbeddedStore final : public Store {
+ public:
+  // `on_fatal` is called when nothing after a failed sync can be trusted; it must not return.
+  using Fatal = std::function<void(const Error&)>;
+
+  EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine> engine, Fatal on_fatal);
+  ~EmbeddedStore() override;
+
+  [[nodiscard]] Result<Answer> commit(const Commit& commit) override;
+  void submit(const Commit& commit, Done done) override;
+  [[nodiscard]] Result<Records> read(const ReadRange& range) override;
+  [[nodiscard]] Result<std::optional<IdStatus>> find_id(std::string_view stream,
+                                                        std::string_view id,
+                                                        std::string_view group) override;
+  [[nodiscard]] Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,
+                                                              std::string_view key) override;
+  [[nodiscard]] Result<std::optional<RegisterValue>> find_register(std::string_view name) override;
+  [[nodiscard]] Result<std::optional<Position>> find_position(std::string_view source) override;
+  [[nodiscard]] Result<std::optional<ProducerStatus>> find_producer(
+      std::string_view stream, std::string_view producer) override;
+  [[nodiscard]] Result<StreamStats> describe(std::string_view stream) override;
+  [[nodiscard]] Result<std::vector<std::string>> streams() override;
+  [[nodiscard]] Result<Statistics> statistics() override;
+
+  [[nodiscard]] const OpenReport& report() const { return engine_->report(); }
+
+ private:
+  struct CommitTask {
+    Prepared request;
+    Reply reply;
+  };
+  struct LookTask {
+    Machine::Look look;
+  };
+  struct ActTask {
+    Machine::Act act;
+  };
+  using Task = std::variant<CommitTask, LookTask, ActTask>;
+
+  void hand_over(Task task);
+  template <class Value>
+  [[nodiscard]] Value ask(std::function<Value(const core::State&, Time)> question);
+
+  // state thread
+  void run_state();
+  bool next_event(std::deque<Task>& tasks, std::optional<Result<journal::Durable>>& written);
+  void take_in(std::deque<Task>& tasks);
+  void finish_write(Result<journal::Durable> written);
+  void start_write();
+  void tend();
+
+  // journal thread
+  void run_journal();
+
+  // background thread
+  void run_background();
+
+  const std::shared_ptr<void> ports_;  // folder, clock and entropy; outlive the engine
+  const std::unique_ptr<Engine> engine_;
+  const Fatal on_fatal_;
+
+  std::mutex mutex_;
+  std::condition_variable state_wake_;
+  std::condition_variable journal_wake_;
+  std::condition_variable background_wake_;
+  std::condition_variable room_;
+  // Guarded by mutex_:
+  std::deque<Task> tasks_;
+  std::size_t tasks_bytes_ = 0;
+  journal::Batch* to_write_ = nullptr;
+  std::optional<Result<journal::Durable>> written_;
+  bool snapshot_ready_ = false;
+  bool stop_ = false;          // no new tasks; the state thread drains and leaves
+  bool journal_stop_ = false;
+  bool background_stop_ = false;
+
+  // Owned by the state thread:
+  bool holding_ = false;       // tasks wait until the machine is quiescent
+  std::int64_t tended_ms_ = 0;
+  std::size_t sweep_from_ = 0;
+
+  std::thread state_thread_;
+  std::thread journal_thread_;
+  std::thread background_thread_;
+};
+
+}  // namespace hapax::engine

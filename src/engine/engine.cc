@@ -1,0 +1,167 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/encoding.h"
+#include "core/claims.h"
+#include "core/state_codec.h"
+#include "engine/frames.h"
+#include "journal/names.h"
+#include "journal/open_store.h"
+#include "journal/segment.h"
+
+namespace hapax::engine {
+
+namespace {
+
+constexpr std::size_t kReplayCollectEvery = 256;  // batches
+constexpr std::size_t kReplayCollectWork = 65'536;
+constexpr std::size_t kMoveRunsMax = 4'096;       // per snapshot
+constexpr std::uint64_t kVictimShare = 4;         // emptied when less than a quarter is live
+
+// The journal says where a fact's bytes are; we keep where its frame is.
+base::Where frame_of(base::Where fact) {
+  std::uint32_t length_bytes = 1;
+  for (std::uint32_t rest = fact.length; rest >= 0x80; rest >>= 7) ++length_bytes;
+  return {fact.segment, fact.offset - length_bytes, fact.length + length_bytes};
+}
+
+// Follows the journal behind the snapshot.
+class Replay {
+ public:
+  explicit Replay(core::State& state) : state_(state) {}
+
+  Status operator()(const journal::BatchView& batch) {
+    const Time now = batch.header.log_time;
+    HAPAX_CHECK(journal::for_each_fact(
+        batch, [&](journal::Lsn, base::Where where, std::string_view bytes) -> Status {
+          HAPAX_TRY(const std::string_view fact, checked_fact(bytes));
+          HAPAX_TRY(const core::Fact decoded, core::decode_fact(fact));
+          core::apply(state_, decoded, frame_of(where), now, nullptr);
+          return Ok{};
+        }));
+    if (++batches_ % kReplayCollectEvery == 0) core::collect(state_, now, kReplayCollectWork);
+    return Ok{};
+  }
+
+ private:
+  core::State& state_;
+  std::size_t batches_ = 0;
+};
+
+digest::HashKey key_of(const journal::Identity& identity) {
+  digest::HashKey key{};
+  static_assert(sizeof identity.hash_key == sizeof key);
+  std::memcpy(key.data(), identity.hash_key.data(), sizeof key);
+  return key;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock& clock,
+                                             ports::Entropy& entropy,
+                                             const EngineOptions& options) {
+  std::unique_ptr<Engine> engine(new Engine);
+  engine->options_ = options;
+  HAPAX_TRY(engine->lock_, folder.lock(journal::kLockName));
+  HAPAX_TRY(const journal::Identity identity,
+            journal::open_store(folder, entropy, clock.wall_ms()));
+  engine->key_ = key_of(identity);
+
+  std::unique_ptr<core::State> state;
+  OpenReport& report = engine->report_;
+  HAPAX_TRY(const Loaded loaded, load_snapshot(folder, identity, options.index_shards_log2, state,
+                                               report.lines));
+  state->memory_max = options.memory_max;
+  report.snapshot_lsn = loaded.lsn.value;
+
+  journal::RecoverOptions recover_options;
+  recover_options.snapshot = loaded.lsn;
+  recover_options.writer = {options.segment_bytes, options.reserve_step};
+  Replay replay(*state);
+  HAPAX_TRY(journal::Recovered recovered,
+            journal::recover(folder, entropy, identity, recover_options, std::ref(replay)));
+  report.journal = recovered.report;
+  for (const std::string& line : recovered.report.warnings) report.lines.push_back(line);
+
+  engine->clock_ = std::make_unique<LogClock>(clock, options.clock_jump_max);
+  const Time last = std::max(loaded.log_time, recovered.report.log_time);
+  if (recovered.report.next > journal::Lsn{1}) engine->clock_->start_at(last, options.clock_jump);
+  engine->writer_ = std::move(recovered.writer);
+  engine->files_ = std::make_unique<journal::SegmentFiles>(folder);
+  engine->snapshotter_ = std::make_unique<Snapshotter>(folder, identity, *engine->files_);
+  engine->snapshotter_->adopt(loaded.snapshots, loaded.parts);
+  engine->machine_ = std::make_unique<Machine>(
+      std::move(state), engine->writer_->next(), engine->writer_->slot(),
+      engine->writer_->segment_bytes(), engine->key_, *engine->clock_, *engine->files_);
+  return engine;
+}
+
+bool Engine::snapshot_due() const {
+  return !snapshotter_->busy() && machine_->written_bytes() - snapshot_at_ >= options_.snapshot_every_bytes;
+}
+
+void Engine::begin_snapshot() {
+  snapshot_at_ = machine_->written_bytes();
+  machine_->collect(kReplayCollectWork);
+  const core::State& state = machine_->state();
+  SnapshotImage image;
+  image.lsn = journal::Lsn{machine_->next_lsn().value - 1};
+  if (image.lsn == journal::Lsn{0}) return;
+  image.log_time = machine_->decided_at();
+  core::encode_state(state, image.state);
+  image.ids = machine_->state().ids.snapshot();
+  image.settled = machine_->state().settled.snapshot();
+  image.segment = machine_->next_slot().segment;
+  for (const auto& [segment, bytes] : state.live_bytes) image.live.insert(segment);
+  choose_victims(image);
+  snapshotter_->begin(std::move(image));
+}
+
+// Segments of which little is left, and the runs that keep them.
+void Engine::choose_victims(SnapshotImage& image) const {
+  const core::State& state = machine_->state();
+  for (const auto& [segment, bytes] : state.live_bytes) {
+    const bool old = segment + 1 < image.segment;
+    if (old && bytes * kVictimShare < options_.segment_bytes) image.victims.insert(segment);
+  }
+  if (image.victims.empty()) return;
+  for (const auto& stream : state.streams) {
+    if (stream == nullptr) continue;
+    for (const core::Run& run : stream->runs) {
+      if (image.runs_to_move.size() >= kMoveRunsMax) return;
+      if (!image.victims.contains(run.at.segment)) continue;
+      image.runs_to_move.push_back({stream->uid, run.first, run.count, run.at, {}});
+    }
+  }
+}
+
+void Engine::carry_out_moves() {
+  if (snapshotter_->busy()) return;
+  auto moves = std::make_shared<Moves>(snapshotter_->take_moves());
+  if (moves->runs.empty() && moves->results.empty()) return;
+  machine_->act([moves](core::Turn& turn) {
+    for (const RunMove& move : moves->runs) {
+      const core::State& state = turn.state();
+      const core::Stream* stream = state.streams[move.stream.value - 1].get();
+      const core::Run* run = stream == nullptr ? nullptr : stream->run_starting_at(move.first);
+      if (run == nullptr || run->at != move.from || run->count != move.count) continue;
+      turn.emit(core::RunMoved{move.stream, move.first, move.count, move.frames});
+    }
+    for (const ResultMove& move : moves->results) {
+      if (!core::is_live_result(turn.state(), move.hash, move.from, turn.now())) continue;
+      turn.emit(core::ResultMoved{move.hash, move.frame});
+    }
+    return true;
+  });
+}
+
+void Engine::add_disk_figures(Statistics& stats) const {
+  stats.journal_bytes = machine_->written_bytes();
+  stats.segments = machine_->next_slot().segment;
+  stats.snapshots = snapshotter_->finished();
+}
+
+}  // namespace hapax::engine

@@ -1,0 +1,79 @@
+// Everything of the embedded store that lives in a data folder, opened and recovered, without
+// threads. embedded_store.h drives it with threads, the simulation with a seed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <hapax/embedded.h>
+
+#include "engine/log_clock.h"
+#include "engine/machine.h"
+#include "engine/snapshotter.h"
+#include "journal/recovery.h"
+#include "journal/segment_files.h"
+#include "journal/writer.h"
+#include "ports/clock.h"
+#include "ports/entropy.h"
+#include "ports/files.h"
+
+namespace hapax::engine {
+
+struct EngineOptions {
+  std::uint64_t memory_max = std::uint64_t{4} << 30;
+  std::uint32_t segment_bytes = std::uint32_t{256} << 20;
+  std::uint64_t reserve_step = std::uint64_t{16} << 20;
+  std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;
+  Duration clock_jump_max{std::chrono::hours{24}};
+  LogClock::Jump clock_jump = LogClock::Jump::kRefuse;
+  unsigned index_shards_log2 = 12;
+};
+
+// What a start found; the lines are for people.
+struct OpenReport {
+  journal::Report journal;
+  std::uint64_t snapshot_lsn = 0;  // 0 = none
+  std::vector<std::string> lines;
+};
+
+class Engine {
+ public:
+  // Locks the folder, recovers, and is ready to serve. Errors say what is damaged and what to do.
+  static Result<std::unique_ptr<Engine>> open(ports::Folder& folder, ports::Clock& clock,
+                                              ports::Entropy& entropy,
+                                              const EngineOptions& options);
+
+  [[nodiscard]] Machine& machine() { return *machine_; }
+  [[nodiscard]] journal::Writer& writer() { return *writer_; }
+  [[nodiscard]] Snapshotter& snapshotter() { return *snapshotter_; }
+  [[nodiscard]] journal::SegmentFiles& files() { return *files_; }
+  [[nodiscard]] const digest::HashKey& key() const { return key_; }
+  [[nodiscard]] const OpenReport& report() const { return report_; }
+
+  // Whether enough was written since the last snapshot began. The owner then waits until the
+  // machine is quiescent and calls begin_snapshot().
+  [[nodiscard]] bool snapshot_due() const;
+  void begin_snapshot();
+  // What a finished snapshot found worth moving, as facts of the batch being built.
+  void carry_out_moves();
+  void add_disk_figures(Statistics& stats) const;
+
+ private:
+  Engine() = default;
+  void choose_victims(SnapshotImage& image) const;
+
+  EngineOptions options_;
+  std::unique_ptr<ports::Lock> lock_;
+  digest::HashKey key_{};
+  std::unique_ptr<LogClock> clock_;
+  std::unique_ptr<journal::SegmentFiles> files_;
+  std::unique_ptr<journal::Writer> writer_;
+  std::unique_ptr<Machine> machine_;
+  std::unique_ptr<Snapshotter> snapshotter_;
+  OpenReport report_;
+  std::uint64_t snapshot_at_ = 0;  // Machine::written_bytes() when the last one began
+};
+
+}  // namespace hapax::engine

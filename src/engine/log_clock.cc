@@ -1,0 +1,49 @@
+#include "engine/log_clock.h"
+
+#include <algorithm>
+
+#include "base/mutant.h"
+
+namespace hapax::engine {
+
+namespace {
+
+constexpr Duration kStepMax{2000};      // the wall clock may be this far ahead and is followed at once
+constexpr std::int64_t kSlewShare = 10; // of the elapsed time
+
+}  // namespace
+
+LogClock::LogClock(ports::Clock& clock, Duration jump_max)
+    : clock_(clock),
+      jump_max_(jump_max),
+      now_(time_from_ms(clock.wall_ms())),
+      steady_ms_(clock.steady_ms()) {}
+
+void LogClock::start_at(Time last, Jump jump) {
+  const Time wall = time_from_ms(clock_.wall_ms());
+  const bool believed = wall - last <= jump_max_ || jump == Jump::kAccept;
+  now_ = believed ? std::max(last, wall) : last;
+  jump_pending_ = !believed;
+  steady_ms_ = clock_.steady_ms();
+}
+
+Time LogClock::now() {
+  const std::int64_t steady = clock_.steady_ms();
+  const Duration elapsed{std::max<std::int64_t>(steady - steady_ms_, 0)};
+  steady_ms_ = steady;
+  const Time wall = time_from_ms(clock_.wall_ms());
+  if (base::mutant(base::Mutant::kPruneOneSided)) return now_ = std::max(now_, wall);
+  now_ += elapsed;
+  const Duration ahead = wall - now_;
+  jump_pending_ = jump_pending_ ? ahead > kStepMax : ahead > jump_max_ || -ahead > jump_max_;
+  if (jump_pending_) return now_;
+  if (ahead > Duration{0} && ahead <= kStepMax) {
+    now_ += ahead;
+  } else {
+    const Duration slew = elapsed / kSlewShare;
+    now_ += std::clamp(ahead, -slew, slew);
+  }
+  return now_;
+}
+
+}  // namespace hapax::engine

@@ -1,0 +1,344 @@
+#include "engine/machine.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "base/mutant.h"
+#include "engine/frames.h"
+
+namespace hapax::engine {
+
+namespace {
+
+constexpr std::size_t kBatchBytesWanted = std::size_t{8} << 20;  // beyond it a batch is full
+
+template <class... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
+// M1, planted: ids of records that were never stored stay remembered.
+void remember_unstored(core::State& state, const Prepared& request, Time now) {
+  for (std::size_t i = 0; i < request.commit.ops.size(); ++i) {
+    const auto* append = std::get_if<Append>(&request.commit.ops[i]);
+    if (append == nullptr || append->id.empty()) continue;
+    const core::Stream* stream = state.find_stream(append->stream);
+    if (stream == nullptr) continue;
+    const auto hash = request.hashes[i].key.plus(base::spread(stream->uid.value));
+    if (state.ids.find(hash, now) != nullptr) continue;
+    const core::IdEntry entry(hash, request.hashes[i].content, stream->last.next(), now,
+                              stream->settings.window);
+    state.ids.add(entry, static_cast<std::uint32_t>(stream->uid.value), now);
+  }
+}
+
+}  // namespace
+
+Machine::Machine(std::unique_ptr<core::State> state, journal::Lsn next, journal::Slot slot,
+                 std::uint32_t segment_bytes, const digest::HashKey& key, LogClock& clock,
+                 journal::SegmentFiles& files)
+    : state_(std::move(state)),
+      segment_bytes_(segment_bytes),
+      key_(key),
+      clock_(clock),
+      files_(files),
+      next_lsn_(next),
+      next_slot_(slot) {
+  begin_batch();
+}
+
+// --- in ------------------------------------------------------------------------------------------
+
+void Machine::begin_batch() {
+  building_.slot = next_slot_;
+  building_.batch.begin(next_lsn_, clock_.now());
+}
+
+// A batch has one log time, fixed with its first fact.
+void Machine::refresh_time() {
+  if (building_.batch.empty()) building_.batch.begin(next_lsn_, clock_.now());
+}
+
+bool Machine::has_room(const Prepared& request) const {
+  return building_.batch.empty() ||
+         building_.batch.payload_bytes() + request.bytes <= kBatchBytesWanted;
+}
+
+void Machine::submit(Prepared request, Reply reply) {
+  ++commits_;
+  decide(WaitingCommit{std::move(request), std::move(reply), {}, false});
+}
+
+void Machine::look(Look look) { decide(WaitingLook{std::move(look), {}}); }
+
+void Machine::act(Act act) { decide(WaitingAct{std::move(act)}); }
+
+void Machine::decide(Waiting waiting) {
+  refresh_time();
+  const Time now = building_.batch.log_time();
+  std::visit(Overloaded{
+                 [&](WaitingCommit& commit) { commit.wrote = decide_commit(commit); },
+                 [&](WaitingLook& look) { look.deliver = look.look(*state_, now); },
+                 [&](WaitingAct& act) {
+                   core::Turn acting = turn();
+                   act.act(acting);
+                 },
+             },
+             waiting);
+  next_lsn_ = building_.batch.next();
+  wait_or_deliver(std::move(waiting));
+}
+
+bool Machine::decide_commit(WaitingCommit& waiting) {
+  const std::uint32_t facts = building_.batch.count();
+  core::Turn deciding = turn();
+  core::Executed executed = core::execute(deciding, waiting.request.request());
+  waiting.finished = finish(waiting.request, std::move(executed), deciding.now());
+  return building_.batch.count() != facts;
+}
+
+// E1: whoever saw facts that are not durable yet waits for the newest batch that has any.
+void Machine::wait_or_deliver(Waiting waiting) {
+  if (!building_.batch.empty()) {
+    building_.waiting.push_back(std::move(waiting));
+  } else if (in_flight()) {
+    in_flight_.waiting.push_back(std::move(waiting));
+  } else {
+    if (auto* commit = std::get_if<WaitingCommit>(&waiting)) resolve_files(commit->finished);
+    deliver(waiting);
+  }
+}
+
+void Machine::deliver(Waiting& waiting) {
+  std::visit(Overloaded{
+                 [](WaitingCommit& commit) { commit.reply(std::move(commit.finished)); },
+                 [](WaitingLook& look) { look.deliver(); },
+                 [](WaitingAct&) {},
+             },
+             waiting);
+}
+
+// --- out -----------------------------------------------------------------------------------------
+
+journal::Batch& Machine::seal() {
+  HAPAX_ASSERT(!in_flight(), "one batch is in flight");
+  HAPAX_ASSERT(has_facts(), "a batch has facts");
+  std::swap(in_flight_.batch, building_.batch);
+  in_flight_.undo.swap(building_.undo);
+  in_flight_.waiting.swap(building_.waiting);
+  in_flight_.slot = building_.slot;
+  in_flight_.sealed = true;
+  next_slot_ = journal::slot_after(in_flight_.slot, in_flight_.batch.bytes(), segment_bytes_);
+  begin_batch();
+  return in_flight_.batch;
+}
+
+void Machine::completed(const journal::Durable& proof) {
+  HAPAX_ASSERT(in_flight(), "a batch was in flight");
+  HAPAX_ASSERT(proof.lsn().value + 1 == in_flight_.batch.next().value,
+               "the proof covers the batch in flight");
+  ++batches_;
+  written_bytes_ += in_flight_.batch.bytes();
+  writes_refused_ = false;
+  in_flight_.undo.forget();
+  in_flight_.sealed = false;
+  std::vector<Waiting> waiting;
+  waiting.swap(in_flight_.waiting);
+  for (Waiting& one : waiting) {
+    if (auto* commit = std::get_if<WaitingCommit>(&one)) resolve_files(commit->finished);
+    deliver(one);
+  }
+}
+
+// E2. The order of those who only looked is kept; they may now be answered at once.
+void Machine::refused(const Error& error) {
+  HAPAX_ASSERT(in_flight(), "a batch was in flight");
+  const Time now = building_.batch.log_time();
+  building_.undo.roll_back(*state_, 0);
+  in_flight_.undo.roll_back(*state_, 0);
+  std::vector<Waiting> waiting;
+  waiting.swap(in_flight_.waiting);
+  for (Waiting& one : building_.waiting) waiting.push_back(std::move(one));
+  building_.waiting.clear();
+  in_flight_.sealed = false;
+  writes_refused_ = true;
+  next_lsn_ = in_flight_.batch.first();
+  next_slot_ = in_flight_.slot;
+  begin_batch();
+  for (Waiting& one : waiting) {
+    if (std::holds_alternative<WaitingAct>(one)) continue;
+    auto* commit = std::get_if<WaitingCommit>(&one);
+    if (commit == nullptr || !commit->wrote) {
+      decide(std::move(one));
+      continue;
+    }
+    if (base::mutant(base::Mutant::kIdBeforePersist)) remember_unstored(*state_, commit->request, now);
+    Finished finished;
+    finished.answer = error;
+    commit->reply(std::move(finished));
+  }
+}
+
+void Machine::collect(std::size_t work_max) {
+  HAPAX_ASSERT(quiescent(), "nothing that could be rolled back is removed");
+  core::collect(*state_, building_.batch.log_time(), work_max);
+}
+
+void Machine::expire(std::size_t work_max) {
+  state_->ids.expire(building_.batch.log_time(), work_max);
+  state_->settled.expire(building_.batch.log_time(), work_max);
+}
+
+Statistics Machine::statistics() const {
+  Statistics stats;
+  stats.streams = state_->stream_names.size();
+  stats.ids = state_->ids.live();
+  stats.claims_open = state_->open_claims.size();
+  stats.claims_unknown = state_->claims_unknown;
+  stats.claims_settled = state_->settled.live();
+  stats.registers = state_->registers.size();
+  stats.positions = state_->positions.size();
+  stats.transactions_open = state_->transactions_open;
+  stats.fenced = state_->counters.fenced;
+  stats.memory_bytes = state_->memory_bytes();
+  stats.commits = commits_;
+  stats.batches = batches_;
+  stats.log_time = building_.batch.log_time();
+  stats.writes_refused = writes_refused_;
+  stats.clock_jump_pending = clock_.jump_pending();
+  return stats;
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+Finished Machine::finish(const Prepared& request, core::Executed executed, Time now) {
+  Finished finished;
+  if (auto* error = std::get_if<Error>(&executed)) {
+    finished.answer = std::move(*error);
+    return finished;
+  }
+  if (const auto* repeat = std::get_if<core::Repeat>(&executed)) {
+    finished.answer = [&]() -> Result<Answer> {
+      HAPAX_TRY(const std::string bytes, bytes_at(repeat->where));
+      std::string_view rest = bytes;
+      HAPAX_TRY(const std::string_view fact, take_frame(rest));
+      HAPAX_TRY(const core::Fact decoded, core::decode_fact(fact));
+      HAPAX_TRY(Answer first, core::decode_answer(std::get<core::CommitAnswered>(decoded).answer));
+      first.repeated = true;
+      return first;
+    }();
+  } else {
+    finished.answer = std::get<Answer>(std::move(executed));
+  }
+  if (finished.answer) plan(request, *finished.answer, finished, now);
+  return finished;
+}
+
+// Finds out where records and results lie, while nothing can move.
+void Machine::plan(const Prepared& request, Answer& answer, Finished& finished, Time now) const {
+  const std::size_t count = std::min(answer.verdicts.size(), request.commit.ops.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (auto* received = std::get_if<Received>(&answer.verdicts[i])) {
+      const auto& op = std::get<Receive>(request.commit.ops[i]);
+      const core::Stream* stream = state_->find_stream(op.stream);
+      for (std::size_t d = 0; d < received->deliveries.size(); ++d) {
+        const Sequence sequence = received->deliveries[d].record.sequence;
+        const core::Run* run = stream == nullptr ? nullptr : stream->run_of(sequence);
+        if (run == nullptr) continue;  // A repeated answer may name a record trimmed since.
+        finished.deliveries.push_back({i, d, {run->at, run->first, sequence, run->time, nullptr}});
+      }
+    } else if (std::holds_alternative<DuplicateClaim>(answer.verdicts[i])) {
+      const core::SettledEntry* entry = state_->settled.find(request.hashes[i].key, now);
+      if (entry == nullptr || entry->forgotten != 0 || entry->result_until() <= now) continue;
+      finished.results.push_back({i, entry->where, nullptr});
+    }
+  }
+}
+
+void Machine::resolve_files(Finished& finished) const {
+  std::uint32_t number = 0;
+  std::shared_ptr<const ports::File> file;
+  const auto open = [&](std::uint32_t segment) -> bool {
+    if (segment == number && file != nullptr) return true;
+    auto opened = files_.open(segment);
+    if (!opened) {
+      finished.answer = std::move(opened).error();
+      return false;
+    }
+    number = segment;
+    file = *std::move(opened);
+    return true;
+  };
+  for (DeliveryFetch& fetch : finished.deliveries) {
+    if (!open(fetch.place.run.segment)) return;
+    fetch.place.file = file;
+  }
+  for (ResultFetch& fetch : finished.results) {
+    if (!open(fetch.where.segment)) return;
+    fetch.file = file;
+  }
+}
+
+// --- the door --------------------------------------------------------------------------------------
+
+core::Turn Machine::turn() {
+  return core::Turn(*state_, building_.batch.log_time(), building_.undo, door());
+}
+
+core::Door Machine::door() {
+  return {this, door_write, door_read_record, door_content_id, door_mark, door_cut};
+}
+
+base::Where Machine::door_write(void* self, const core::Fact& fact) {
+  auto& machine = *static_cast<Machine*>(self);
+  const FrameSpan span = write_frame(machine.building_.batch, fact);
+  const journal::Slot slot = machine.building_.slot;
+  return {slot.segment, slot.offset + span.offset, span.length};
+}
+
+Result<std::string> Machine::door_read_record(void* self, const core::Stream& stream,
+                                              Sequence sequence) {
+  auto& machine = *static_cast<Machine*>(self);
+  const core::Run* run = stream.run_of(sequence);
+  if (run == nullptr) {
+    return Error{Errc::kNotFound, "record " + std::to_string(sequence.value) + " of stream '" +
+                                      stream.name + "' is no longer kept"};
+  }
+  HAPAX_TRY(const std::string bytes, machine.bytes_at(run->at));
+  HAPAX_TRY(const std::string_view fact,
+            record_in_run(bytes, sequence.value - run->first.value));
+  return std::string(fact);
+}
+
+core::ContentId Machine::door_content_id(void* self, std::string_view payload) {
+  const auto& machine = *static_cast<Machine*>(self);
+  core::ContentId content{digest::sha256(payload), {}};
+  content.hash = id_hash(machine.key_, content.id);
+  return content;
+}
+
+std::size_t Machine::door_mark(void* self) {
+  const auto mark = static_cast<Machine*>(self)->building_.batch.mark();
+  return (static_cast<std::size_t>(mark.count) << 32) | mark.end;
+}
+
+void Machine::door_cut(void* self, std::size_t mark) {
+  static_cast<Machine*>(self)->building_.batch.cut(
+      {static_cast<std::uint32_t>(mark >> 32), mark & 0xffffffff});
+}
+
+// Facts that are not on disk yet are read from their batch.
+Result<std::string> Machine::bytes_at(base::Where where) const {
+  for (const Stage* stage : {&building_, &in_flight_}) {
+    const bool live = stage == &building_ || stage->sealed;
+    if (live && where.segment == stage->slot.segment && where.offset >= stage->slot.offset) {
+      return std::string(stage->batch.peek(where.offset - stage->slot.offset, where.length));
+    }
+  }
+  HAPAX_TRY(const std::shared_ptr<const ports::File> file, files_.open(where.segment));
+  return read_span(*file, where);
+}
+
+}  // namespace hapax::engine

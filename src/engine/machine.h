@@ -1,0 +1,138 @@
+// The embedded store without threads: the state, the batch being built, the batch on its way to the
+// disk, and who waits for which. One owner calls it; in production that is the state thread, in the
+// simulation the scheduler.
+//
+//   submit()      decides at once; the answer waits until what it says is durable
+//   seal()        the batch being built is now in flight; its owner writes and syncs it
+//   completed()   it is durable: answers leave
+//   refused()     the disk was full: everything since is rolled back and answered so
+//
+// E1: no answer leaves before the batch that holds its facts, and every batch it may have looked
+//     at, is durable: the caller of completed() must show the proof.
+// E2: what is decided after a batch was sealed sees that batch's facts; so if it is refused, both
+//     are rolled back, and whoever only looked is decided again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include <hapax/store.h>
+
+#include "core/commit.h"
+#include "core/state.h"
+#include "digest/hash.h"
+#include "engine/answers.h"
+#include "engine/log_clock.h"
+#include "engine/prepare.h"
+#include "journal/batch.h"
+#include "journal/segment_files.h"
+#include "journal/writer.h"
+
+namespace hapax::engine {
+
+class Machine {
+ public:
+  // Looks at the state; the returned function is called when all that was seen is durable.
+  using Look = std::function<std::function<void()>(const core::State&, Time now)>;
+  // An act of the store itself (trim, move). False: there was nothing to do.
+  using Act = std::function<bool(core::Turn&)>;
+
+  Machine(std::unique_ptr<core::State> state, journal::Lsn next, journal::Slot slot,
+          std::uint32_t segment_bytes, const digest::HashKey& key, LogClock& clock,
+          journal::SegmentFiles& files);
+
+  void submit(Prepared request, Reply reply);
+  void look(Look look);
+  void act(Act act);
+
+  // Whether the request still fits the batch being built.
+  [[nodiscard]] bool has_room(const Prepared& request) const;
+  [[nodiscard]] bool in_flight() const { return in_flight_.sealed; }
+  [[nodiscard]] bool has_facts() const { return !building_.batch.empty(); }
+  // Nothing can be rolled back and nobody waits.
+  [[nodiscard]] bool quiescent() const { return !in_flight() && building_.waiting.empty(); }
+
+  // REQUIRES: has_facts() and not in_flight().
+  [[nodiscard]] journal::Batch& seal();
+  void completed(const journal::Durable& proof);
+  void refused(const Error& error);
+
+  // Removes what is dead. REQUIRES: quiescent().
+  void collect(std::size_t work_max);
+  // Forgets expired ids, in bounded steps; at any time.
+  void expire(std::size_t work_max);
+
+  [[nodiscard]] core::State& state() { return *state_; }
+  // Log time of the batch being built.
+  [[nodiscard]] Time decided_at() const { return building_.batch.log_time(); }
+  // Bytes of journal since the start.
+  [[nodiscard]] std::uint64_t written_bytes() const { return written_bytes_; }
+  [[nodiscard]] journal::Lsn next_lsn() const { return next_lsn_; }
+  [[nodiscard]] journal::Slot next_slot() const { return next_slot_; }
+  [[nodiscard]] Statistics statistics() const;
+  [[nodiscard]] const digest::HashKey& key() const { return key_; }
+
+ private:
+  struct WaitingCommit {
+    Prepared request;
+    Reply reply;
+    Finished finished;
+    bool wrote = false;
+  };
+  struct WaitingLook {
+    Look look;
+    std::function<void()> deliver;
+  };
+  struct WaitingAct {
+    Act act;
+  };
+  using Waiting = std::variant<WaitingCommit, WaitingLook, WaitingAct>;
+
+  // One batch, the inverses of its facts, and who waits for it.
+  struct Stage {
+    journal::Batch batch;
+    journal::Slot slot;
+    core::Undo undo;
+    std::vector<Waiting> waiting;
+    bool sealed = false;
+  };
+
+  void begin_batch();
+  void refresh_time();
+  void decide(Waiting waiting);
+  bool decide_commit(WaitingCommit& waiting);
+  [[nodiscard]] Finished finish(const Prepared& request, core::Executed executed, Time now);
+  void wait_or_deliver(Waiting waiting);
+  static void deliver(Waiting& waiting);
+  [[nodiscard]] core::Turn turn();
+  [[nodiscard]] core::Door door();
+  [[nodiscard]] Result<std::string> bytes_at(base::Where where) const;
+  void plan(const Prepared& request, Answer& answer, Finished& finished, Time now) const;
+  void resolve_files(Finished& finished) const;
+
+  static base::Where door_write(void* self, const core::Fact& fact);
+  static Result<std::string> door_read_record(void* self, const core::Stream& stream,
+                                              Sequence sequence);
+  static core::ContentId door_content_id(void* self, std::string_view payload);
+  static std::size_t door_mark(void* self);
+  static void door_cut(void* self, std::size_t mark);
+
+  std::unique_ptr<core::State> state_;
+  std::uint32_t segment_bytes_;
+  digest::HashKey key_;
+  LogClock& clock_;
+  journal::SegmentFiles& files_;
+  journal::Lsn next_lsn_;    // behind the batch being built
+  journal::Slot next_slot_;  // of the batch being built
+  Stage building_;
+  Stage in_flight_;
+  std::uint64_t commits_ = 0;
+  std::uint64_t batches_ = 0;
+  std::uint64_t written_bytes_ = 0;
+  bool writes_refused_ = false;
+};
+
+}  // namespace hapax::engine

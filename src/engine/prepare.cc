@@ -1,0 +1,236 @@
+#include "engine/prepare.h"
+
+#include <array>
+
+#include "base/encoding.h"
+
+namespace hapax::engine {
+
+namespace {
+
+using base::Hash128;
+using core::OpHashes;
+using digest::HashKey;
+
+// Hashes of different things under one key must never meet: each has a number of its own added.
+enum class Domain : std::uint64_t { kId = 1, kGroup, kContent, kClaim, kCommitId, kOps };
+
+Hash128 in_domain(Domain domain, Hash128 hash) {
+  return hash.plus(base::spread(~static_cast<std::uint64_t>(domain)));
+}
+
+Fingerprint content_of(const HashKey& key, std::string_view payload, std::string_view group) {
+  Hash128 hash = digest::hash128(key, payload);
+  if (!group.empty()) {
+    const std::array pieces{payload, group};
+    hash = digest::hash128(key, pieces);
+  }
+  return base::to_fingerprint(in_domain(Domain::kContent, hash));
+}
+
+struct HashOp {
+  const HashKey& key;
+
+  OpHashes operator()(const Append& op) const {
+    OpHashes hashes;
+    if (!op.id.empty()) hashes.key = id_hash(key, op.id);
+    hashes.content = content_of(key, op.payload, op.group);
+    hashes.group = group_hash(key, op.group);
+    return hashes;
+  }
+  OpHashes operator()(const Claim& op) const {
+    const Hash128 content = in_domain(Domain::kContent, digest::hash128(key, op.content));
+    return {claim_hash(key, op.scope, op.key), base::to_fingerprint(content), 0};
+  }
+  template <class PlainOp>
+  OpHashes operator()(const PlainOp& op) const {
+    if constexpr (requires { op.scope; }) return {claim_hash(key, op.scope, op.key), {}, 0};
+    return {};
+  }
+};
+
+// What the operations say, for telling a repeated commit from another one under the same id.
+class Describe {
+ public:
+  explicit Describe(std::string& out) : out_(out), encoder_(out) {}
+
+  void operator()(const Append& op) {
+    text(op.stream, op.id, op.group, op.payload);
+    for (const Header& header : op.headers) text(header.name, header.value);
+    if (op.producer) {
+      text(op.producer->name);
+      number(op.producer->epoch.value, op.producer->sequence.value);
+    }
+    if (op.expect) number(static_cast<std::uint64_t>(op.expect->of) + 1, op.expect->last.value);
+  }
+  void operator()(const Claim& op) {
+    text(op.scope, op.key, op.content, op.owner);
+    number(ms(op.lease), op.retention.raw(), op.tombstone.raw());
+  }
+  void operator()(const Renew& op) {
+    text(op.scope, op.key);
+    number(op.fence.value, ms(op.lease));
+  }
+  void operator()(const Settle& op) {
+    text(op.scope, op.key, op.reason, op.result.headers, op.result.body);
+    number(op.fence.value, static_cast<std::uint64_t>(op.outcome), op.result.status);
+  }
+  void operator()(const Resolve& op) {
+    text(op.scope, op.key, op.actor, op.reason, op.result.headers, op.result.body);
+    number(static_cast<std::uint64_t>(op.resolution), op.result.status);
+  }
+  void operator()(const Forget& op) { text(op.scope, op.key, op.actor, op.reason); }
+  void operator()(const Receive& op) {
+    text(op.stream, op.consumer, op.owner);
+    number(op.max, ms(op.lease));
+  }
+  void operator()(const Ack& op) { receipt(op); }
+  void operator()(const Nack& op) {
+    receipt(op);
+    text(op.reason);
+    number(ms(op.delay));
+  }
+  void operator()(const Extend& op) {
+    receipt(op);
+    number(ms(op.lease));
+  }
+  void operator()(const Advance& op) {
+    text(op.source, op.expected, op.to);
+    number(op.epoch.value);
+  }
+  void operator()(const Set& op) {
+    text(op.name, op.value);
+    number(static_cast<std::uint64_t>(op.mode), op.expected.value);
+    if (op.at) number(static_cast<std::uint64_t>(op.at->wall_ms), op.at->counter, op.at->node);
+  }
+  void operator()(const CreateStream& op) { settings(op); }
+  void operator()(const ConfigureStream& op) { settings(op); }
+  void operator()(const DeleteStream& op) { text(op.stream); }
+  void operator()(const Trim& op) {
+    text(op.stream);
+    number(op.before.value);
+  }
+  void operator()(const RetireProducer& op) { text(op.stream, op.producer, op.actor, op.reason); }
+  void operator()(const CreateConsumer& op) {
+    text(op.stream, op.consumer, op.settings.dead_letters);
+    number(op.settings.attempts_max, static_cast<std::uint64_t>(op.settings.last_attempt),
+           op.settings.start.value, op.settings.in_flight_max);
+  }
+  void operator()(const DeleteConsumer& op) { text(op.stream, op.consumer); }
+  void operator()(const Seek& op) {
+    text(op.stream, op.consumer);
+    number(op.to.value);
+  }
+  void operator()(const Redrive& op) {
+    text(op.dead_letters);
+    number(op.sequence.value);
+  }
+  void operator()(const Begin& op) {
+    text(op.transaction);
+    number(ms(op.timeout));
+  }
+  void operator()(const End& op) {
+    text(op.transaction);
+    number(op.epoch.value, static_cast<std::uint64_t>(op.finish));
+  }
+
+ private:
+  static std::uint64_t ms(Duration span) { return static_cast<std::uint64_t>(span.count()); }
+  template <class... Texts>
+  void text(const Texts&... texts) { (encoder_.bytes(texts), ...); }
+  template <class... Numbers>
+  void number(Numbers... numbers) { (encoder_.varint(numbers), ...); }
+  template <class ReceiptOp>
+  void receipt(const ReceiptOp& op) {
+    text(op.stream, op.consumer);
+    number(op.receipt.sequence.value, op.receipt.token.value);
+  }
+  template <class SettingsOp>
+  void settings(const SettingsOp& op) {
+    text(op.stream);
+    core::encode(core::StreamConfigured{core::StreamUid{}, op.settings}, out_);
+  }
+
+  std::string& out_;
+  base::Encoder encoder_;
+};
+
+Fingerprint content_of(const HashKey& key, const Commit& commit) {
+  std::string described;
+  base::Encoder encoder(described);
+  encoder.u8(static_cast<std::uint8_t>(commit.mode));
+  if (commit.transaction) {
+    encoder.bytes(commit.transaction->name);
+    encoder.varint(commit.transaction->epoch.value);
+  }
+  Describe describe(described);
+  for (const Op& op : commit.ops) {
+    encoder.u8(static_cast<std::uint8_t>(op.index()));
+    std::visit(describe, op);
+  }
+  return base::to_fingerprint(in_domain(Domain::kOps, digest::hash128(key, described)));
+}
+
+// The bytes an operation may add to a batch, generously.
+std::size_t room_of(const Op& op) {
+  constexpr std::size_t kOverhead = 512;
+  if (const auto* append = std::get_if<Append>(&op)) {
+    std::size_t headers = 0;
+    for (const Header& header : append->headers) headers += header.name.size() + header.value.size();
+    return kOverhead + append->payload.size() + append->id.size() + append->group.size() + headers;
+  }
+  if (const auto* settle = std::get_if<Settle>(&op)) {
+    return kOverhead + settle->result.headers.size() + settle->result.body.size();
+  }
+  if (const auto* resolve = std::get_if<Resolve>(&op)) {
+    return kOverhead + resolve->result.headers.size() + resolve->result.body.size();
+  }
+  if (const auto* receive = std::get_if<Receive>(&op)) return kOverhead + receive->max * 10UL;
+  if (const auto* set = std::get_if<Set>(&op)) return kOverhead + set->value.size();
+  return kOverhead;
+}
+
+}  // namespace
+
+base::Hash128 id_hash(const HashKey& key, std::string_view id) {
+  return in_domain(Domain::kId, digest::hash128(key, id));
+}
+
+core::GroupHash group_hash(const HashKey& key, std::string_view group) {
+  if (group.empty()) return 0;
+  const std::uint64_t hash = in_domain(Domain::kGroup, digest::hash128(key, group)).low;
+  return hash == 0 ? 1 : hash;
+}
+
+base::Hash128 claim_hash(const HashKey& key, std::string_view scope, std::string_view claim_key) {
+  const std::array pieces{scope, claim_key};
+  return in_domain(Domain::kClaim, digest::hash128(key, pieces));
+}
+
+Result<Prepared> prepare(const Commit& commit, const HashKey& key) {
+  if (commit.ops.empty()) return Error{Errc::kInvalidArgument, "a commit without operations"};
+  if (commit.ops.size() > limits::kCommitOpsMax) {
+    return core::limit_error("number of operations of a commit", commit.ops.size(),
+                             limits::kCommitOpsMax);
+  }
+  if (commit.id.size() > limits::kMessageIdBytesMax) {
+    return core::limit_error("commit id", commit.id.size(), limits::kMessageIdBytesMax);
+  }
+  Prepared prepared;
+  prepared.commit = commit;
+  prepared.hashes.reserve(commit.ops.size());
+  const HashOp hash{key};
+  for (const Op& op : commit.ops) {
+    prepared.hashes.push_back(std::visit(hash, op));
+    prepared.bytes += room_of(op);
+  }
+  const std::size_t most = limits::kCommitBytesMax + commit.ops.size() * 600;
+  if (prepared.bytes > most) return core::limit_error("commit in bytes", prepared.bytes, most);
+  if (!commit.id.empty()) {
+    prepared.id = in_domain(Domain::kCommitId, digest::hash128(key, commit.id));
+    prepared.content = content_of(key, commit);
+  }
+  return prepared;
+}
+
+}  // namespace hapax::engine

@@ -1,0 +1,132 @@
+#include "engine/queries.h"
+
+#include <algorithm>
+
+#include "core/claims.h"
+#include "core/consumers.h"
+#include "engine/frames.h"
+#include "engine/prepare.h"
+
+namespace hapax::engine {
+
+Result<ReadPlan> plan_read(const core::State& state, const ReadRange& range,
+                           journal::SegmentFiles& files) {
+  const core::Stream* stream = state.find_stream(range.stream);
+  if (stream == nullptr) return core::no_stream(range.stream);
+  ReadPlan plan;
+  plan.range.first = stream->first;
+  plan.range.last = stream->last;
+  std::uint64_t bytes = 0;
+  Sequence next = std::max(range.from, stream->first);
+  while (next <= stream->last && plan.places.size() < range.max && bytes < range.bytes_max) {
+    const core::Run& run = *stream->run_of(next);
+    HAPAX_TRY(const std::shared_ptr<const ports::File> file, files.open(run.at.segment));
+    for (; next <= run.last() && plan.places.size() < range.max; next = next.next()) {
+      if (!stream->keeps(next)) continue;
+      plan.places.push_back({run.at, run.first, next, run.time, file});
+      bytes += run.at.length / run.count;
+      if (bytes >= range.bytes_max) break;
+    }
+  }
+  return plan;
+}
+
+Result<std::optional<IdStatus>> look_up_id(const core::State& state, const digest::HashKey& key,
+                                           const IdQuestion& question, Time now) {
+  const core::Stream* stream = state.find_stream(question.stream);
+  if (stream == nullptr) return core::no_stream(question.stream);
+  core::AppendHashes hashes;
+  hashes.id = id_hash(key, question.id);
+  hashes.group = group_hash(key, question.group);
+  const core::IdEntry* entry = state.ids.find(core::scoped_id(*stream, hashes), now);
+  if (entry == nullptr) return std::optional<IdStatus>{};
+  return std::optional<IdStatus>{
+      {entry->sequence(), entry->fingerprint(), entry->first_seen(), entry->expires_at()}};
+}
+
+Result<ClaimLook> look_up_claim(const core::State& state, base::Hash128 key, Time now,
+                                journal::SegmentFiles& files) {
+  ClaimLook look;
+  look.status = core::claim_status(state, key, now);
+  if (!look.status || look.status->state != ClaimState::kCompleted) return look;
+  const core::SettledEntry* entry = state.settled.find(key, now);
+  if (entry == nullptr || entry->result_until() <= now) return look;
+  HAPAX_TRY(const std::shared_ptr<const ports::File> file, files.open(entry->where.segment));
+  look.result = ResultFetch{0, entry->where, file};
+  return look;
+}
+
+Result<std::optional<ClaimStatus>> complete(ClaimLook look) {
+  if (look.result) {
+    HAPAX_TRY(const std::string bytes, read_span(*look.result->file, look.result->where));
+    std::string_view rest = bytes;
+    HAPAX_TRY(const std::string_view fact, take_frame(rest));
+    HAPAX_TRY(look.status->result, to_result(fact));
+  }
+  return std::move(look.status);
+}
+
+std::optional<RegisterValue> look_up_register(const core::State& state, std::string_view name) {
+  const auto found = state.registers.find(name);
+  if (found == state.registers.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<Position> look_up_position(const core::State& state, std::string_view source) {
+  const auto found = state.positions.find(source);
+  if (found == state.positions.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<std::optional<ProducerStatus>> look_up_producer(const core::State& state,
+                                                       std::string_view stream,
+                                                       std::string_view producer) {
+  const core::Stream* known = state.find_stream(stream);
+  if (known == nullptr) return core::no_stream(stream);
+  const auto found = known->producers.find(producer);
+  if (found == known->producers.end()) return std::optional<ProducerStatus>{};
+  return std::optional<ProducerStatus>{
+      {found->second.epoch, found->second.next, found->second.retired}};
+}
+
+Result<StreamStats> describe_stream(const core::State& state, std::string_view name, Time now) {
+  const core::Stream* stream = state.find_stream(name);
+  if (stream == nullptr) return core::no_stream(name);
+  StreamStats stats;
+  stats.stream = stream->name;
+  stats.settings = stream->settings;
+  stats.first = stream->first;
+  stats.last = stream->last;
+  stats.bytes = stream->bytes;
+  stats.ids = state.ids.count_of(static_cast<std::uint32_t>(stream->uid.value));
+  stats.producers = stream->producers_active;
+  stats.created_at = stream->created_at;
+  stats.horizon = stream->horizon(now);
+  for (const auto& [consumer, uid] : stream->consumers) {
+    stats.consumers.push_back(core::consumer_stats(state.consumers.at(uid)));
+  }
+  return stats;
+}
+
+std::vector<std::string> list_streams(const core::State& state) {
+  std::vector<std::string> names;
+  names.reserve(state.stream_names.size());
+  for (const auto& [name, uid] : state.stream_names) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::size_t sweep_retention(core::Turn& turn, std::size_t from, std::size_t count) {
+  const auto& streams = turn.state().streams;
+  if (streams.empty()) return 0;
+  const std::size_t begin = from < streams.size() ? from : 0;
+  const std::size_t end = std::min(streams.size(), begin + count);
+  for (std::size_t i = begin; i < end; ++i) {
+    if (streams[i] == nullptr) continue;
+    const auto target = core::retention_target(turn.state(), *streams[i], turn.now());
+    if (target) turn.emit(core::RecordsTrimmed{streams[i]->uid, *target});
+  }
+  return end;
+}
+
+}  // namespace hapax::engine

@@ -1,0 +1,59 @@
+// The read side: questions about the state. They run on the thread that owns it and copy out what
+// they found; bytes of records and results are read later, by whoever asked.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hapax/store.h>
+
+#include "core/state.h"
+#include "core/turn.h"
+#include "digest/hash.h"
+#include "engine/answers.h"
+#include "journal/segment_files.h"
+
+namespace hapax::engine {
+
+struct ReadPlan {
+  Records range;
+  std::vector<RecordPlace> places;
+};
+[[nodiscard]] Result<ReadPlan> plan_read(const core::State& state, const ReadRange& range,
+                                         journal::SegmentFiles& files);
+
+struct IdQuestion {
+  std::string_view stream;
+  std::string_view id;
+  std::string_view group;
+};
+[[nodiscard]] Result<std::optional<IdStatus>> look_up_id(const core::State& state,
+                                                         const digest::HashKey& key,
+                                                         const IdQuestion& question, Time now);
+
+struct ClaimLook {
+  std::optional<ClaimStatus> status;
+  std::optional<ResultFetch> result;
+};
+[[nodiscard]] Result<ClaimLook> look_up_claim(const core::State& state, base::Hash128 key,
+                                              Time now, journal::SegmentFiles& files);
+[[nodiscard]] Result<std::optional<ClaimStatus>> complete(ClaimLook look);
+
+[[nodiscard]] std::optional<RegisterValue> look_up_register(const core::State& state,
+                                                            std::string_view name);
+[[nodiscard]] std::optional<Position> look_up_position(const core::State& state,
+                                                       std::string_view source);
+[[nodiscard]] Result<std::optional<ProducerStatus>> look_up_producer(const core::State& state,
+                                                                     std::string_view stream,
+                                                                     std::string_view producer);
+[[nodiscard]] Result<StreamStats> describe_stream(const core::State& state, std::string_view name,
+                                                  Time now);
+[[nodiscard]] std::vector<std::string> list_streams(const core::State& state);
+
+// Trims what retention no longer wants, for `count` streams from the given place on; answers where
+// to go on.
+std::size_t sweep_retention(core::Turn& turn, std::size_t from, std::size_t count);
+
+}  // namespace hapax::engine

@@ -1,0 +1,162 @@
+#include "engine/snapshotter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/mutant.h"
+#include "core/claims.h"
+#include "engine/frames.h"
+#include "engine/snapshot_sections.h"
+#include "journal/names.h"
+#include "journal/snapshot_file.h"
+
+namespace hapax::engine {
+
+namespace {
+
+constexpr std::size_t kMoveBytesMax = std::size_t{8} << 20;  // per snapshot, held in memory
+
+}  // namespace
+
+std::uint64_t id_part(std::uint64_t serial) { return serial * 2; }
+std::uint64_t settled_part(std::uint64_t serial) { return serial * 2 + 1; }
+
+Snapshotter::Snapshotter(ports::Folder& folder, const journal::Identity& identity,
+                         journal::SegmentFiles& files)
+    : folder_(folder), identity_(identity), files_(files) {}
+
+void Snapshotter::adopt(std::vector<journal::Lsn> snapshots, const std::set<std::uint64_t>& parts) {
+  parts_ = parts;
+  std::sort(snapshots.begin(), snapshots.end());
+  for (const journal::Lsn lsn : snapshots) kept_.push_back({lsn, {parts.begin(), parts.end()}, {}});
+  while (kept_.size() > 2) kept_.pop_front();
+}
+
+void Snapshotter::begin(SnapshotImage image) {
+  HAPAX_ASSERT(!busy(), "one snapshot is written at a time");
+  image_ = std::move(image);
+  phase_ = Phase::kParts;
+  next_chunk_ = 0;
+  moves_ = {};
+  busy_.store(true, std::memory_order_release);
+}
+
+Status Snapshotter::step() {
+  Status done = Ok{};
+  switch (phase_) {
+    case Phase::kParts: done = write_next_part(); break;
+    case Phase::kFile: done = write_file(); break;
+    case Phase::kPrune: done = prune(); break;
+    case Phase::kGather: done = gather(); break;
+  }
+  if (!done) end();
+  return done;
+}
+
+void Snapshotter::end() {
+  image_ = {};
+  busy_.store(false, std::memory_order_release);
+}
+
+// True if it was written now, false if it was there.
+template <class Chunk>
+Result<bool> Snapshotter::store_chunk(const Chunk& chunk, std::uint64_t number) {
+  if (!chunk.sealed || parts_.contains(number)) return false;
+  const journal::SnapshotHeader header{journal::SnapshotKind::kPart, identity_.store_id,
+                                       identity_.history, number, image_.log_time};
+  HAPAX_TRY(journal::SnapshotWriter writer, journal::SnapshotWriter::create(folder_, header));
+  HAPAX_CHECK(writer.add(kTagChunk, encode_chunk(chunk)));
+  HAPAX_CHECK(writer.finish());
+  parts_.insert(number);
+  return true;
+}
+
+Status Snapshotter::write_next_part() {
+  const std::size_t ids = image_.ids.chunks.size();
+  const std::size_t all = ids + image_.settled.chunks.size();
+  while (next_chunk_ < all) {
+    const std::size_t at = next_chunk_++;
+    bool written = false;
+    if (at < ids) {
+      const auto& chunk = image_.ids.chunks[at];
+      HAPAX_TRY(written, store_chunk(chunk, id_part(chunk.serial)));
+    } else {
+      const auto& chunk = image_.settled.chunks[at - ids];
+      HAPAX_TRY(written, store_chunk(chunk, settled_part(chunk.serial)));
+    }
+    if (written) return Ok{};
+  }
+  phase_ = Phase::kFile;
+  return Ok{};
+}
+
+Status Snapshotter::write_file() {
+  const journal::SnapshotHeader header{journal::SnapshotKind::kSnapshot, identity_.store_id,
+                                       identity_.history, image_.lsn.value, image_.log_time};
+  HAPAX_TRY(journal::SnapshotWriter writer, journal::SnapshotWriter::create(folder_, header));
+  Kept kept{image_.lsn, {}, {}};
+  HAPAX_CHECK(write_sections(writer, image_, kept.parts));
+  HAPAX_CHECK(writer.finish());
+  finished_.fetch_add(1, std::memory_order_relaxed);
+  HAPAX_TRY(const std::vector<std::string> names, folder_.list());
+  for (const std::string& name : names) {
+    const journal::FileName parsed = journal::parse_name(name);
+    const auto number = static_cast<std::uint32_t>(parsed.number);
+    const bool segment = parsed.kind == journal::FileName::Kind::kSegment;
+    if (segment && number < image_.segment && !image_.live.contains(number)) {
+      kept.dead.insert(number);
+    }
+  }
+  if (!kept_.empty() && kept_.back().lsn == kept.lsn) kept_.pop_back();
+  kept_.push_back(std::move(kept));
+  phase_ = Phase::kPrune;
+  return Ok{};
+}
+
+// Removes one kind of thing per step; each is of no use to either kept snapshot.
+Status Snapshotter::prune() {
+  phase_ = Phase::kGather;
+  if (kept_.size() < 2) return Ok{};
+  while (kept_.size() > 2) kept_.pop_front();
+  HAPAX_CHECK(journal::remove_snapshots_below(folder_, kept_.front().lsn));
+  std::vector<std::uint64_t> referenced = kept_.front().parts;
+  referenced.insert(referenced.end(), kept_.back().parts.begin(), kept_.back().parts.end());
+  HAPAX_CHECK(journal::remove_parts_except(folder_, referenced));
+  parts_ = {referenced.begin(), referenced.end()};
+  for (const std::uint32_t number : kept_.front().dead) {
+    if (image_.live.contains(number)) continue;
+    HAPAX_CHECK(journal::remove_segment(folder_, files_, number));
+  }
+  kept_.front().dead.clear();
+  return Ok{};
+}
+
+// Reads what is still needed of the segments that are to be emptied.
+Status Snapshotter::gather() {
+  std::size_t bytes = 0;
+  for (RunMove& move : image_.runs_to_move) {
+    if (bytes >= kMoveBytesMax) break;
+    HAPAX_TRY(const auto file, files_.open(move.from.segment));
+    HAPAX_TRY(move.frames, read_span(*file, move.from));
+    bytes += move.frames.size();
+    moves_.runs.push_back(std::move(move));
+  }
+  for (const auto& chunk : image_.settled.chunks) {
+    if (image_.victims.empty() || bytes >= kMoveBytesMax) break;
+    for (const core::SettledEntry& entry : chunk.span()) {
+      if (!image_.victims.contains(entry.where.segment) || entry.forgotten != 0) continue;
+      if (entry.result_until() <= image_.log_time || bytes >= kMoveBytesMax) continue;
+      HAPAX_TRY(const auto file, files_.open(entry.where.segment));
+      HAPAX_TRY(std::string frame, read_span(*file, entry.where));
+      bytes += frame.size();
+      moves_.results.push_back({entry.hash(), entry.where, std::move(frame)});
+    }
+  }
+  end();
+  return Ok{};
+}
+
+Moves Snapshotter::take_moves() { return std::exchange(moves_, {}); }
+
+}  // namespace hapax::engine

@@ -1,0 +1,129 @@
+// Snapshots: the whole state at one lsn, so that a start reads live state instead of history; and
+// what follows from having them: old snapshots, their parts and dead segments are removed, mostly
+// dead segments are emptied.
+//
+// begin() copies the state on its owner's thread, cheaply: remembered ids and settled claims are
+// handed over as chunks that never change, only the rest is encoded. step() does the slow work,
+// one file at a time, beside the load.
+//
+// S1: two snapshots are kept, and every fact and payload since the older one: a damaged newest
+//     snapshot costs time, not data.
+// S2: a segment is removed only if it was already dead in the state of the older kept snapshot.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <hapax/result.h>
+
+#include "core/state.h"
+#include "journal/format.h"
+#include "journal/identity.h"
+#include "journal/segment_files.h"
+#include "ports/files.h"
+
+namespace hapax::engine {
+
+using IdChunks = core::Remembered<core::IdEntry>::Snapshot;
+using SettledChunks = core::Remembered<core::SettledEntry>::Snapshot;
+
+// Live bytes that should leave their segment so that it can go.
+struct RunMove {
+  core::StreamUid stream;
+  Sequence first;
+  std::uint32_t count = 0;
+  base::Where from;
+  std::string frames;
+};
+struct ResultMove {
+  base::Hash128 hash;
+  base::Where from;
+  std::string frame;
+};
+struct Moves {
+  std::vector<RunMove> runs;
+  std::vector<ResultMove> results;
+};
+
+struct SnapshotImage {
+  journal::Lsn lsn;  // the last one it contains
+  Time log_time{};
+  std::string state;
+  IdChunks ids;
+  SettledChunks settled;
+  std::uint32_t segment = 0;            // being written
+  std::set<std::uint32_t> live;         // segments with bytes that are needed
+  std::set<std::uint32_t> victims;      // segments to be emptied
+  std::vector<RunMove> runs_to_move;    // in the victims, without their bytes
+};
+
+class Snapshotter {
+ public:
+  Snapshotter(ports::Folder& folder, const journal::Identity& identity,
+              journal::SegmentFiles& files);
+
+  // What the start found on disk.
+  void adopt(std::vector<journal::Lsn> snapshots, const std::set<std::uint64_t>& parts);
+
+  // REQUIRES: not busy().
+  void begin(SnapshotImage image);
+  [[nodiscard]] bool busy() const { return busy_.load(std::memory_order_acquire); }
+  // The next piece of work. kNoSpace: this snapshot is given up, the next one may succeed.
+  Status step();
+
+  // What to move, once, after a snapshot. REQUIRES: not busy().
+  [[nodiscard]] Moves take_moves();
+  [[nodiscard]] std::uint64_t finished() const { return finished_.load(std::memory_order_relaxed); }
+
+ private:
+  enum class Phase : std::uint8_t { kParts, kFile, kPrune, kGather };
+  struct Kept {
+    journal::Lsn lsn;
+    std::vector<std::uint64_t> parts;
+    std::set<std::uint32_t> dead;  // segments nothing needed any more
+  };
+
+  Status write_next_part();
+  Status write_file();
+  Status prune();
+  Status gather();
+  template <class Chunk>
+  Result<bool> store_chunk(const Chunk& chunk, std::uint64_t number);
+  void end();
+
+  ports::Folder& folder_;
+  const journal::Identity identity_;
+  journal::SegmentFiles& files_;
+  std::set<std::uint64_t> parts_;  // on disk
+  std::deque<Kept> kept_;          // oldest first, two at most
+  SnapshotImage image_;
+  Phase phase_ = Phase::kParts;
+  std::size_t next_chunk_ = 0;
+  Moves moves_;
+  std::atomic<bool> busy_{false};
+  std::atomic<std::uint64_t> finished_{0};
+};
+
+// A part's number, from the serial of the chunk it holds.
+[[nodiscard]] std::uint64_t id_part(std::uint64_t serial);
+[[nodiscard]] std::uint64_t settled_part(std::uint64_t serial);
+
+// Fills an empty state from the newest snapshot that is whole. Damaged ones are named in `lines`.
+struct Loaded {
+  journal::Lsn lsn;  // 0 = there is no snapshot
+  Time log_time{};
+  std::vector<journal::Lsn> snapshots;  // whole or not, newest first
+  std::set<std::uint64_t> parts;
+};
+[[nodiscard]] Result<Loaded> load_snapshot(ports::Folder& folder, const journal::Identity& identity,
+                                           unsigned index_shards_log2,
+                                           std::unique_ptr<core::State>& state,
+                                           std::vector<std::string>& lines);
+
+}  // namespace hapax::engine

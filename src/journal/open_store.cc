@@ -1,0 +1,95 @@
+#include "journal/open_store.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "journal/format.h"
+#include "journal/marks.h"
+#include "journal/names.h"
+#include "journal/new_file.h"
+#include "journal/segment.h"
+
+namespace hapax::journal {
+namespace {
+
+// Whether a file can be what a creation that was cut short left behind.
+Result<bool> is_empty_beginning(ports::Folder& folder, const std::string& name) {
+  switch (parse_name(name).kind) {
+    case FileName::Kind::kSegment: {
+      HAPAX_TRY(const auto file, folder.open(name, ports::OpenMode::kRead));
+      HAPAX_TRY(const std::uint64_t size, file->size());
+      return name == segment_name(1) && size <= kHeaderBytes;
+    }
+    case FileName::Kind::kMarks: {
+      HAPAX_TRY(const Marks marks, Marks::open(folder));
+      return marks.newest().durable == Lsn{};
+    }
+    case FileName::Kind::kSnapshot:
+    case FileName::Kind::kPart:
+    case FileName::Kind::kQuarantine:
+      return false;
+    default:
+      return true;
+  }
+}
+
+struct Contents {
+  std::optional<std::string> trace;  // A file that shows that the store was used.
+  int beginnings = 0;                // Of the two files that are there before STORE is.
+};
+
+Result<Contents> look_at(ports::Folder& folder) {
+  HAPAX_TRY(const std::vector<std::string> names, folder.list());
+  Contents contents;
+  for (const std::string& name : names) {
+    HAPAX_TRY(const bool empty, is_empty_beginning(folder, name));
+    if (!empty) contents.trace = name;
+    if (name == kMarksName || name == segment_name(1)) ++contents.beginnings;
+  }
+  return contents;
+}
+
+Error store_missing(const ports::Folder& folder, const std::string& trace) {
+  return Error{Errc::kCorruption,
+               folder.describe(kStoreName) + " is missing, but " + trace +
+                   " of a store is there. Without STORE its ids cannot be recognised. Put STORE "
+                   "back from a backup of this folder, or choose an empty folder."};
+}
+
+Result<Identity> create_store(ports::Folder& folder, ports::Entropy& entropy,
+                              const Identity& identity) {
+  SegmentHeader header;
+  header.number = 1;
+  header.salt = ports::draw_u64(entropy);
+  header.history = identity.history;
+  header.store = identity.store();
+  Mark mark;
+  mark.kind = MarkKind::kClean;
+  mark.salt = header.salt;
+  mark.end = {header.number, kHeaderBytes};
+
+  HAPAX_TRY(const auto segment, create_segment(folder, header, {}));
+  HAPAX_TRY(const Marks marks, Marks::create(folder, mark));
+  HAPAX_CHECK(sync_names(folder));
+  HAPAX_CHECK(write_identity(folder, identity));
+  HAPAX_CHECK(sync_names(folder));
+  return identity;
+}
+
+}  // namespace
+
+Result<Identity> open_store(ports::Folder& folder, ports::Entropy& entropy, std::int64_t wall_ms) {
+  auto identity = read_identity(folder);
+  const bool missing = !identity.ok() && identity.error().code == Errc::kNotFound;
+  if (!identity.ok() && !missing) return identity;
+  HAPAX_TRY(const Contents contents, look_at(folder));
+  if (missing && contents.trace) return store_missing(folder, *contents.trace);
+  if (missing) return create_store(folder, entropy, draw_identity(entropy, wall_ms));
+  if (contents.trace || contents.beginnings < 2) return identity;
+  // L4: a process whose last sync of the folder failed leaves names that all can see and the disk
+  // does not have. Until the first fact nothing is lost by giving every file its name once more.
+  return create_store(folder, entropy, *identity);
+}
+
+}  // namespace hapax::journal

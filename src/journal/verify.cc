@@ -1,0 +1,227 @@
+#include "journal/verify.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "journal/identity.h"
+#include "journal/marks.h"
+#include "journal/names.h"
+#include "journal/segment.h"
+#include "journal/snapshot_file.h"
+#include "journal/window.h"
+
+namespace hapax::journal {
+namespace {
+
+std::string range(Lsn first, Lsn next) {
+  return "lsn " + std::to_string(first.value) + " to " + std::to_string(next.value - 1);
+}
+
+class Verification {
+ public:
+  Verification(ports::Folder& folder, const BatchVisitor& visit) : folder_(folder), visit_(visit) {}
+
+  Result<VerifyReport> run() {
+    HAPAX_TRY(const std::vector<std::string> names, folder_.list());
+    check_identity(names);
+    for (const std::string& name : names) check_file(name);
+    if (identity_) {
+      check_marks();
+      check_segments();
+      check_end();
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void blame(const std::string& file, std::uint64_t offset, std::string text) {
+    report_.problems.push_back({file, offset, std::move(text)});
+  }
+
+  void check_identity(const std::vector<std::string>& names) {
+    const std::string name(kStoreName);
+    auto identity = read_identity(folder_);
+    if (!identity.ok()) {
+      blame(name, 0, identity.error().detail);
+      identity = salvage_identity(folder_);
+    }
+    if (identity.ok()) identity_ = *identity;
+    if (!identity.ok() && names.empty()) report_.notes.emplace_back("the folder is empty");
+  }
+
+  // Every byte is read here, whatever the file is; what the bytes mean is checked afterwards.
+  void check_file(const std::string& name) {
+    const FileName parsed = parse_name(name);
+    if (parsed.kind == FileName::Kind::kUnknown) {
+      report_.notes.push_back(name + " is not a file of the store");
+      return;
+    }
+    if (parsed.kind == FileName::Kind::kLock) return;
+    ++report_.files;
+    auto size = read_through(name);
+    if (!size.ok()) return blame(name, 0, "it cannot be read: " + size.error().detail);
+    report_.bytes += *size;
+    if (parsed.kind == FileName::Kind::kQuarantine) report_.notes.push_back(name + " is kept");
+    if (parsed.kind == FileName::Kind::kUnfinished) {
+      report_.notes.push_back(name + " was never finished; the next start removes it");
+    }
+    if (parsed.kind == FileName::Kind::kSnapshot) {
+      if (check_container(SnapshotKind::kSnapshot, parsed.number)) {
+        oldest_snapshot_ = std::min(oldest_snapshot_.value_or(Lsn{parsed.number}),
+                                    Lsn{parsed.number});
+        newest_snapshot_ = std::max(newest_snapshot_, Lsn{parsed.number});
+      }
+    }
+    if (parsed.kind == FileName::Kind::kPart) check_container(SnapshotKind::kPart, parsed.number);
+  }
+
+  Result<std::uint64_t> read_through(const std::string& name) {
+    HAPAX_TRY(std::unique_ptr<ports::File> file, folder_.open(name, ports::OpenMode::kRead));
+    HAPAX_TRY(Window window, Window::open(std::move(file)));
+    HAPAX_TRY(const std::uint64_t end, window.end_of_content(0));
+    return std::max(end, window.size());
+  }
+
+  bool check_container(SnapshotKind kind, std::uint64_t number) {
+    if (!identity_) return false;
+    auto reader = SnapshotReader::open(folder_, *identity_, kind, number);
+    if (!reader.ok()) blame(file_name(kind, number), 0, reader.error().detail);
+    return reader.ok();
+  }
+
+  void check_marks() {
+    auto marks = Marks::open(folder_);
+    if (!marks.ok()) return blame(std::string(kMarksName), 0, marks.error().detail);
+    mark_ = marks->newest();
+    for (const std::size_t index : {std::size_t{0}, std::size_t{1}}) {
+      if (!marks->block(index)) report_.notes.emplace_back("one of the two marks is torn");
+    }
+  }
+
+  // Below this lsn segments may have been removed because nothing needs them.
+  [[nodiscard]] Lsn needed_from() const { return oldest_snapshot_.value_or(Lsn{}).next(); }
+
+  void check_segments() {
+    auto segments = list_segments(folder_, *identity_);
+    if (!segments.ok()) return blame("the journal", 0, segments.error().detail);
+    Lsn next{1};
+    for (std::size_t index = 0; index < segments->size(); ++index) {
+      const Segment& segment = (*segments)[index];
+      const std::string name = segment_name(segment.number);
+      if (!segment.header.ok()) {
+        blame(name, 0, "the header: " + segment.header.error().detail);
+        continue;
+      }
+      check_join(*segment.header, next);
+      const bool is_last = index + 1 == segments->size();
+      std::optional<Lsn> end;
+      if (!is_last && (*segments)[index + 1].header.ok()) {
+        end = (*segments)[index + 1].header->first;
+      }
+      next = check_batches(segment.number, end, is_last);
+    }
+  }
+
+  void check_join(const SegmentHeader& header, Lsn next) {
+    if (header.first <= next) return;
+    const std::string missing = range(next, header.first) + " are missing before it";
+    if (header.first <= needed_from()) return;  // Cleaned away.
+    if ((header.flags & SegmentHeader::kAfterLoss) != 0) {
+      report_.notes.push_back(segment_name(header.number) + ": " + missing + ": given up by repair");
+      return;
+    }
+    blame(segment_name(header.number), 0, missing);
+  }
+
+  // The lsn behind the segment's last intact batch.
+  Lsn check_batches(std::uint32_t number, std::optional<Lsn> end, bool is_last) {
+    const std::string name = segment_name(number);
+    auto reader = SegmentReader::open(folder_, *identity_, number);
+    if (!reader.ok()) {
+      blame(name, 0, reader.error().detail);
+      return {};
+    }
+    SegmentReader::Expected expected{reader->header().first, reader->header().chain};
+    std::uint64_t offset = kHeaderBytes;
+    while (!end || expected.first < *end) {
+      auto batch = reader->read(offset, expected);
+      if (batch.ok()) {
+        count(*batch, name);
+        expected = {batch->header.next(), batch->checksum};
+        offset += batch->bytes;
+        continue;
+      }
+      const auto later = find_intact(*reader, offset, expected.first);
+      if (!later && is_last) break;  // The end of the journal: see check_end().
+      if (!later && !end) break;
+      const Lsn resumed = later ? later->header.first : *end;
+      blame(name, offset, batch.error().detail + "; " + range(expected.first, resumed) +
+                              " cannot be read");
+      if (!later) break;
+      expected = {resumed, later->header.chain};
+      offset = later->slot.offset;
+    }
+    return expected.first;
+  }
+
+  static std::optional<BatchView> find_intact(SegmentReader& reader, std::uint64_t from, Lsn after) {
+    for (;;) {
+      from += kBatchAlignment;
+      auto header = reader.find_header(from);
+      if (!header.ok() || !header->has_value()) return std::nullopt;
+      from = (*header)->offset;
+      auto batch = reader.read_any(from);
+      if (batch.ok() && batch->header.first > after) return *batch;
+    }
+  }
+
+  void count(const BatchView& batch, const std::string& name) {
+    ++report_.batches;
+    report_.facts += batch.header.count;
+    report_.last = std::max(report_.last, batch.header.last());
+    const auto framed = for_each_fact(batch, [](Lsn, base::Where, std::string_view) -> Status {
+      return Ok{};
+    });
+    if (!framed.ok()) blame(name, batch.slot.offset, framed.error().detail);
+    if (!visit_ || !framed.ok()) return;
+    const auto visited = visit_(batch);
+    if (!visited.ok()) blame(name, batch.slot.offset, visited.error().detail);
+  }
+
+  // What a start would say.
+  void check_end() {
+    auto findings = examine(folder_, *identity_, newest_snapshot_.next());
+    if (!findings.ok()) return;  // It could not be read: said above.
+    if (const auto damage = judge(*findings, {mark_, newest_snapshot_})) {
+      const bool said = std::any_of(
+          report_.problems.begin(), report_.problems.end(), [&](const Problem& problem) {
+            return problem.file == damage->file && problem.offset == damage->offset;
+          });
+      if (!said) blame(damage->file, damage->offset, refusal(folder_, *damage).detail);
+      return;
+    }
+    if (findings->rest.end > findings->stop.offset) {
+      report_.notes.push_back(
+          segment_name(findings->stop.segment) + " offset " +
+          std::to_string(findings->stop.offset) + ": " +
+          std::to_string(findings->rest.end - findings->stop.offset) +
+          " bytes of a batch that was never acknowledged; the next start copies them to quarantine");
+    }
+  }
+
+  ports::Folder& folder_;
+  const BatchVisitor& visit_;
+  VerifyReport report_;
+  std::optional<Identity> identity_;
+  std::optional<Mark> mark_;
+  std::optional<Lsn> oldest_snapshot_;
+  Lsn newest_snapshot_;
+};
+
+}  // namespace
+
+Result<VerifyReport> verify(ports::Folder& folder, const BatchVisitor& visit) {
+  return Verification(folder, visit).run();
+}
+
+}  // namespace hapax::journal

@@ -1,0 +1,189 @@
+#include "journal/writer.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/mutant.h"
+#include "journal/block.h"
+#include "journal/names.h"
+#include "journal/new_file.h"
+#include "journal/reserve_file.h"
+#include "journal/segment.h"
+
+namespace hapax::journal {
+namespace {
+
+// Mutants only: no sync at all, or about one for three batches.
+bool skips_sync(Slot slot) {
+  using base::Mutant;
+  if (base::mutant(Mutant::kAckBeforeSync)) return true;
+  const bool several = base::mutant(Mutant::kSeveralBatchesInFlight) ||
+                       base::mutant(Mutant::kRefuseValidAfterInvalid);
+  return several && slot.offset / kBatchAlignment % 3 != 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Writer>> Writer::open(ports::Folder& folder, ports::Entropy& entropy,
+                                             const Identity& identity, Marks marks,
+                                             const Tail& tail, const WriterOptions& options) {
+  HAPAX_ASSERT(options.segment_bytes >= kSegmentBytesMin, "a segment holds something");
+  HAPAX_ASSERT(options.segment_bytes <= kSegmentBytesMax, "offsets stay within 32 bits");
+  HAPAX_ASSERT(options.reserve_step > 0, "space is set aside in steps");
+  std::unique_ptr<Writer> writer(
+      new Writer(folder, entropy, identity, std::move(marks), tail, options));
+  const std::string name = segment_name(tail.end.segment);
+  HAPAX_TRY(writer->file_, folder.open(name, ports::OpenMode::kReadWrite));
+  HAPAX_TRY(writer->reserved_, writer->file_->size());
+  return writer;
+}
+
+Writer::Writer(ports::Folder& folder, ports::Entropy& entropy, const Identity& identity,
+               Marks marks, const Tail& tail, const WriterOptions& options)
+    : folder_(folder),
+      entropy_(entropy),
+      identity_(identity),
+      options_(options),
+      marks_(std::move(marks)),
+      tail_(tail),
+      slot_(slot_after(tail.end, 0, options.segment_bytes)),
+      durable_(tail.next.value - 1) {}
+
+Result<Durable> Writer::write(Batch& batch) {
+  HAPAX_ASSERT(batch.first() == tail_.next, "facts are numbered without a hole");
+  HAPAX_ASSERT(batch.log_time() >= tail_.log_time, "log time never goes back");
+  if (poisoned_) return Error{Errc::kIo, "the journal is poisoned by an earlier failure"};
+  HAPAX_CHECK(enter_segment());
+  HAPAX_CHECK(set_aside(std::uint64_t{slot_.offset} + batch.bytes()));
+  HAPAX_CHECK(append(batch.seal({0, tail_.salt, durable_, tail_.chain})));
+  const Lsn last{batch.next().value - 1};
+  HAPAX_CHECK(sync(last));
+
+  tail_.next = batch.next();
+  tail_.end = {slot_.segment, slot_.offset + batch.bytes()};
+  tail_.chain = batch.checksum();
+  tail_.log_time = batch.log_time();
+  slot_ = slot_after(slot_, batch.bytes(), options_.segment_bytes);
+  return Durable(base::mutant(base::Mutant::kRefuseValidAfterInvalid) ? durable_ : last);
+}
+
+Status Writer::write_mark(MarkKind kind) {
+  if (poisoned_) return Error{Errc::kIo, "the journal is poisoned by an earlier failure"};
+  if (kind == MarkKind::kClean) HAPAX_CHECK(trim());
+  return put_mark(kind);
+}
+
+// L2: after a failed sync the kernel may have dropped the dirty pages and marked them clean, so a
+// later sync can succeed without having stored them. After a failed write nobody knows what the
+// file holds. The only safe answer is to stop and recover from what is really on disk.
+Error Writer::poisoned(Error error) {
+  if (error.code == Errc::kNoSpace) return error;
+  poisoned_ = true;
+  return Error{Errc::kIo, std::move(error.detail)};
+}
+
+Status Writer::enter_segment() {
+  if (slot_.segment == tail_.end.segment) return Ok{};
+  HAPAX_CHECK(seal_segment());
+  SegmentHeader header;
+  header.number = slot_.segment;
+  header.salt = ports::draw_u64(entropy_);
+  header.first = tail_.next;
+  header.history = identity_.history;
+  header.store = identity_.store();
+  header.chain = tail_.chain;
+  auto created = create_segment(folder_, header, {});
+  if (!created.ok()) return poisoned(std::move(created).error().within("begin a segment"));
+  file_ = *std::move(created);
+  reserved_ = kHeaderBytes;
+  tail_.end = slot_;
+  tail_.salt = header.salt;
+  return Ok{};
+}
+
+// The mark makes the segment's end provable; the next segment's header proves it once more.
+Status Writer::seal_segment() {
+  const Mark& newest = marks_.newest();
+  if (newest.end == tail_.end && newest.salt == tail_.salt) return Ok{};
+  HAPAX_CHECK(trim());
+  return put_mark(MarkKind::kRunning);
+}
+
+Status Writer::set_aside(std::uint64_t end) {
+  if (end <= reserved_) return Ok{};
+  const std::uint64_t step = options_.reserve_step;
+  const std::uint64_t whole_steps = (end + step - 1) / step * step;
+  const auto ample = std::min<std::uint64_t>(whole_steps, options_.segment_bytes);
+  std::uint64_t wanted = std::max(end, ample);
+  auto reserved = file_->reserve(wanted);
+  if (!reserved.ok() && reserved.error().code == Errc::kNoSpace && wanted > end) {
+    wanted = end;
+    reserved = file_->reserve(wanted);
+  }
+  if (reserved.ok()) {
+    reserved_ = wanted;
+    return Ok{};
+  }
+  if (reserved.error().code == Errc::kNoSpace) return std::move(reserved).error();
+  ignore(reserved, "only a speed-up: if the disk is ill, the write or the sync will say so");
+  return Ok{};
+}
+
+Status Writer::append(std::string_view bytes) {
+  auto written = write_all(*file_, slot_.offset, bytes);
+  if (written.ok()) return written;
+  if (written.error().code == Errc::kNoSpace) return roll_back(std::move(written).error());
+  return poisoned(std::move(written).error().within("append a batch"));
+}
+
+// L5: a batch refused for lack of space leaves no bytes behind, and the next takes its place. The
+// cut is synced: were it lost by a power loss, a batch that was said not to have happened could be
+// found whole.
+Status Writer::roll_back(Error refusal) {
+  if (base::mutant(base::Mutant::kNoRollbackOfPartialWrite)) {
+    HAPAX_TRY(const std::uint64_t size, file_->size());
+    slot_.offset = static_cast<std::uint32_t>((size + 7) / 8 * 8);
+    return refusal;
+  }
+  auto cut = file_->truncate(slot_.offset);
+  if (cut.ok()) cut = sync_file(*file_);
+  if (!cut.ok()) {
+    return poisoned(Error{Errc::kIo, std::move(cut).error().detail}.within("take back a batch"));
+  }
+  reserved_ = slot_.offset;
+  return refusal;
+}
+
+Status Writer::sync(Lsn last) {
+  if (!skips_sync(slot_)) {
+    auto synced = sync_file(*file_);
+    if (!synced.ok()) return poisoned(std::move(synced).error().within("make a batch durable"));
+    durable_ = last;
+  }
+  if (base::mutant(base::Mutant::kAckBeforeSync)) durable_ = last;
+  return Ok{};
+}
+
+// Gives back what was set aside behind the last batch. Not synced: those bytes are zeros, whether
+// they are there or not.
+Status Writer::trim() {
+  if (reserved_ <= tail_.end.offset) return Ok{};
+  auto cut = file_->truncate(tail_.end.offset);
+  if (!cut.ok()) return poisoned(Error{Errc::kIo, std::move(cut).error().detail}.within("trim"));
+  reserved_ = tail_.end.offset;
+  return Ok{};
+}
+
+Status Writer::put_mark(MarkKind kind) {
+  Mark mark;
+  mark.kind = kind;
+  mark.durable = durable_;
+  mark.salt = tail_.salt;
+  mark.end = tail_.end;
+  mark.log_time = tail_.log_time;
+  auto written = with_reserve(folder_, [&] { return marks_.write(mark); });
+  if (!written.ok()) return poisoned(std::move(written).error().within("write a durable mark"));
+  return Ok{};
+}
+
+}  // namespace hapax::journal

@@ -1,0 +1,93 @@
+// The one who appends to the journal. Belongs to one thread. L3: a batch is written only when every
+// batch before it is durable, so at most one is not.
+//
+//   write() answers  Durable   the batch is on stable storage
+//                    kNoSpace  nothing of it is there; the next batch takes the same slot
+//                    kIo       L2: nobody knows; the writer is of no more use, end the process
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <hapax/result.h>
+#include <hapax/time.h>
+
+#include "journal/batch.h"
+#include "journal/format.h"
+#include "journal/identity.h"
+#include "journal/marks.h"
+#include "ports/entropy.h"
+#include "ports/files.h"
+
+namespace hapax::journal {
+
+// Proof that everything up to lsn() is on stable storage. Only a Writer can make one.
+class Durable {
+ public:
+  [[nodiscard]] Lsn lsn() const { return lsn_; }
+
+ private:
+  friend class Writer;
+  explicit Durable(Lsn lsn) : lsn_(lsn) {}
+  Lsn lsn_;
+};
+
+struct WriterOptions {
+  std::uint32_t segment_bytes = std::uint32_t{256} << 20;  // A segment that reaches it is sealed.
+  std::uint64_t reserve_step = std::uint64_t{16} << 20;    // Disk space is set aside in such steps.
+};
+
+// The end of a journal; recovery finds it.
+struct Tail {
+  Lsn next{1};
+  Slot end;  // Behind the last batch, in the last segment.
+  std::uint64_t salt = 0;  // Of that segment.
+  std::uint32_t chain = 0;
+  Time log_time{};
+};
+
+class Writer {
+ public:
+  static Result<std::unique_ptr<Writer>> open(ports::Folder& folder, ports::Entropy& entropy,
+                                              const Identity& identity, Marks marks,
+                                              const Tail& tail, const WriterOptions& options);
+
+  // Seals the batch, whose first lsn must be next(), writes and syncs it.
+  Result<Durable> write(Batch& batch);
+
+  // Makes it provable that everything so far is durable. Segments are marked when they are sealed;
+  // when else is the caller's choice. kClean is for the very end. kNoSpace is harmless.
+  Status write_mark(MarkKind kind);
+
+  [[nodiscard]] Lsn next() const { return tail_.next; }
+  [[nodiscard]] Slot slot() const { return slot_; }  // of the next batch
+  [[nodiscard]] std::uint32_t segment_bytes() const { return options_.segment_bytes; }
+
+ private:
+  Writer(ports::Folder& folder, ports::Entropy& entropy, const Identity& identity, Marks marks,
+         const Tail& tail, const WriterOptions& options);
+
+  Status enter_segment();
+  Status seal_segment();
+  Status set_aside(std::uint64_t end);
+  Status append(std::string_view bytes);
+  Status roll_back(Error refusal);
+  Status sync(Lsn last);
+  Status trim();
+  Status put_mark(MarkKind kind);
+  Error poisoned(Error error);
+
+  ports::Folder& folder_;
+  ports::Entropy& entropy_;
+  const Identity identity_;
+  const WriterOptions options_;
+  Marks marks_;
+  Tail tail_;
+  Slot slot_;
+  std::unique_ptr<ports::File> file_;  // of the segment tail_.end is in
+  std::uint64_t reserved_ = 0;         // its size
+  Lsn durable_;
+  bool poisoned_ = false;
+};
+
+}  // namespace hapax::journal

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Usage: run.sh SOURCE_TREE BUILD_TREE COMPILER
+set -euo pipefail
+source_tree=$1 build_tree=$2 compiler=$3
+
+work=$build_tree/install-test
+prefix=$work/prefix
+rm -rf "$work"
+mkdir -p "$work"
+cmake --install "$build_tree" --prefix "$prefix" >"$work/install.log"
+
+# The complete example is the best stranger.
+program=$source_tree/examples/embedded.cc
+[[ -f $program ]] || program=$source_tree/tests/install/consumer/main.cc
+
+# Runs a program in a folder of its own, so that it may leave data behind.
+run_in_empty_folder() {
+  mkdir -p "$work/$1"
+  (cd "$work/$1" && "$2")
+}
+
+echo "== find_package"
+cmake -S "$source_tree/tests/install/consumer" -B "$work/cmake" -G Ninja \
+  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix" -DPROGRAM="$program"
+cmake --build "$work/cmake"
+run_in_empty_folder cmake-data "$work/cmake/consumer"
+
+echo "== pkg-config"
+folder=$(find "$prefix" -name hapax.pc -printf '%h')
+read -ra flags < <(PKG_CONFIG_PATH=$folder pkg-config --cflags --libs hapax)
+"$compiler" -std=c++20 -o "$work/consumer" "$program" "${flags[@]}"
+run_in_empty_folder pkg-config-data "$work/consumer"

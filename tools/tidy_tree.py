@@ -1,0 +1,131 @@
+"""The repository as tidy.py sees it: its text files, its rooms, its known libraries."""
+
+import re
+import subprocess
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+CODE = (".h", ".cc", ".def", ".py", ".sh", ".cmake", ".txt")
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+NOISE = re.compile(
+    r"//[^\n]*|/\*.*?\*/"  # comments
+    r'|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'  # raw strings and strings
+    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'",  # characters, but not the mark in 1'000
+    re.DOTALL,
+)
+
+
+class Include(NamedTuple):
+    line: int
+    name: str
+    quoted: bool
+
+
+class Source:
+    """One text file of the tree."""
+
+    def __init__(self, root, path):
+        self.path = path
+        self.text = (root / path).read_text(encoding="utf-8", errors="replace")
+        self.name = Path(path).name
+        self.suffix = Path(path).suffix
+        parts = Path(path).parts
+        self.folder = parts[0] if len(parts) > 1 else ""
+        self.room = parts[1] if self.folder == "src" and len(parts) > 2 else None
+        if path.startswith("include/hapax/"):
+            self.room = "api"
+        self.is_cpp = self.suffix in (".h", ".cc")
+        self.is_code = self.suffix in CODE or path in ("dev", ".ci/run")
+        self.is_test = self.folder == "tests" or self.name.endswith(("_test.cc", "_test.py"))
+
+    @cached_property
+    def lines(self):
+        return self.text.splitlines()
+
+    @cached_property
+    def code(self):
+        """The text with comments and literals blanked, at the same positions."""
+        return NOISE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), self.text)
+
+    @cached_property
+    def includes(self):
+        return [
+            Include(line, found.group(2), found.group(1) == '"')
+            for line, found in self.matches(INCLUDE)
+        ]
+
+    def line_at(self, position):
+        return self.text.count("\n", 0, position) + 1
+
+    def matches(self, pattern, text=None):
+        """(line, match) of each place of the pattern, in the text unless told otherwise."""
+        for found in pattern.finditer(self.text if text is None else text):
+            spaces = len(found.group()) - len(found.group().lstrip())
+            yield self.line_at(found.start() + spaces), found
+
+
+class Room(NamedTuple):
+    line: int
+    may: list
+    tests_may: list
+    forbidden: list
+
+
+class Tree:
+    """The repository as the checks see it."""
+
+    def __init__(self, root):
+        self.root = Path(root).resolve()
+        self.paths = self.list_paths()
+        texts = (path for path in self.paths if self.is_text(path))
+        self.sources = [Source(self.root, path) for path in texts]
+        self.by_path = {source.path: source for source in self.sources}
+        self.rooms, self.headers = read_rooms(self.by_path.get("rooms.txt"))
+
+    def list_paths(self):
+        found = (path.relative_to(self.root) for path in self.root.rglob("*"))
+        walked = {str(path) for path in found if path.parts[0] not in ("build", ".git")}
+        paths = (walked & self.known_to_git()) or walked
+        return sorted(path for path in paths if (self.root / path).is_file())
+
+    def known_to_git(self):
+        """What git tracks or would add; nothing for a tree without git, such as a tarball."""
+        if not (self.root / ".git").exists():
+            return set()
+        command = ["git", "-c", "safe.directory=*", "ls-files", "-zco", "--exclude-standard"]
+        try:
+            listed = subprocess.run(command, cwd=self.root, capture_output=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            return set()
+        return set(listed.decode().split("\0"))
+
+    def is_text(self, path):
+        known = (*CODE, ".md", ".json", ".yaml", ".yml", ".sql", ".in", ".js", ".html", ".css")
+        return path.endswith(known) or path in ("dev", ".ci/run", ".clang-tidy", ".gitignore")
+
+
+def read_rooms(source):
+    """rooms.txt as {room: Room} and {header prefix: its one room}."""
+    rooms, headers, section = {}, {}, ""
+    lines = re.sub(r"\n[ \t]+(?=\S)", " ", source.text).splitlines() if source else []
+    for text in lines:
+        words = text.split("#")[0].split()
+        if not words:
+            continue
+        if text.startswith("["):
+            section = words[0]
+        elif section == "[headers]":
+            headers[words[0]] = words[1]
+        else:
+            rooms[words[0]] = read_room(source, text)
+    return rooms, headers
+
+
+def read_room(source, text):
+    name, rest = text.split(maxsplit=1)
+    may, *clauses = rest.split(";")
+    told = {clause.split(":", 1)[0].strip(): clause.split(":", 1)[1].split() for clause in clauses}
+    line = next(n for n, old in enumerate(source.lines, 1) if old.startswith(name + " "))
+    listed = [word for word in may.split() if word != "-"]
+    return Room(line, listed, told.get("tests", []), told.get("must not mention", []))

@@ -22,6 +22,7 @@ class Encoder {
   void u64(std::uint64_t value) { fixed(value); }
   void i64(std::int64_t value) { fixed(value); }
   void varint(std::uint64_t value) {
+    if (value < 0x80) return u8(static_cast<std::uint8_t>(value));  // Most are.
     char buffer[10];
     std::size_t used = 0;
     while (value >= 0x80) {

@@ -11,7 +11,7 @@
 #include "core/claims.h"
 #include "core/turn.h"
 
-namespace hapax::core {
+namespace hapax::core::desk {
 
 inline Fingerprint print_of(std::uint64_t content) { return {content, content}; }
 inline base::Hash128 hash_of(std::string_view key) {
@@ -149,4 +149,4 @@ class Desk {
   }
 };
 
-}  // namespace hapax::core
+}  // namespace hapax::core::desk

@@ -13,7 +13,7 @@
 #include "core/claims.h"
 #include "core/claims_desk.h"
 
-namespace hapax::core {
+namespace hapax::core::desk {
 namespace {
 
 using std::chrono::milliseconds;
@@ -460,4 +460,4 @@ RC_GTEST_PROP(ClaimsModel, ReplayingTheJournalGivesTheSameState, ()) {
 }
 
 }  // namespace
-}  // namespace hapax::core
+}  // namespace hapax::core::desk

@@ -7,7 +7,7 @@
 
 #include "core/claims_desk.h"
 
-namespace hapax::core {
+namespace hapax::core::desk {
 namespace {
 
 using std::chrono::milliseconds;
@@ -283,8 +283,21 @@ TEST(Claims, AMovedResultIsReadFromItsNewPlaceAndFreesTheOldOne) {
   EXPECT_FALSE(is_live_result(desk.state, hash_of("a"), old, desk.now));
   EXPECT_EQ(desk.body_of("a"), "paid");
   EXPECT_EQ(desk.state.live_bytes, (std::map<std::uint32_t, std::uint64_t>{{2, old.length}}));
+}
+
+// The engine copies only live results; a fact that comes too late must still be harmless.
+TEST(Claims, AResultThatIsOverIsNotMovedAlthoughItsTombstoneRemains) {
+  Desk desk;
+  const Fence fence = desk.must_claim("a", 1, {.tombstone = Window{seconds{60}}});
+  desk.settle("a", fence, Outcome::kCompleted, "paid");
   desk.now += seconds{11};
+  desk.undo.forget();
+  collect_claims(desk.state, desk.now, 100);
   EXPECT_FALSE(desk.move_result("a"));
+  desk.segments.emplace_back();
+  desk.emit(ResultMoved{hash_of("a"), "the old frame"});
+  EXPECT_EQ(find_settled(desk.state, hash_of("a"), desk.now)->where.segment, 1U);
+  EXPECT_TRUE(desk.state.live_bytes.empty());
 }
 
 TEST(Claims, ResultsOfManyRetentionsShareFewSlicesAndNoneEndsEarly) {
@@ -319,4 +332,4 @@ TEST(Claims, CollectingRemovesWhatIsPastItsEndInBoundedSteps) {
 }
 
 }  // namespace
-}  // namespace hapax::core
+}  // namespace hapax::core::desk

@@ -37,21 +37,23 @@ namespace {
 class Owners {
  public:
   explicit Owners(const Consumer& consumer) {
-    for (const auto& [sequence, pending] : consumer.pending) {
-      if (pending.owner == nullptr) continue;
-      if (places_.try_emplace(*pending.owner, names_.size() + 1).second) {
-        names_.push_back(*pending.owner);
-      }
-    }
+    for (const auto& [sequence, pending] : consumer.pending) place_of(pending);
   }
   [[nodiscard]] const std::vector<std::string_view>& names() const { return names_; }
-  [[nodiscard]] std::uint64_t place_of(const Pending& pending) const {
-    return pending.owner == nullptr ? 0 : places_.at(*pending.owner);
+  std::uint64_t place_of(const Pending& pending) {
+    if (pending.owner == nullptr) return 0;
+    if (pending.owner.get() == latest_) return latest_place_;  // Most are its neighbour's.
+    const auto [place, added] = places_.try_emplace(*pending.owner, names_.size() + 1);
+    if (added) names_.push_back(*pending.owner);
+    latest_ = pending.owner.get();
+    return latest_place_ = place->second;
   }
 
  private:
   std::vector<std::string_view> names_;
   std::unordered_map<std::string_view, std::uint64_t> places_;
+  const std::string* latest_ = nullptr;
+  std::uint64_t latest_place_ = 0;
 };
 
 std::size_t encode_parked(const Consumer& consumer, GroupHash group, Sequence head, Put& put) {
@@ -70,7 +72,7 @@ std::size_t encode_parked(const Consumer& consumer, GroupHash group, Sequence he
 }
 
 void encode_pending(const Consumer& consumer, Put& put) {
-  const Owners owners(consumer);
+  Owners owners(consumer);
   put.all(owners.names(), std::uint64_t{consumer.pending.size()});
   Sequence before;
   std::size_t parked = 0;

@@ -44,7 +44,7 @@ struct GenerationKey {
   // In the order they die.
   friend constexpr std::strong_ordering operator<=>(const GenerationKey& a,
                                                     const GenerationKey& b) {
-    if (const auto order = a.end() <=> b.end(); order != 0) return order;
+    if (a.end() != b.end()) return to_ms(a.end()) <=> to_ms(b.end());
     return a.width_log2 <=> b.width_log2;
   }
   friend constexpr bool operator==(const GenerationKey&, const GenerationKey&) = default;

@@ -34,7 +34,7 @@ std::vector<OwnerCount> OwnerCounts::list() const {
   for (const OwnerCount& slot : slots_) {
     if (slot.count > 0) counts.push_back(slot);
   }
-  std::sort(counts.begin(), counts.end());
+  std::ranges::sort(counts, {}, &OwnerCount::owner);
   return counts;
 }
 

@@ -10,7 +10,7 @@ namespace hapax::core {
 struct OwnerCount {
   std::uint32_t owner = 0;
   std::uint32_t count = 0;
-  friend constexpr auto operator<=>(const OwnerCount&, const OwnerCount&) = default;
+  friend constexpr bool operator==(const OwnerCount&, const OwnerCount&) = default;
 };
 
 class OwnerCounts {

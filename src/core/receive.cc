@@ -21,9 +21,9 @@ constexpr std::size_t look_max(const Receive& op) { return std::size_t{op.max} *
 
 // --- what leaves before anything is handed out -------------------------------------------------
 
-// Due records that must not be handed out again.
+// Pending records that are not handed out again.
 struct Leaving {
-  std::vector<Sequence> gone;       // trimmed or removed from the stream meanwhile
+  std::vector<Sequence> gone;       // from the stream: trimmed or removed meanwhile
   std::vector<Sequence> exhausted;  // the lease of the last attempt ran out
 };
 
@@ -31,8 +31,14 @@ struct Leaving {
 Leaving decide_leaving(const Stream& stream, const Consumer& consumer, const Receive& op,
                        Time now) {
   Leaving leaving;
-  std::size_t staying = 0;
   std::size_t looked = 0;
+  // A blocked record is never due; trimming lets its group go on.
+  for (const auto& [sequence, pending] : consumer.pending) {
+    if (sequence >= stream.first || ++looked > look_max(op)) break;
+    if (pending.state == PendingState::kBlocked) leaving.gone.push_back(sequence);
+  }
+  std::size_t staying = 0;
+  looked = 0;
   for (const auto& [due, sequence] : consumer.due) {
     if (due > now || staying == op.max || ++looked > look_max(op)) break;
     if (!stream.keeps(sequence)) {

@@ -40,6 +40,16 @@ void remove(Turn& turn, const Stream& stream, Sequence sequence) {
   }
 }
 
+// Whoever blocked on the dead letter waited for a person, and that is what happened.
+void unblock(Turn& turn, const Stream& stream, Sequence sequence) {
+  for (const auto& [name, uid] : stream.consumers) {
+    const Consumer& consumer = turn.state().consumers.at(uid);
+    const auto found = consumer.pending.find(sequence);
+    if (found == consumer.pending.end()) continue;
+    if (found->second.state == PendingState::kBlocked) turn.emit(Acked{uid, sequence, false});
+  }
+}
+
 }  // namespace
 
 Verdict run(Turn& turn, const Redrive& op) {
@@ -59,6 +69,7 @@ Verdict run(Turn& turn, const Redrive& op) {
   auto copied = copy_record(turn, *dead_letters, op.sequence, *source, *lineage);
   if (!copied) return Refused{std::move(copied).error()};
   remove(turn, *dead_letters, op.sequence);
+  unblock(turn, *dead_letters, op.sequence);
   return Appended{*copied};
 }
 

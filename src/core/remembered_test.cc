@@ -86,7 +86,7 @@ TEST(OwnerCounts, CountsManyOwnersAndListsThemSorted) {
   const auto list = counts.list();
   ASSERT_EQ(list.size(), 999U);
   EXPECT_EQ(list.front(), (OwnerCount{2, 2}));
-  EXPECT_TRUE(std::is_sorted(list.begin(), list.end()));
+  EXPECT_TRUE(std::ranges::is_sorted(list, {}, &OwnerCount::owner));
 }
 
 TEST(IdEntry, KeepsWhatItWasGiven) {

@@ -33,12 +33,12 @@ constexpr std::uint64_t kVersion = 1;
 // --- claims --------------------------------------------------------------------------------------
 
 void encode_claims(const State& state, Time over_at, Put& put) {
-  std::vector<const std::pair<const base::Hash128, OpenClaim>*> claims = sorted(state.open_claims);
-  std::erase_if(claims, [over_at](const auto* element) {
-    return element->second.forgotten_at() <= over_at;
+  auto claims = sorted(state.open_claims);
+  std::erase_if(claims, [over_at](const auto& element) {
+    return element.second->forgotten_at() <= over_at;
   });
   put.all(state.next_fence, std::uint64_t{claims.size()});
-  for (const auto* element : claims) put.all(element->first, element->second);
+  for (const auto& [hash, claim] : claims) put.all(hash, *claim);
 }
 
 Status decode_claims(Reading& in, State& into) {
@@ -72,7 +72,7 @@ Status decode_claims(Reading& in, State& into) {
 template <class Value>
 void encode_named(const StringMap<Value>& values, Put& put) {
   put(std::uint64_t{values.size()});
-  for (const auto* element : sorted(values)) put.all(element->first, element->second);
+  for (const auto& [name, value] : sorted(values)) put.all(name, *value);
 }
 
 // `check(name, value)` answers what is wrong with it, or "".
@@ -99,16 +99,15 @@ Status decode_named(Reading& in, std::string_view kind, StringMap<Value>& values
 // A transaction that nobody ended in time is written as what collect() makes of it.
 void encode_transactions(const State& state, Time over_at, Put& put) {
   put.all(state.next_epoch, std::uint64_t{state.transactions.size()});
-  for (const auto* element : sorted(state.transactions)) {
-    const Transaction& transaction = element->second;
-    put(element->first);
-    if (transaction.open && transaction.expires_at <= over_at) {
+  for (const auto& [name, transaction] : sorted(state.transactions)) {
+    put(name);
+    if (transaction->open && transaction->expires_at <= over_at) {
       Transaction closed;
-      closed.epoch = transaction.epoch;
-      closed.expires_at = transaction.expires_at;
+      closed.epoch = transaction->epoch;
+      closed.expires_at = transaction->expires_at;
       put(closed);
     } else {
-      put(transaction);
+      put(*transaction);
     }
   }
 }

@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/fields.h"
@@ -16,14 +18,22 @@ namespace hapax::core {
 
 // --- writing -------------------------------------------------------------------------------------
 
-// The elements of an unordered map by key.
+// The elements of an unordered map by key. Keys and small values are copied, so that sorting
+// millions of them does not wait for memory at every step.
 template <class Map>
-[[nodiscard]] std::vector<const typename Map::value_type*> sorted(const Map& map) {
-  std::vector<const typename Map::value_type*> elements;
+[[nodiscard]] auto sorted(const Map& map) {
+  using Key = typename Map::key_type;
+  using Value = typename Map::mapped_type;
+  using KeyView = std::conditional_t<std::is_same_v<Key, std::string>, std::string_view, Key>;
+  constexpr bool kIsSmall = std::is_same_v<Value, Sequence>;
+  std::vector<std::pair<KeyView, std::conditional_t<kIsSmall, Value, const Value*>>> elements;
   elements.reserve(map.size());
-  for (const auto& element : map) elements.push_back(&element);
+  for (const auto& [key, value] : map) {
+    if constexpr (kIsSmall) elements.emplace_back(key, value);
+    if constexpr (!kIsSmall) elements.emplace_back(key, &value);
+  }
   std::sort(elements.begin(), elements.end(),
-            [](const auto* one, const auto* other) { return one->first < other->first; });
+            [](const auto& one, const auto& other) { return one.first < other.first; });
   return elements;
 }
 

@@ -186,14 +186,15 @@ Status decode_removed(Reading& in, Stream& stream) {
 
 void encode_groups(const Stream& stream, Put& put) {
   put(std::uint64_t{stream.group_last.size()});
-  for (const auto* element : sorted(stream.group_last)) {
-    fixed64(put, element->first);
-    put(element->second);
+  for (const auto& [group, last] : sorted(stream.group_last)) {
+    fixed64(put, group);
+    put(last);
   }
 }
 
 Status decode_groups(Reading& in, Stream& stream) {
   const std::uint64_t count = in.count();
+  stream.group_last.reserve(count);
   GroupHash before = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     GroupHash group = 0;
@@ -215,11 +216,10 @@ Status decode_groups(Reading& in, Stream& stream) {
 
 void encode_producers(const Stream& stream, Put& put) {
   put(std::uint64_t{stream.producers.size()});
-  for (const auto* element : sorted(stream.producers)) {
-    const Producer& producer = element->second;
-    put.all(element->first, producer, std::uint64_t{producer.stored.size()});
+  for (const auto& [name, producer] : sorted(stream.producers)) {
+    put.all(name, *producer, std::uint64_t{producer->stored.size()});
     Sequence before;
-    for (const Producer::Stored& stored : producer.stored) {
+    for (const Producer::Stored& stored : producer->stored) {
       put.all(zigzag(stored.at.value - before.value), stored.fingerprint);
       before = stored.at;
     }

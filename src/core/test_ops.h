@@ -31,8 +31,8 @@ class RandomCommit {
     }
     commit_.ops = ops_;
     commit_.mode = dice_.one_in(2) ? Mode::kAtomic : Mode::kEach;
-    if (dice_.one_in(4)) commit_.id = dice_.pick(kKeys);
-    commit_.id_window = window();
+    if (dice_.one_in(4)) commit_.id = kept("commit " + std::to_string(dice_.below(40)));
+    commit_.id_window = Window{std::chrono::seconds{dice_.between(1, 20)}};
   }
   RandomCommit(const RandomCommit&) = delete;  // The commit refers to what is kept here.
   RandomCommit& operator=(const RandomCommit&) = delete;
@@ -41,7 +41,7 @@ class RandomCommit {
 
  private:
   using Names = std::array<std::string_view, 4>;
-  static constexpr Names kStreams = {"a", "b", "c", "a.dead"};
+  static constexpr Names kStreams = {"a", "b", "c", "d"};
   static constexpr Names kKeys = {"k1", "k2", "k3", "k4"};
   static constexpr Names kGroups = {"", "g1", "g2", "g3"};
   static constexpr Names kOwners = {"", "w1", "w2", "worker with a name that is not short at all"};
@@ -49,7 +49,7 @@ class RandomCommit {
 
   std::string_view kept(std::string text) { return texts_.emplace_back(std::move(text)); }
   Window window() {
-    if (dice_.one_in(12)) return Window::forever();
+    if (dice_.one_in(20)) return Window::forever();
     return Window{std::chrono::seconds{dice_.between(1, 20)}};
   }
   Duration span() { return Duration{dice_.one_in(3) ? 1 : dice_.between(1, 8'000)}; }
@@ -99,7 +99,11 @@ class RandomCommit {
   Op append() {
     Append op{.stream = stream(), .payload = dice_.pick(kPayloads)};
     op.group = dice_.pick(kGroups);
-    if (dice_.one_in(2)) op.id = dice_.pick(kKeys);
+    if (dice_.one_in(2)) {
+      const std::uint64_t id = dice_.below(4);
+      op.id = kKeys[id];
+      if (!dice_.one_in(4)) op.payload = kPayloads[id];  // Else a conflict is likely.
+    }
     if (dice_.one_in(5)) op.headers = kHeaders;
     if (dice_.one_in(4)) op.producer = producer(op.stream);
     const Stream* known = state_.find_stream(op.stream);
@@ -119,7 +123,7 @@ class RandomCommit {
     if (found == known->producers.end()) return mark;
     mark.epoch = found->second.epoch;
     mark.sequence = found->second.next;
-    const std::uint64_t kind = dice_.below(8);
+    const std::uint64_t kind = found->second.retired ? 1 : dice_.below(8);
     if (kind == 0) mark.sequence = ProducerSequence{dice_.below(mark.sequence.value + 2)};
     if (kind == 1) mark = {mark.name, Epoch{mark.epoch.value + dice_.below(2)}, {}};
     return mark;
@@ -127,18 +131,15 @@ class RandomCommit {
   Op stream_op() {
     const std::string_view name = stream();
     switch (dice_.below(12)) {
-      case 0: return DeleteStream{name};
-      case 1:
-      case 2: return ConfigureStream{name, settings()};
+      case 0:
+        if (dice_.one_in(4)) return DeleteStream{name};
+        return ConfigureStream{name, settings()};
       case 3:
       case 4: return Trim{name, some_sequence(name)};
       case 5: return RetireProducer{name, kKeys[dice_.below(2)], "ann", "it left"};
       case 6:
-      case 7: {
-        const Stream* dead = state_.find_stream("a.dead");
-        return Redrive{"a.dead", Sequence{dead == nullptr ? 1 : dead->first.value +
-                                                                    dice_.below(3)}};
-      }
+      case 7:
+      case 8: return Redrive{"a.dead", some_sequence("a.dead")};
       default: return CreateStream{name, settings()};
     }
   }
@@ -214,9 +215,10 @@ class RandomCommit {
   }
   Op consumer_op() {
     const std::string_view name = stream();
-    switch (dice_.below(6)) {
+    switch (dice_.below(12)) {
       case 0: return DeleteConsumer{name, consumer()};
-      case 1: return Seek{name, consumer(), some_sequence(name)};
+      case 1:
+      case 2: return Seek{name, consumer(), some_sequence(name)};
       default: {
         ConsumerSettings settings;
         settings.attempts_max = small(1, 3);
@@ -251,10 +253,10 @@ class RandomCommit {
     return op;
   }
   Op rest_op() {
-    const std::uint64_t kind = dice_.below(5);
+    const std::uint64_t kind = dice_.below(6);
     if (kind < 2) return advance();
     if (kind < 4) return set();
-    return Begin{kKeys[dice_.below(2)], span()};
+    return Begin{kKeys[dice_.below(2)], dice_.one_in(3) ? span() : Duration{60'000}};
   }
   Op end() {
     const TransactionRef open = open_transaction();

@@ -7,49 +7,17 @@
 #include "base/encoding.h"
 #include "core/claims.h"
 #include "core/state_codec.h"
-#include "engine/frames.h"
+#include "engine/replay.h"
 #include "journal/names.h"
 #include "journal/open_store.h"
-#include "journal/segment.h"
 
 namespace hapax::engine {
 
 namespace {
 
-constexpr std::size_t kReplayCollectEvery = 256;  // batches
-constexpr std::size_t kReplayCollectWork = 65'536;
+constexpr std::size_t kSnapshotCollectWork = 65'536;
 constexpr std::size_t kMoveRunsMax = 4'096;       // per snapshot
 constexpr std::uint64_t kVictimShare = 4;         // emptied when less than a quarter is live
-
-// The journal says where a fact's bytes are; we keep where its frame is.
-base::Where frame_of(base::Where fact) {
-  std::uint32_t length_bytes = 1;
-  for (std::uint32_t rest = fact.length; rest >= 0x80; rest >>= 7) ++length_bytes;
-  return {fact.segment, fact.offset - length_bytes, fact.length + length_bytes};
-}
-
-// Follows the journal behind the snapshot.
-class Replay {
- public:
-  explicit Replay(core::State& state) : state_(state) {}
-
-  Status operator()(const journal::BatchView& batch) {
-    const Time now = batch.header.log_time;
-    HAPAX_CHECK(journal::for_each_fact(
-        batch, [&](journal::Lsn, base::Where where, std::string_view bytes) -> Status {
-          HAPAX_TRY(const std::string_view fact, checked_fact(bytes));
-          HAPAX_TRY(const core::Fact decoded, core::decode_fact(fact));
-          core::apply(state_, decoded, frame_of(where), now, nullptr);
-          return Ok{};
-        }));
-    if (++batches_ % kReplayCollectEvery == 0) core::collect(state_, now, kReplayCollectWork);
-    return Ok{};
-  }
-
- private:
-  core::State& state_;
-  std::size_t batches_ = 0;
-};
 
 digest::HashKey key_of(const journal::Identity& identity) {
   digest::HashKey key{};
@@ -105,7 +73,7 @@ bool Engine::snapshot_due() const {
 
 void Engine::begin_snapshot() {
   snapshot_at_ = machine_->written_bytes();
-  machine_->collect(kReplayCollectWork);
+  machine_->collect(kSnapshotCollectWork);
   const core::State& state = machine_->state();
   SnapshotImage image;
   image.lsn = journal::Lsn{machine_->next_lsn().value - 1};

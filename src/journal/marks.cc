@@ -89,7 +89,8 @@ Result<Marks> Marks::open(ports::Folder& folder) {
 
 // L11: the newest mark may have been written by a process that died before its sync, or whose sync
 // failed. Were the other block overwritten now, a power loss could take both. So the newest is
-// written again, in place: meanwhile the other one, synced before the newest was begun, stays.
+// written again, in place: meanwhile the other one, synced before the newest was begun, stays. A
+// power loss at this very moment costs the newest mark, not both.
 Status Marks::settle() { return put_block(newest_, newest()); }
 
 Status Marks::write(Mark mark) {

@@ -38,12 +38,14 @@ class Scribe {
               recover(folder_, entropy_, identity_, {snapshot, options_, kReserve}, visit));
     report_ = std::move(recovered.report);
     writer_ = std::move(recovered.writer);
+    log_time_ = report_.log_time;
     return check_found();
   }
 
   // One batch of these facts.
   Status write(const std::vector<std::string>& facts) {
-    batch_.begin(writer_->next(), time_from_ms(static_cast<std::int64_t>(writer_->next().value)));
+    log_time_ += Duration{1};
+    batch_.begin(writer_->next(), log_time_);
     for (const std::string& fact : facts) batch_.add(fact);
     const Slot slot = writer_->slot();
     witness_.in_doubt = facts;
@@ -128,6 +130,7 @@ class Scribe {
   Report report_;
   std::unique_ptr<Writer> writer_;
   Batch batch_;
+  Time log_time_{};
   std::vector<std::string> found_;
   Lsn found_first_{1};
 };

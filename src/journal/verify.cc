@@ -113,12 +113,11 @@ class Verification {
         continue;
       }
       check_join(*segment.header, next);
-      const bool is_last = index + 1 == segments->size();
       std::optional<Lsn> end;
-      if (!is_last && (*segments)[index + 1].header.ok()) {
+      if (index + 1 < segments->size() && (*segments)[index + 1].header.ok()) {
         end = (*segments)[index + 1].header->first;
       }
-      next = check_batches(segment.number, end, is_last);
+      next = check_batches(segment.number, end);
     }
   }
 
@@ -134,7 +133,7 @@ class Verification {
   }
 
   // The lsn behind the segment's last intact batch.
-  Lsn check_batches(std::uint32_t number, std::optional<Lsn> end, bool is_last) {
+  Lsn check_batches(std::uint32_t number, std::optional<Lsn> end) {
     const std::string name = segment_name(number);
     auto reader = SegmentReader::open(folder_, *identity_, number);
     if (!reader.ok()) {
@@ -151,13 +150,18 @@ class Verification {
         offset += batch->bytes;
         continue;
       }
+      if (batch.error().code != Errc::kCorruption) {
+        blame(name, offset, batch.error().detail);
+        return end.value_or(expected.first);
+      }
       const auto later = find_intact(*reader, offset, expected.first);
-      if (!later && is_last) break;  // The end of the journal: see check_end().
+      // Without a later batch this may be the end of the journal, or a segment without a header
+      // may follow: check_end() and check_segments() know.
       if (!later && !end) break;
       const Lsn resumed = later ? later->header.first : *end;
-      blame(name, offset, batch.error().detail + "; " + range(expected.first, resumed) +
-                              " cannot be read");
-      if (!later) break;
+      blame(name, offset,
+            batch.error().detail + "; " + range(expected.first, resumed) + " cannot be read");
+      if (!later) return resumed;
       expected = {resumed, later->header.chain};
       offset = later->slot.offset;
     }
@@ -191,7 +195,7 @@ class Verification {
   // What a start would say.
   void check_end() {
     auto findings = examine(folder_, *identity_, newest_snapshot_.next());
-    if (!findings.ok()) return;  // It could not be read: said above.
+    if (!findings.ok()) return blame("the journal", 0, findings.error().detail);
     if (const auto damage = judge(*findings, {mark_, newest_snapshot_})) {
       const bool said = std::any_of(
           report_.problems.begin(), report_.problems.end(), [&](const Problem& problem) {

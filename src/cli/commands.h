@@ -1,0 +1,58 @@
+// The commands of `hapax`. Each prints to standard output and answers the exit code; errors have
+// been printed to standard error.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <hapax/result.h>
+
+namespace hapax::cli {
+
+// Meaningful exit codes, the same for every command.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;   // it ran, and the answer is no
+inline constexpr int kExitUsage = 64;   // wrong arguments
+inline constexpr int kExitDamaged = 65; // the data folder is damaged
+inline constexpr int kExitIo = 74;      // the disk or the system failed
+
+enum class Output : std::uint8_t { kText, kJson };
+
+// Prints the error the one way errors are shown, and answers the exit code that fits it.
+[[nodiscard]] int report(const Error& error);
+
+struct InspectOptions {
+  std::string folder;
+  Output output = Output::kText;
+};
+[[nodiscard]] int run_inspect(const InspectOptions& options);
+
+struct VerifyOptions {
+  std::string folder;
+  Output output = Output::kText;
+};
+[[nodiscard]] int run_verify(const VerifyOptions& options);
+
+struct RepairOptions {
+  std::string folder;
+  bool accept_loss = false;
+  bool dry_run = false;
+  Output output = Output::kText;
+};
+[[nodiscard]] int run_repair(const RepairOptions& options);
+
+struct DemoOptions {
+  std::uint32_t orders = 10'000;
+  std::uint32_t duplicates = 30;  // percent of the orders that are sent again
+  std::uint32_t kills = 3;
+  std::uint64_t seed = 1;
+  std::string folder;   // empty = a temporary one, removed afterwards
+  std::string program;  // this binary, started again as the store's process
+  Output output = Output::kText;
+};
+[[nodiscard]] int run_demo(const DemoOptions& options);
+// The store's process of the demo: orders come in on standard input, verdicts leave on standard
+// output; it is killed without warning.
+[[nodiscard]] int run_demo_store(const std::string& folder);
+
+}  // namespace hapax::cli

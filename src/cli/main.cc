@@ -1,0 +1,92 @@
+// The `hapax` command: arguments in, exit code out.
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+
+namespace {
+
+using namespace hapax::cli;
+
+void add_json(CLI::App& command, Output& output) {
+  command.add_flag_callback("--json", [&output] { output = Output::kJson; }, "Print JSON");
+}
+
+struct Arguments {
+  InspectOptions inspect;
+  VerifyOptions verify;
+  RepairOptions repair;
+  DemoOptions demo;
+  std::string demo_store;
+};
+
+void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
+  app.set_version_flag("--version", HAPAX_VERSION, "Print the version");
+  app.require_subcommand(1);
+  app.footer("Example: hapax demo --orders 1000\n         hapax inspect ./hapax-data --json\n"
+             "Exit codes: 0 ok, 1 no, 64 wrong arguments, 65 data folder damaged, 74 disk failed");
+
+  CLI::App* demo = app.add_subcommand(
+      "demo", "Send orders with duplicates through a store that is killed while it works");
+  demo->add_option("--orders", arguments.demo.orders, "Distinct orders")
+      ->check(CLI::Range(10, 1'000'000))->capture_default_str();
+  demo->add_option("--duplicates", arguments.demo.duplicates, "Percent that are sent again")
+      ->check(CLI::Range(0, 100))->capture_default_str();
+  demo->add_option("--kills", arguments.demo.kills, "How often the store's process is killed")
+      ->check(CLI::Range(0, 100))->capture_default_str();
+  demo->add_option("--seed", arguments.demo.seed, "Of the order of things")->capture_default_str();
+  demo->add_option("--data", arguments.demo.folder, "Keep the data folder here");
+  add_json(*demo, arguments.demo.output);
+  demo->callback([&] { exit_code = run_demo(arguments.demo); });
+
+  CLI::App* store = app.add_subcommand("demo-store", "");
+  store->group("");  // Started by demo; not for people.
+  store->add_option("folder", arguments.demo_store)->required();
+  store->callback([&] { exit_code = run_demo_store(arguments.demo_store); });
+
+  CLI::App* inspect = app.add_subcommand("inspect", "Show what is in a data folder");
+  inspect->add_option("folder", arguments.inspect.folder, "Data folder")->required();
+  add_json(*inspect, arguments.inspect.output);
+  inspect->callback([&] { exit_code = run_inspect(arguments.inspect); });
+
+  CLI::App* verify = app.add_subcommand("verify", "Read every byte of a data folder");
+  verify->add_option("folder", arguments.verify.folder, "Data folder")->required();
+  add_json(*verify, arguments.verify.output);
+  verify->callback([&] { exit_code = run_verify(arguments.verify); });
+
+  CLI::App* repair = app.add_subcommand(
+      "repair", "Make a damaged data folder start again, giving up what cannot be read");
+  repair->add_option("folder", arguments.repair.folder, "Data folder")->required();
+  repair->add_flag("--accept-loss", arguments.repair.accept_loss, "Do it");
+  repair->add_flag("--dry-run", arguments.repair.dry_run, "Only say what would be done");
+  add_json(*repair, arguments.repair.output);
+  repair->callback([&] { exit_code = run_repair(arguments.repair); });
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Hapax: every effect, once.", "hapax");
+  Arguments arguments;
+  int exit_code = kExitOk;
+  declare(app, arguments, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "hapax: %s\n", error.what());
+    return kExitFailed;
+  }
+}

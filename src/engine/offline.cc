@@ -1,0 +1,127 @@
+#include "engine/offline.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/encoding.h"
+#include "core/state.h"
+#include "digest/crc32c.h"
+#include "engine/frames.h"
+#include "engine/queries.h"
+#include "engine/replay.h"
+#include "engine/snapshotter.h"
+#include "journal/examine.h"
+#include "journal/marks.h"
+#include "journal/names.h"
+
+namespace hapax::engine {
+
+namespace {
+
+std::string hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
+}
+
+void add_state(const core::State& state, Time now, Inspection& found) {
+  found.gaps = state.gaps;
+  found.figures.streams = state.stream_names.size();
+  found.figures.ids = state.ids.live();
+  found.figures.claims_open = state.open_claims.size();
+  found.figures.claims_unknown = state.claims_unknown;
+  found.figures.claims_settled = state.settled.live();
+  found.figures.registers = state.registers.size();
+  found.figures.positions = state.positions.size();
+  found.figures.transactions_open = state.transactions_open;
+  found.figures.memory_bytes = state.memory_bytes();
+  found.figures.log_time = now;
+  for (const auto& [segment, bytes] : state.live_bytes) found.live_bytes += bytes;
+  for (const std::string& name : list_streams(state)) {
+    auto stats = describe_stream(state, name, now);
+    if (stats) found.streams.push_back(*std::move(stats));
+  }
+}
+
+Status add_files(ports::Folder& folder, Inspection& found) {
+  HAPAX_TRY(const std::vector<std::string> names, folder.list());
+  for (const std::string& name : names) {
+    const journal::FileName::Kind kind = journal::parse_name(name).kind;
+    if (kind == journal::FileName::Kind::kUnknown) {
+      found.lines.push_back("not a file of the store, left alone: " + name);
+    }
+    if (kind != journal::FileName::Kind::kSegment) continue;
+    HAPAX_TRY(const auto file, folder.open(name, ports::OpenMode::kRead));
+    HAPAX_TRY(const std::uint64_t size, file->size());
+    ++found.segments;
+    found.journal_bytes += size;
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<Inspection> inspect(ports::Folder& folder) {
+  HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
+  HAPAX_TRY(const journal::Identity identity, journal::read_identity(folder));
+  Inspection found;
+  found.store_id = hex({identity.store_id.data(), identity.store_id.size()});
+  found.history = identity.history;
+  HAPAX_CHECK(add_files(folder, found));
+
+  std::unique_ptr<core::State> state;
+  HAPAX_TRY(const Loaded loaded, load_snapshot(folder, identity, 12, state, found.lines));
+  Replay replay(*state);
+  const journal::Lsn from{loaded.lsn.value + 1};
+  const auto visit = [&](const journal::BatchView& batch) -> Status {
+    if (batch.header.first < from) return Ok{};
+    return replay(batch);
+  };
+  HAPAX_TRY(const journal::Findings findings, journal::examine(folder, identity, from, visit));
+  journal::Evidence evidence;
+  evidence.snapshot = loaded.lsn;
+  auto marks = journal::Marks::open(folder);
+  if (marks) evidence.mark = marks->newest();
+  if (!marks) found.refusal = marks.error().text();
+  if (const auto damage = journal::judge(findings, evidence)) {
+    found.refusal = journal::refusal(folder, *damage).text();
+  }
+  found.clean = journal::ended_clean(findings, evidence);
+  found.last_lsn = findings.next.value - 1;
+  found.snapshot_lsn = loaded.lsn.value;
+  add_state(*state, std::max(loaded.log_time, findings.log_time), found);
+  return found;
+}
+
+Result<journal::VerifyReport> verify(ports::Folder& folder) {
+  HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
+  return journal::verify(folder, [](const journal::BatchView& batch) {
+    return journal::for_each_fact(
+        batch, [](journal::Lsn, base::Where, std::string_view bytes) -> Status {
+          HAPAX_TRY(const std::string_view fact, checked_fact(bytes));
+          HAPAX_TRY([[maybe_unused]] const core::Fact decoded, core::decode_fact(fact));
+          return Ok{};
+        });
+  });
+}
+
+Result<journal::RepairReport> repair(ports::Folder& folder, ports::Entropy& entropy,
+                                     journal::RepairMode mode) {
+  HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
+  journal::RepairHooks hooks;
+  hooks.gap = [](journal::Lsn first, journal::Lsn last) {
+    std::string fact;
+    core::encode(core::JournalGap{first.value, last.value}, fact);
+    const std::uint32_t crc = digest::crc32c(fact);
+    base::Encoder(fact).u32(crc);
+    return fact;
+  };
+  return journal::repair(folder, entropy, mode, hooks);
+}
+
+}  // namespace hapax::engine

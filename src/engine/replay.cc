@@ -1,0 +1,34 @@
+#include "engine/replay.h"
+
+#include "engine/frames.h"
+
+namespace hapax::engine {
+
+namespace {
+
+constexpr std::size_t kCollectEvery = 256;  // batches
+constexpr std::size_t kCollectWork = 65'536;
+
+// The journal says where a fact's bytes are; we keep where its frame is.
+base::Where frame_of(base::Where fact) {
+  std::uint32_t length_bytes = 1;
+  for (std::uint32_t rest = fact.length; rest >= 0x80; rest >>= 7) ++length_bytes;
+  return {fact.segment, fact.offset - length_bytes, fact.length + length_bytes};
+}
+
+}  // namespace
+
+Status Replay::operator()(const journal::BatchView& batch) {
+  const Time now = batch.header.log_time;
+  HAPAX_CHECK(journal::for_each_fact(
+      batch, [&](journal::Lsn, base::Where where, std::string_view bytes) -> Status {
+        HAPAX_TRY(const std::string_view fact, checked_fact(bytes));
+        HAPAX_TRY(const core::Fact decoded, core::decode_fact(fact));
+        core::apply(state_, decoded, frame_of(where), now, nullptr);
+        return Ok{};
+      }));
+  if (++batches_ % kCollectEvery == 0) core::collect(state_, now, kCollectWork);
+  return Ok{};
+}
+
+}  // namespace hapax::engine

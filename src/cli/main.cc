@@ -1,4 +1,5 @@
 // The `hapax` command: arguments in, exit code out.
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -83,6 +84,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // A file that grows beyond its limit is an error, not the end.
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

@@ -3,8 +3,8 @@
 // which names exist, how many bytes of a segment are needed): decoding rebuilds or checks it.
 // docs/internals/snapshot-format.md gives the bytes.
 //
-// S1: equal states give equal bytes, whatever order their facts and collections came in.
-// S2: a state that decodes keeps every rule that the code relies on; no input makes decoding fail
+// B1: equal states give equal bytes, whatever order their facts and collections came in.
+// B2: a state that decodes keeps every rule that the code relies on; no input makes decoding fail
 //     in another way than by an error that says what is wrong and where.
 #pragma once
 
@@ -27,7 +27,7 @@ void encode_state(const State& state, std::string& out);
 
 // Everything that an answer after `now` could depend on: two states are equal if and only if this
 // is. Other than the snapshot it has the living ids and settled claims, and it does not have what
-// is over at `now` (S1: collect() may or may not have come by). For tests and the simulation.
+// is over at `now` (B1: collect() may or may not have come by). For tests and the simulation.
 [[nodiscard]] std::string canonical(const State& state, Time now);
 
 }  // namespace hapax::core

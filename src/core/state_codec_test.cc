@@ -79,7 +79,7 @@ RC_GTEST_PROP(StateCodec, ADecodedStateIsTheEncodedOne, ()) {
   RC_ASSERT(rig::derived(*copy) == rig::derived(store.state));
 }
 
-// S1: the bytes do not depend on when the dead were carried away.
+// B1: the bytes do not depend on when the dead were carried away.
 RC_GTEST_PROP(StateCodec, CollectingChangesNothingThatCounts, ()) {
   MemoryStore store;
   for (const std::uint64_t step : some_steps()) {
@@ -164,6 +164,198 @@ RC_GTEST_PROP(Undo, OfARefusedCommitGivesTheStateBeforeIt, ()) {
       RC_ASSERT(store.journal.batches().back().frames.empty());
     }
     store.keep();
+  }
+}
+
+// --- the format ------------------------------------------------------------------------------------
+
+// A store with a little of everything.
+void furnish(MemoryStore& store) {
+  store.begin(Duration{0});
+  const std::vector<Op> ops = {
+      CreateStream{"orders", {}},
+      Append{.stream = "orders", .payload = "one", .id = "i1", .group = "g"},
+      Append{.stream = "orders", .payload = "two", .group = "g"},
+      Append{.stream = "orders", .payload = "three",
+             .producer = ProducerMark{"p", Epoch{3}, ProducerSequence{0}}},
+      Append{.stream = "orders", .payload = "four", .group = "g"},
+      Receive{.stream = "orders", .consumer = "c", .max = 2, .owner = "w1"},
+      Ack{"orders", "c", {Sequence{3}, Token{2}}},
+      Claim{.scope = "s", .key = "k1", .content = "x", .owner = "w2"},
+      Claim{.scope = "s", .key = "k2", .content = "y", .owner = "w2"},
+      Settle{.scope = "s", .key = "k2", .fence = Fence{2}, .result = {200, "h", "body"}},
+      Advance{.source = "kafka", .to = "42", .epoch = Epoch{1}},
+      Set{.name = "r", .value = "v"},
+      Begin{.transaction = "t"},
+      CreateStream{"gone", {}},
+      DeleteStream{"gone"},
+  };
+  const Executed done = store.commit({.ops = ops, .id = "first"});
+  ASSERT_TRUE(std::get<Answer>(done).committed);
+  const std::vector<Op> staged = {Set{.name = "r", .value = "later"}};
+  const Executed waits = store.commit({.ops = staged, .transaction = TransactionRef{"t", Epoch{1}}});
+  ASSERT_TRUE(std::get<Answer>(waits).committed);
+  store.keep();
+}
+
+std::string hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes) {
+    text += kDigits[static_cast<unsigned char>(byte) >> 4];
+    text += kDigits[static_cast<unsigned char>(byte) & 15];
+  }
+  return text;
+}
+
+// If this fails the format has changed: that needs a new version, and docs/internals to say so.
+TEST(StateCodec, WritesTheBytesOfTheDocumentedFormat) {
+  MemoryStore store;
+  furnish(store);
+  EXPECT_EQ(hex(encoded(store.state)), "");
+}
+
+// What a decoder says about a state that was broken before it was written.
+struct Damage {
+  const char* name;
+  void (*inflict)(State& state);
+  const char* complaint;
+};
+
+Stream& orders(State& state) { return *state.streams.at(0); }
+Consumer& consumer(State& state) { return state.consumers.begin()->second; }
+OpenClaim& claim(State& state) { return state.open_claims.begin()->second; }
+Transaction& transaction(State& state) { return state.transactions.begin()->second; }
+
+const Damage kDamages[] = {
+    {"StreamBytes", [](State& s) { ++orders(s).bytes; }, "stream 1, from byte 3 on, counts "},
+    {"StreamFirst", [](State& s) { orders(s).first = {}; }, "cannot keep records 0 to 4"},
+    {"StreamLast", [](State& s) { ++orders(s).last.value; }, "keeps records 1 to 5 but has runs"},
+    {"StreamTime", [](State& s) { orders(s).horizon_floor = Time::max(); }, "an impossible time"},
+    {"RunHole", [](State& s) { ++orders(s).runs[0].first.value; }, "but has runs from 2 to 5"},
+    {"RunEmpty", [](State& s) { orders(s).runs[0].count = 0; }, "an impossible run, number 0"},
+    {"RunTooLong", [](State& s) { orders(s).runs[0].count = 65; }, "an impossible run, number 0"},
+    {"RunGroups", [](State& s) { orders(s).runs[0].groups.pop_back(); }, "impossible run"},
+    {"RunWithoutGroups", [](State& s) { orders(s).runs[0].groups.assign(4, 0); }, "impossible run"},
+    {"Removed", [](State& s) { orders(s).removed.add(Sequence{5}); }, "beyond its last one"},
+    {"GroupLast", [](State& s) { orders(s).group_last[7].value = 5; },
+     "has record 5 as the last of a group; its own last is 4"},
+    {"ProducerAhead", [](State& s) { orders(s).producers["p"].stored[0].at.value = 9; },
+     "an impossible producer, 'p'"},
+    {"ProducerRetired", [](State& s) { orders(s).producers["p"].retired = true; },
+     "an impossible producer, 'p'"},
+    {"ProducerNext", [](State& s) { orders(s).producers["p"].next = {}; },
+     "an impossible producer, 'p'"},
+    {"ConsumerOfNothing", [](State& s) { consumer(s).stream = StreamUid{2}; },
+     "consumer 1, from byte 212 on, belongs to stream 2, which does not exist"},
+    {"ConsumerUid", [](State& s) { s.next_consumer = ConsumerUid{1}; }, "after next_consumer, 1"},
+    {"Token", [](State& s) { consumer(s).pending.at(Sequence{1}).token = Token{3}; },
+     "has record 1 with an impossible state"},
+    {"Owner", [](State& s) { consumer(s).pending.at(Sequence{1}).owner = nullptr; },
+     "has record 1 with an impossible state"},
+    {"Due", [](State& s) { consumer(s).pending.at(Sequence{1}).due = Time::min(); },
+     "has record 1 with an impossible state"},
+    {"Group", [](State& s) { orders(s).runs[0].groups[1] = 7; },
+     "has record 2 with another group than in its stream"},
+    {"AckedTokens", [](State& s) { consumer(s).acked_tokens.add(Sequence{1}); },
+     "tokens it cannot have given, from record 1 on"},
+    {"ClaimState", [](State& s) { claim(s).state = ClaimState::kCompleted; },
+     "open claim 1, from byte 331 on, is completed"},
+    {"Fence", [](State& s) { s.next_fence = Fence{1}; }, "has fence 1; the next one is 1"},
+    {"Lease", [](State& s) { claim(s).lease_until = Time::max(); }, "an impossible time"},
+    {"Register", [](State& s) { s.hybrid = {}; }, "'r', was set in the future"},
+    {"TransactionEpoch", [](State& s) { s.next_epoch = {}; }, "'t', has epoch 1; the next"},
+    {"TransactionOver", [](State& s) { transaction(s).open = false; }, "is over and has op"},
+    {"TransactionBoth", [](State& s) { transaction(s).committed = true; }, "open and committed"},
+    {"Staged", [](State& s) { transaction(s).staged.emplace_back("?"); }, "do not parse"},
+};
+
+TEST(StateCodec, SaysWhatIsWrongAndWhere) {
+  for (const Damage& damage : kDamages) {
+    MemoryStore store;
+    furnish(store);
+    damage.inflict(store.state);
+    State into(4);
+    const Status decoded = decode_state(encoded(store.state), into);
+    ASSERT_FALSE(decoded.ok()) << damage.name;
+    EXPECT_EQ(decoded.error().code, Errc::kCorruption) << damage.name;
+    EXPECT_NE(decoded.error().detail.find(damage.complaint), std::string::npos)
+        << damage.name << ": " << decoded.error().detail;
+  }
+}
+
+TEST(StateCodec, ComparesTheLiveBytesWithWhatLiesThere) {
+  MemoryStore store;
+  furnish(store);
+  std::string bytes = encoded(store.state);
+  ++bytes.back();  // The bytes of the last segment.
+  State into(4);
+  const Status decoded = decode_state(bytes, into);
+  ASSERT_FALSE(decoded.ok());
+  EXPECT_NE(decoded.error().detail.find("bytes in segment 1; its runs and results have"),
+            std::string::npos)
+      << decoded.error().detail;
+}
+
+TEST(StateCodec, RefusesAVersionItDoesNotKnow) {
+  State into(4);
+  const Status decoded = decode_state("\x02", into);
+  ASSERT_FALSE(decoded.ok());
+  EXPECT_EQ(decoded.error().code, Errc::kFormatVersion);
+}
+
+TEST(StateCodec, AnEmptyStateHasNothingToSay) {
+  const std::string bytes = encoded(State(4));
+  State into(4);
+  EXPECT_TRUE(decode_state(bytes, into).ok());
+  EXPECT_EQ(encoded(into), bytes);
+  EXPECT_LT(bytes.size(), 32U);
+}
+
+// --- damaged bytes ---------------------------------------------------------------------------------
+
+std::string lived_in() {
+  MemoryStore store;
+  for (std::uint64_t step = 0; step < 300; ++step) live_through(store, step);
+  return encoded(store.state);
+}
+
+// S2
+TEST(StateCodec, RefusesEveryPieceOfAState) {
+  const std::string bytes = lived_in();
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    State into(1);
+    const Status decoded = decode_state(std::string_view(bytes).substr(0, size), into);
+    ASSERT_FALSE(decoded.ok()) << size << " of " << bytes.size() << " bytes";
+    EXPECT_EQ(decoded.error().code, Errc::kCorruption);
+  }
+  State into(1);
+  EXPECT_FALSE(decode_state(bytes + '\0', into).ok()) << "a byte too many";
+}
+
+// S2: what is accepted although it was damaged is at least a state: it can be written and read.
+void decode_damaged(const std::string& bytes) {
+  State state(1);
+  if (!decode_state(bytes, state).ok()) return;
+  const std::string again = encoded(state);
+  State copy(1);
+  const Status decoded = decode_state(again, copy);
+  ASSERT_TRUE(decoded.ok()) << decoded.error().text();
+  EXPECT_EQ(encoded(copy), again);
+  EXPECT_EQ(rig::derived(copy), rig::derived(state));
+}
+
+TEST(StateCodec, SurvivesEveryDamagedByte) {
+  const std::string whole = lived_in();
+  Dice dice(7);
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(static_cast<unsigned char>(bytes[at]) ^ (1U << dice.below(8)));
+    decode_damaged(bytes);
+    bytes[at] = static_cast<char>(dice.below(256));
+    decode_damaged(bytes);
+    bytes[dice.below(bytes.size())] = dice.one_in(2) ? '\xff' : '\x00';
+    decode_damaged(bytes);
   }
 }
 

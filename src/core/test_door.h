@@ -150,7 +150,9 @@ class MemoryJournal {
   }
   Result<std::string> read_record(const Stream& stream, Sequence sequence) {
     HAPAX_ASSERT(stream.keeps(sequence), "only kept records are read");
-    return records_.at({stream.uid, sequence});
+    const auto found = records_.find({stream.uid, sequence});
+    HAPAX_ASSERT(found != records_.end(), "a kept record was written");
+    return found->second;
   }
 
   std::vector<Batch> batches_;

@@ -1,7 +1,7 @@
 // Log time: what the store decides by. It never goes back and never jumps.
 //
-// K1: it moves with the steady clock; towards the wall clock it is only slewed, by a tenth.
-// K2: a wall clock further off than `jump_max` is not believed: log time goes on from where it
+// W1: it moves with the steady clock; towards the wall clock it is only slewed, by a tenth.
+// W2: a wall clock further off than `jump_max` is not believed: log time goes on from where it
 //     was, and jump_pending() says so until a person accepts the new time (at a start).
 #pragma once
 

@@ -64,9 +64,22 @@ Status add_files(ports::Folder& folder, Inspection& found) {
   return Ok{};
 }
 
+// Before the lock is taken: a folder that is not ours gets no file of ours.
+Status demand_store(ports::Folder& folder) {
+  HAPAX_TRY(const std::vector<std::string> names, folder.list());
+  const auto ours = [](const std::string& name) {
+    const journal::FileName::Kind kind = journal::parse_name(name).kind;
+    return kind == journal::FileName::Kind::kStore || kind == journal::FileName::Kind::kSegment;
+  };
+  if (std::any_of(names.begin(), names.end(), ours)) return Ok{};
+  return Error{Errc::kNotFound, "there is no Hapax store in " + journal::folder_path(folder) +
+                                    ": it has neither a file STORE nor a journal"};
+}
+
 }  // namespace
 
 Result<Inspection> inspect(ports::Folder& folder) {
+  HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
   HAPAX_TRY(const journal::Identity identity, journal::read_identity(folder));
   Inspection found;
@@ -99,6 +112,7 @@ Result<Inspection> inspect(ports::Folder& folder) {
 }
 
 Result<journal::VerifyReport> verify(ports::Folder& folder) {
+  HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
   return journal::verify(folder, [](const journal::BatchView& batch) {
     return journal::for_each_fact(
@@ -112,6 +126,7 @@ Result<journal::VerifyReport> verify(ports::Folder& folder) {
 
 Result<journal::RepairReport> repair(ports::Folder& folder, ports::Entropy& entropy,
                                      journal::RepairMode mode) {
+  HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
   journal::RepairHooks hooks;
   hooks.gap = [](journal::Lsn first, journal::Lsn last) {

@@ -6,9 +6,9 @@
 // handed over as chunks that never change, only the rest is encoded. step() does the slow work,
 // one file at a time, beside the load.
 //
-// S1: two snapshots are kept, and every fact and payload since the older one: a damaged newest
+// R1: two snapshots are kept, and every fact and payload since the older one: a damaged newest
 //     snapshot costs time, not data.
-// S2: a segment is removed only if it was already dead in the state of the older kept snapshot.
+// R2: a segment is removed only if it was already dead in the state of the older kept snapshot.
 #pragma once
 
 #include <atomic>

@@ -56,6 +56,7 @@ Result<Durable> Writer::write(Batch& batch) {
   HAPAX_CHECK(enter_segment());
   HAPAX_CHECK(set_aside(std::uint64_t{slot_.offset} + batch.bytes()));
   HAPAX_CHECK(append(batch.seal({0, tail_.salt, durable_, tail_.chain})));
+  // L1: only what this sync covered is acknowledged.
   const Lsn last{batch.next().value - 1};
   HAPAX_CHECK(sync(last));
 

@@ -97,6 +97,7 @@ TEST_F(Image, ASectorShowsAMomentOfTheCache) {
   EXPECT_EQ(moments, (std::set<std::string>{"....", "ab..", "abcd"}));
 }
 
+// S3.
 TEST_F(Image, AKeptSizeWithoutItsBytesReadsZeros) {
   std::set<std::string> ends;
   for (int round = 0; round < 200; ++round) {

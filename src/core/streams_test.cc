@@ -1,0 +1,182 @@
+// The rules of streams, producers, transactions and registers, one commit at a time.
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "core/test_door.h"
+
+namespace hapax::core {
+namespace {
+
+using rig::MemoryStore;
+using std::chrono::seconds;
+
+class Rules : public testing::Test {
+ protected:
+  Rules() {
+    store.begin(Duration{1});
+    EXPECT_EQ(run(CreateStream{"orders", {}}), Verdict{Done{}});
+  }
+
+  Verdict run(const Op& op) {
+    const Executed executed = store.commit({.ops = {&op, 1}});
+    return std::get<Answer>(executed).verdicts.front();
+  }
+  void pass(Duration span) {
+    store.keep();
+    store.begin(span);
+  }
+  static Append record(std::string_view payload, std::string_view id = {}) {
+    Append op;
+    op.stream = "orders";
+    op.payload = payload;
+    op.id = id;
+    return op;
+  }
+  static Append produced(std::uint64_t epoch, std::uint64_t sequence, std::string_view payload) {
+    Append op = record(payload);
+    op.producer = ProducerMark{"till", Epoch{epoch}, ProducerSequence{sequence}};
+    return op;
+  }
+  Duplicate known(const Op& op) { return std::get<Duplicate>(run(op)); }
+
+  MemoryStore store;
+};
+
+// --- message ids -----------------------------------------------------------------------------
+
+TEST_F(Rules, ARepeatGetsTheFirstSequenceAndOtherContentIsAConflict) {
+  EXPECT_EQ(run(record("tea", "1")), Verdict{Appended{Sequence{1}}});
+  EXPECT_EQ(known(record("tea", "1")).sequence, Sequence{1});
+  EXPECT_TRUE(std::holds_alternative<Conflict>(run(record("gin", "1"))));
+  EXPECT_EQ(run(record("gin", "2")), Verdict{Appended{Sequence{2}}});
+}
+
+// D4: a shorter window forgets nothing early, a longer one does not claim to know what is gone.
+TEST_F(Rules, ChangingTheWindowNeverForgetsSilently) {
+  EXPECT_EQ(run(record("tea", "1")), Verdict{Appended{Sequence{1}}});
+  const Time promised = known(record("tea", "1")).expires_at;
+  EXPECT_EQ(promised, store.now + seconds{86'400});
+  EXPECT_EQ(run(ConfigureStream{"orders", {.window = Window{seconds{10}}}}), Verdict{Done{}});
+  pass(seconds{60});
+  EXPECT_EQ(known(record("tea", "1")).expires_at, promised);
+
+  const Time horizon = store.now - seconds{10};
+  EXPECT_EQ(run(ConfigureStream{"orders", {.window = Window::forever()}}), Verdict{Done{}});
+  Append late = record("gin", "2");
+  late.first_sent = horizon - Duration{1};
+  EXPECT_EQ(run(late), Verdict{TooOldToKnow{horizon}});
+  late.first_sent = horizon;
+  EXPECT_EQ(run(late), Verdict{Appended{Sequence{2}}});
+}
+
+// D5: a redriven dead letter is not swallowed by dedup, and its id is still that of the first.
+TEST_F(Rules, ACopyIsNeitherANewAcceptanceNorARepeat) {
+  EXPECT_EQ(run(record("tea", "1")), Verdict{Appended{Sequence{1}}});
+  CreateConsumer once{"orders", "c", {}};
+  once.settings.attempts_max = 1;
+  EXPECT_EQ(run(once), Verdict{Done{}});
+  const auto held = std::get<Received>(run(Receive{.stream = "orders", .consumer = "c"}));
+  Nack nack{.stream = "orders", .consumer = "c", .receipt = {}, .reason = "bad"};
+  nack.receipt = {Sequence{1}, held.deliveries.at(0).token};
+  EXPECT_EQ(run(nack), Verdict{Done{}});
+  EXPECT_EQ(run(Redrive{"orders.dead", Sequence{1}}), Verdict{Appended{Sequence{2}}});
+  EXPECT_EQ(known(record("tea", "1")).sequence, Sequence{1});
+}
+
+// --- producers -------------------------------------------------------------------------------
+
+// P1.
+TEST_F(Rules, AProducerNobodyKnowsStartsAtZero) {
+  EXPECT_EQ(run(produced(1, 5, "a")), (Verdict{UnknownProducer{Epoch{1}, ProducerSequence{5}}}));
+  EXPECT_EQ(run(produced(1, 0, "a")), Verdict{Appended{Sequence{1}}});
+}
+
+// P2.
+TEST_F(Rules, AHoleIsRefusedAndAnOlderEpochIsFenced) {
+  run(produced(2, 0, "a"));
+  EXPECT_EQ(run(produced(2, 2, "c")), (Verdict{Gap{ProducerSequence{1}, ProducerSequence{2}}}));
+  EXPECT_EQ(run(produced(3, 1, "b")), (Verdict{Gap{ProducerSequence{0}, ProducerSequence{1}}}));
+  EXPECT_EQ(run(produced(1, 1, "b")), (Verdict{Fenced{2, 1}}));
+  EXPECT_EQ(run(produced(2, 1, "b")), Verdict{Appended{Sequence{2}}});
+  EXPECT_EQ(store.state.counters.fenced, 1U);
+}
+
+// P3.
+TEST_F(Rules, WhatIsOlderThanTheMemoryOfAProducerIsTooOldToKnow) {
+  EXPECT_EQ(run(ConfigureStream{"orders", {.producer_memory = 2}}), Verdict{Done{}});
+  run(produced(1, 0, "a"));
+  run(produced(1, 1, "b"));
+  run(produced(1, 2, "c"));
+  EXPECT_EQ(known(produced(1, 1, "b")).sequence, Sequence{2});
+  EXPECT_TRUE(std::holds_alternative<TooOldToKnow>(run(produced(1, 0, "a"))));
+}
+
+// P4.
+TEST_F(Rules, TwoWritersUnderOneNameAreAConflict) {
+  run(produced(1, 0, "a"));
+  EXPECT_EQ(known(produced(1, 0, "a")).sequence, Sequence{1});
+  EXPECT_TRUE(std::holds_alternative<Conflict>(run(produced(1, 0, "b"))));
+}
+
+// --- transactions ----------------------------------------------------------------------------
+
+class Transactions : public Rules {
+ protected:
+  Epoch begin(Duration timeout = seconds{60}) {
+    return std::get<Began>(run(Begin{"t", timeout})).epoch;
+  }
+  Verdict stage(Epoch epoch, const Op& op) {
+    const Commit commit{.ops = {&op, 1}, .transaction = TransactionRef{"t", epoch}};
+    const Executed executed = store.commit(commit);
+    if (const auto* error = std::get_if<Error>(&executed)) return Refused{*error};
+    return std::get<Answer>(executed).verdicts.front();
+  }
+  Errc refusal(const Verdict& verdict) { return std::get<Refused>(verdict).error.code; }
+  [[nodiscard]] Sequence last() const { return store.state.find_stream("orders")->last; }
+};
+
+// T1.
+TEST_F(Transactions, ADelayedEndCannotTouchALaterOne) {
+  const Epoch first = begin();
+  EXPECT_EQ(stage(first, record("tea")), Verdict{Staged{}});
+  const Epoch second = begin();
+  EXPECT_EQ(run(End{"t", first, Finish::kCommit}), (Verdict{Fenced{second.value, first.value}}));
+  EXPECT_EQ(stage(second, record("gin")), Verdict{Staged{}});
+  EXPECT_EQ(last(), Sequence{0});
+  EXPECT_EQ(run(End{"t", second, Finish::kCommit}), Verdict{Done{}});
+  EXPECT_EQ(last(), Sequence{1});
+  EXPECT_EQ(run(End{"t", second, Finish::kCommit}), Verdict{Done{}});
+  EXPECT_EQ(last(), Sequence{1});
+}
+
+// T2.
+TEST_F(Transactions, OneThatTimedOutIsOver) {
+  const Epoch epoch = begin(seconds{1});
+  EXPECT_EQ(stage(epoch, record("tea")), Verdict{Staged{}});
+  pass(seconds{1});
+  EXPECT_EQ(refusal(stage(epoch, record("gin"))), Errc::kPreconditionFailed);
+  EXPECT_EQ(refusal(run(End{"t", epoch, Finish::kCommit})), Errc::kPreconditionFailed);
+  EXPECT_EQ(run(End{"t", epoch, Finish::kAbort}), Verdict{Done{}});
+  EXPECT_EQ(last(), Sequence{0});
+}
+
+// --- registers -------------------------------------------------------------------------------
+
+// H1.
+TEST_F(Rules, AWriteBehindWhatWasSeenLosesAndTheStoresOwnNeverDoes) {
+  Set ahead{.name = "r", .value = "a", .mode = SetMode::kLastWriter};
+  ahead.at = HybridTime{to_ms(store.now) + 50'000, 0, 1};
+  EXPECT_TRUE(std::holds_alternative<Registered>(run(ahead)));
+  Set behind = ahead;
+  behind.at = HybridTime{to_ms(store.now), 0, 2};
+  EXPECT_TRUE(std::holds_alternative<Superseded>(run(behind)));
+  Set own{.name = "r", .value = "b", .mode = SetMode::kLastWriter};
+  EXPECT_EQ(std::get<Registered>(run(own)).version, Version{2});
+  ahead.at = HybridTime{to_ms(store.now) + 60'001, 0, 1};
+  EXPECT_TRUE(std::holds_alternative<Refused>(run(ahead)));
+}
+
+}  // namespace
+}  // namespace hapax::core

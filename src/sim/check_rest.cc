@@ -1,0 +1,247 @@
+// Commit ids, producers, transactions, registers, positions, and the worker that transforms one
+// stream into another.
+#include <algorithm>
+#include <set>
+
+#include "sim/checks.h"
+#include "sim/workload.h"
+
+namespace hapax::sim {
+
+namespace {
+
+Violation broken(std::string_view invariant, std::string key, std::string what) {
+  return {std::string(invariant), std::move(key), std::move(what)};
+}
+
+// What a repetition must show again. Records and results may be gone by then.
+bool same(const Verdict& first, const Verdict& again) {
+  if (const auto* one = std::get_if<Received>(&first)) {
+    const auto* two = std::get_if<Received>(&again);
+    if (two == nullptr || one->deliveries.size() != two->deliveries.size()) return false;
+    for (std::size_t i = 0; i < one->deliveries.size(); ++i) {
+      const Delivery& a = one->deliveries[i];
+      const Delivery& b = two->deliveries[i];
+      if (a.token != b.token || a.record.sequence != b.record.sequence) return false;
+      if (!b.record.payload.empty() && a.record.payload != b.record.payload) return false;
+    }
+    return true;
+  }
+  if (std::holds_alternative<DuplicateClaim>(first)) return first.index() == again.index();
+  return first == again;
+}
+
+// I13: a commit id gives its first answer again, within its window.
+Judgement check_commit_ids(const History& history) {
+  std::map<std::string_view, const Attempt*> firsts;
+  for (const Attempt* attempt : history.ended()) {
+    const Request& request = *attempt->request;
+    if (request.id.empty() || attempt->ending != Ending::kOk) continue;
+    const std::string key = "commit " + std::string(request.id);
+    const Answer& answer = attempt->answer;
+    const auto found = firsts.find(request.id);
+    if (!answer.repeated) {
+      const bool early = found != firsts.end() && found->second->answer.committed &&
+                         answer.time < request.id_window.end(found->second->answer.time);
+      if (early) return broken("I13", key, "was carried out again within its window");
+      if (answer.committed) firsts[request.id] = attempt;
+      continue;
+    }
+    if (found == firsts.end()) {
+      firsts[request.id] = attempt;  // The first answer was lost.
+      continue;
+    }
+    const Answer& first = found->second->answer;
+    bool equal = first.time == answer.time && first.verdicts.size() == answer.verdicts.size();
+    for (std::size_t i = 0; equal && i < first.verdicts.size(); ++i) {
+      equal = same(first.verdicts[i], answer.verdicts[i]);
+    }
+    if (!equal) return broken("I13", key, "its repetition got another answer");
+  }
+  return std::nullopt;
+}
+
+// I11: an older incarnation of a producer has no effect after a newer one had.
+Judgement check_producers(const std::vector<Effect>& effects) {
+  struct Incarnation {
+    Epoch epoch;
+    ProducerSequence next;
+  };
+  std::map<std::string_view, Incarnation> producers;
+  for (const Effect& effect : effects) {
+    const auto* op = effect.as<Append>();
+    if (op == nullptr || !op->producer || effect.repeated()) continue;
+    const bool fresh = effect.got<Appended>() != nullptr;
+    if (!fresh) continue;
+    const ProducerMark& mark = *op->producer;
+    Incarnation& known = producers[mark.name];
+    const std::string key = "producer " + std::string(mark.name);
+    if (mark.epoch < known.epoch) return broken("I11", key, "an older epoch was stored");
+    if (mark.epoch == known.epoch && mark.sequence < known.next) {
+      return broken("I2", key, "its record " + std::to_string(mark.sequence.value) +
+                                   " was stored again");
+    }
+    known = {mark.epoch, mark.sequence.next()};
+  }
+  return std::nullopt;
+}
+
+// I11: a delayed end, or a delayed part, of an older transaction of the same name has no effect.
+Judgement check_transactions(const History& history) {
+  struct Begun {
+    Epoch epoch;
+    std::uint64_t known_at = 0;
+  };
+  std::map<std::string_view, std::vector<Begun>> begun;
+  const auto superseded = [&begun](std::string_view name, Epoch epoch, std::uint64_t invoked) {
+    const auto& all = begun[name];
+    return std::any_of(all.begin(), all.end(), [&](const Begun& other) {
+      return other.epoch > epoch && other.known_at < invoked;
+    });
+  };
+  for (const Attempt* attempt : history.ended()) {
+    if (attempt->ending != Ending::kOk) continue;
+    const Request& request = *attempt->request;
+    if (request.transaction && attempt->told<Staged>(0) != nullptr &&
+        superseded(request.transaction->name, request.transaction->epoch, attempt->invoked)) {
+      return broken("I11", std::string(request.transaction->name), "an old epoch staged something");
+    }
+    for (std::size_t i = 0; i < request.ops.size(); ++i) {
+      if (const auto* begin = std::get_if<Begin>(&request.ops[i])) {
+        const auto* began = attempt->told<Began>(i);
+        if (began != nullptr) begun[begin->transaction].push_back({began->epoch, attempt->ended});
+      }
+      const auto* end = std::get_if<End>(&request.ops[i]);
+      if (end != nullptr && attempt->told<Done>(i) != nullptr &&
+          superseded(end->transaction, end->epoch, attempt->invoked)) {
+        return broken("I11", std::string(end->transaction),
+                      "a delayed end of epoch " + std::to_string(end->epoch.value) +
+                          " was carried out although a newer one had begun");
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Judgement check_registers(const std::vector<Effect>& effects, const Contents& contents) {
+  struct Latest {
+    Version version;
+    HybridTime at;
+    std::string_view value;
+    bool doubted = false;
+  };
+  std::map<std::string, Latest> registers;
+  for (const Effect& effect : effects) {
+    const auto* op = effect.as<Set>();
+    if (op == nullptr || effect.repeated()) continue;
+    Latest& latest = registers[std::string(op->name)];
+    if (effect.unknown()) latest.doubted = true;
+    const auto* set = effect.got<Registered>();
+    if (set == nullptr) continue;
+    const std::string key = "register " + std::string(op->name);
+    if (set->version <= latest.version) return broken("I14", key, "two writers won one version");
+    if (op->mode == SetMode::kVersion && set->version != op->expected.next()) {
+      return broken("I14", key, "a version other than the expected one was replaced");
+    }
+    if (set->at <= latest.at) return broken("I11", key, "its hybrid time did not grow");
+    latest = {set->version, set->at, op->value, false};
+  }
+  for (const auto& [name, latest] : registers) {
+    if (latest.version == Version{0}) continue;
+    const auto found = contents.registers.find(name);
+    if (found == contents.registers.end() || found->second.version < latest.version) {
+      return broken("I1", "register " + name, "an acknowledged value is gone");
+    }
+    const bool same_value = found->second.value == latest.value;
+    if (!latest.doubted && (!same_value || found->second.version != latest.version)) {
+      return broken("I4", "register " + name, "holds a value that nobody was told of");
+    }
+  }
+  return std::nullopt;
+}
+
+Judgement check_positions(const std::vector<Effect>& effects, const Contents& contents) {
+  struct Latest {
+    std::string_view value;
+    Epoch epoch;
+    bool moved = false;
+    std::set<std::string_view> candidates;  // of unknown outcome, since then
+  };
+  std::map<std::string, Latest> positions;
+  for (const Effect& effect : effects) {
+    const auto* op = effect.as<Advance>();
+    if (op == nullptr || effect.repeated()) continue;
+    Latest& latest = positions[std::string(op->source)];
+    if (effect.unknown()) latest.candidates.insert(op->to);
+    const bool done = effect.got<Done>() != nullptr ||
+                      effect.certainty == Effect::Certainty::kApplied;
+    if (!done) continue;
+    const std::string key = "position " + std::string(op->source);
+    if (op->epoch < latest.epoch) return broken("I11", key, "an older epoch moved it");
+    const bool stayed = op->to == latest.value;
+    const bool follows = op->expected == latest.value || latest.candidates.contains(op->expected) ||
+                         latest.candidates.contains(op->to);
+    if (!stayed && !follows) return broken("I9", key, "moved from where it was not");
+    latest.value = op->to;
+    latest.epoch = op->epoch;
+    latest.moved = true;
+    latest.candidates.clear();
+  }
+  for (const auto& [source, latest] : positions) {
+    if (!latest.moved) continue;
+    const auto found = contents.positions.find(source);
+    const bool there = found != contents.positions.end();
+    if (!there || (found->second.value != latest.value &&
+                   !latest.candidates.contains(found->second.value))) {
+      return broken("I9", "position " + source, "is not where it was moved to");
+    }
+  }
+  return std::nullopt;
+}
+
+// I2, I9: each record below the position was transformed once, none above it.
+Judgement check_transform(const Contents& contents) {
+  const auto position = contents.positions.find(kTransformSource);
+  const auto out = contents.streams.find("out");
+  if (out == contents.streams.end()) return std::nullopt;
+  const std::uint64_t reached =
+      position == contents.positions.end() ? 0 : std::stoull(position->second.value);
+  std::set<std::uint64_t> done;
+  for (const Record& record : out->second.records) {
+    if (!record.payload.starts_with(kTransformedMark)) continue;
+    const std::uint64_t from = std::stoull(record.payload.substr(kTransformedMark.size()));
+    const std::string key = "out/" + std::to_string(record.sequence.value);
+    if (!done.insert(from).second) return broken("I2", key, "a record was transformed twice");
+    if (from > reached) return broken("I9", key, "an effect is ahead of its position");
+  }
+  const auto in = contents.streams.find("plain");
+  if (in == contents.streams.end()) return std::nullopt;
+  for (const Record& record : in->second.records) {
+    const std::uint64_t number = record.sequence.value;
+    if (number > reached || done.contains(number)) continue;
+    return broken("I9", "plain/" + std::to_string(number), "was passed over by its position");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Judgement check_rest(const History& history, const std::vector<Effect>& effects,
+                     const Contents& contents) {
+  if (auto found = check_commit_ids(history)) return found;
+  if (auto found = check_producers(effects)) return found;
+  if (auto found = check_transactions(history)) return found;
+  if (auto found = check_registers(effects, contents)) return found;
+  if (auto found = check_positions(effects, contents)) return found;
+  return check_transform(contents);
+}
+
+Judgement check_all(const History& history, const Contents& contents) {
+  const std::vector<Effect> effects = flatten(history);
+  if (auto found = check_streams(history, effects, contents)) return found;
+  if (auto found = check_claims(effects)) return found;
+  if (auto found = check_consumers(effects, contents)) return found;
+  return check_rest(history, effects, contents);
+}
+
+}  // namespace hapax::sim

@@ -25,17 +25,17 @@ enum class Mutant : std::uint8_t {
   kDeleteNotUnderstood,       // M14: a file that cannot be read is "orphaned" and removed.
   kSeveralBatchesInFlight,    // M12: only every third batch is synced, all are acknowledged.
   // The engine and the core.
-  kIdBeforePersist,     // M1: the id is remembered before its batch is durable.
+  kIdBeforePersist,       // M1: the id is remembered before its batch is durable.
   kDropBatchOnDuplicate,  // M2: one duplicate drops the new records beside it.
-  kKeyOnlyDuplicate,    // Same id, other content is answered as a duplicate.
-  kPruneOneSided,       // M3: ids expire in memory, without a fact in the journal.
-  kIdsDieWithRecords,   // M4: trimming a stream forgets its ids.
-  kUncertainSticks,     // M5: an open claim outlives its lease for ever.
-  kWindowRefreshed,     // M6: a repetition extends a window that counts from the first.
-  kStaleCursor,         // M7: an acknowledged record is handed out again after a restart.
-  kEpochIsIdentity,     // M8: a retry under a new epoch is taken as new.
-  kLateEndCommits,      // M9: a delayed end finishes a later transaction.
-  kCursorNotAtomic,     // A position moves in another batch than its effect.
+  kKeyOnlyDuplicate,      // Same id, other content is answered as a duplicate.
+  kPruneOneSided,         // M3: ids expire in memory, without a fact in the journal.
+  kIdsDieWithRecords,     // M4: trimming a stream forgets its ids.
+  kUncertainSticks,       // M5: an open claim outlives its lease for ever.
+  kWindowRefreshed,       // M6: a repetition extends a window that counts from the first.
+  kStaleCursor,           // M7: an acknowledged record is handed out again after a restart.
+  kEpochIsIdentity,       // M8: a retry under a new epoch is taken as new.
+  kLateEndCommits,        // M9: a delayed end finishes a later transaction.
+  kCursorNotAtomic,       // A position moves in another batch than its effect.
 };
 
 #ifdef HAPAX_MUTANTS

@@ -42,6 +42,7 @@ struct Added {
   std::uint64_t ordinal = 0;          // adds so far, this one included
   std::uint32_t owner = OwnerCounts::kNobody;
 };
+static_assert(sizeof(Added) == 40, "the undo log keeps it in place");
 
 template <Rememberable Entry, std::uint32_t kChunkEntries = 65536>
 class Remembered {

@@ -279,7 +279,7 @@ class RandomCommit {
   Commit commit_;
 };
 
-// --- what the engine does on its own ---------------------------------------------------------------
+// --- what the engine does on its own -------------------------------------------------------------
 
 // Copies a run of an old segment to the end of the journal.
 inline void move_run(MemoryStore& store, const Stream& stream, Dice& dice) {

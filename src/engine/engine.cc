@@ -48,6 +48,7 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
   journal::RecoverOptions recover_options;
   recover_options.snapshot = loaded.lsn;
   recover_options.writer = {options.segment_bytes, options.reserve_step};
+  recover_options.reserve_bytes = options.reserve_bytes;
   Replay replay(*state);
   HAPAX_TRY(journal::Recovered recovered,
             journal::recover(folder, entropy, identity, recover_options, std::ref(replay)));

@@ -13,7 +13,10 @@ const Batch::Seal kSeal{.flags = 0, .salt = 77, .durable = Lsn{4}, .chain = 99};
 
 BatchView view_of(std::string_view sealed) {
   const BatchHeader header = decode_batch_header(sealed).value();
-  return {header, sealed.substr(kHeaderBytes, header.payload), {3, 64}, sealed_bytes(header.payload),
+  return {header,
+          sealed.substr(kHeaderBytes, header.payload),
+          {3, 64},
+          sealed_bytes(header.payload),
           0};
 }
 

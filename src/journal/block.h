@@ -26,7 +26,7 @@ template <class T>
   return value;
 }
 
-[[nodiscard]] std::string hex(std::uint32_t number);   // 8 digits
+[[nodiscard]] std::string hex(std::uint32_t number);    // 8 digits
 [[nodiscard]] std::string hex16(std::uint64_t number);  // 16 digits
 
 // Writes magic, version and CRC around fields that are already there.

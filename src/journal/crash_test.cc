@@ -119,11 +119,10 @@ TEST_P(EveryCrash, ARecoveryCanDieAtAnyPoint) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryCrash,
-                         testing::Combine(testing::Values(When::kBefore, When::kMiddle,
-                                                          When::kAfter),
-                                          testing::Values(Crash::Kind::kKill,
-                                                          Crash::Kind::kPowerLoss)));
+INSTANTIATE_TEST_SUITE_P(
+    All, EveryCrash,
+    testing::Combine(testing::Values(When::kBefore, When::kMiddle, When::kAfter),
+                     testing::Values(Crash::Kind::kKill, Crash::Kind::kPowerLoss)));
 
 // L2: an error ends the process; what it could not promise it did not. Then the cache is lost, too.
 TEST(EveryFailure, OfACallIsNoticedAndSurvived) {
@@ -170,8 +169,8 @@ TEST(EveryFailure, IsSurvivedThoughTheCacheShowsMoreThanTheDiskHas) {
 TEST(EveryFailure, OfAReadStopsTheStart) {
   SimDisk disk{Random(5)};
   Witness witness;
-  ASSERT_TRUE(crashes(disk, witness, 5, {calls_of_history() - 2, When::kMiddle,
-                                         Crash::Kind::kPowerLoss}));
+  ASSERT_TRUE(
+      crashes(disk, witness, 5, {calls_of_history() - 2, When::kMiddle, Crash::Kind::kPowerLoss}));
   disk.restart();
   const sim::DiskImage image = disk.copy();
   for (std::uint64_t look = 0;; ++look) {

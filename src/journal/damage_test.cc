@@ -109,8 +109,8 @@ TEST_F(Damage, EveryFlippedBitAfterAnUncleanEnd) {
       if (!outcome.opened.ok()) {
         ASSERT_EQ(outcome.opened.error().code, Errc::kCorruption) << name << " bit " << bit;
       } else if (outcome.found < witness_.acknowledged.size()) {
-        const bool in_last = name == segment_name(last_batch_.segment) &&
-                             bit / 8 >= last_batch_.offset;
+        const bool in_last =
+            name == segment_name(last_batch_.segment) && bit / 8 >= last_batch_.offset;
         ASSERT_TRUE(in_last) << name << " bit " << bit << ": " << outcome.found << " facts";
         ++lost;
       }

@@ -60,15 +60,14 @@ class Walk {
         first = segment.header->first;
         continue;
       }
-      found_.unreadable.push_back({segment_name(segment.number), 0, first,
-                                   before(found_.segments[end].header->first),
-                                   "the header: " + segment.header.error().detail,
-                                   "later segments"});
+      found_.unreadable.push_back(
+          {segment_name(segment.number), 0, first, before(found_.segments[end].header->first),
+           "the header: " + segment.header.error().detail, "later segments"});
     }
   }
 
   void blame(std::uint32_t segment, std::uint64_t offset, Lsn last, std::string why) {
-    found_.damage = Damage{segment_name(segment), offset,         found_.next,
+    found_.damage = Damage{segment_name(segment),       offset,         found_.next,
                            std::max(found_.next, last), std::move(why), "a later segment"};
   }
 
@@ -93,8 +92,8 @@ class Walk {
     const SegmentHeader& header = *segment.header;
     if (header.first != found_.next) {
       blame(segment.number, 0, before(header.first),
-            "it begins with lsn " + text(header.first) + ", the segment before it ends before lsn " +
-                text(found_.next));
+            "it begins with lsn " + text(header.first) +
+                ", the segment before it ends before lsn " + text(found_.next));
       return false;
     }
     if (header.chain != found_.chain) {

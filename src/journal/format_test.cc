@@ -65,8 +65,9 @@ TEST(Format, BatchHeaderHasTheseBytes) {
 }
 
 TEST(Format, MarkHasTheseBytes) {
-  const Mark mark{MarkKind::kClean, 9, Lsn{0x11}, 0x1122334455667788, {0x2a, 0x40},
-                  time_from_ms(0x0000018bcfe56800)};
+  const Mark mark{MarkKind::kClean, 9,
+                  Lsn{0x11},        0x1122334455667788,
+                  {0x2a, 0x40},     time_from_ms(0x0000018bcfe56800)};
   EXPECT_EQ(hex_of(encode(mark)),
             "48584d31"          // "HXM1"
             "01000100"          // version, flags

@@ -184,8 +184,8 @@ TEST(SegmentFilesTest, OpensEachSegmentOnceAndForgetsTheOldest) {
 TEST(SegmentFilesTest, ARemovedSegmentStaysReadableForItsReaders) {
   SimDisk disk{Random(1)};
   SimFolder folder(disk);
-  ASSERT_EQ(folder.open(segment_name(1), ports::OpenMode::kCreate).value()->write_at(0, "x").value(),
-            1U);
+  ASSERT_EQ(
+      folder.open(segment_name(1), ports::OpenMode::kCreate).value()->write_at(0, "x").value(), 1U);
   SegmentFiles files(folder);
   const auto file = files.open(1).value();
   ASSERT_TRUE(remove_segment(folder, files, 1).ok());

@@ -66,10 +66,10 @@ Status quarantine_torn_tail(Start& start, const Findings& findings) {
   HAPAX_TRY(const auto published, copy.publish());
   HAPAX_CHECK(sync_names(start.folder));
   start.report.torn_bytes = end - begin;
-  start.report.warnings.push_back(
-      name + " offset " + std::to_string(begin) + ": " + std::to_string(end - begin) +
-      " bytes of a batch that was never acknowledged (" + findings.rest.why + "), copied to " +
-      copy_name);
+  start.report.warnings.push_back(name + " offset " + std::to_string(begin) + ": " +
+                                  std::to_string(end - begin) +
+                                  " bytes of a batch that was never acknowledged (" +
+                                  findings.rest.why + "), copied to " + copy_name);
   return Ok{};
 }
 
@@ -113,14 +113,13 @@ Result<Tail> begin_segment(Start& start, const Findings& findings, const Evidenc
     start.report.rewritten_last = unproven.back().header.last();
   }
   const auto end = static_cast<std::uint32_t>(kHeaderBytes + rewritten.bytes.size());
-  return Tail{findings.next, {header.number, end}, header.salt, rewritten.chain,
-              start.report.log_time};
+  return Tail{
+      findings.next, {header.number, end}, header.salt, rewritten.chain, start.report.log_time};
 }
 
 Result<Tail> find_tail(Start& start, const Findings& findings, const Evidence& evidence) {
   if (start.report.clean) {
-    return Tail{findings.next, findings.stop, findings.salt, findings.chain,
-                start.report.log_time};
+    return Tail{findings.next, findings.stop, findings.salt, findings.chain, start.report.log_time};
   }
   HAPAX_CHECK(with_reserve(start.folder, [&] { return quarantine_torn_tail(start, findings); }));
   return begin_segment(start, findings, evidence);
@@ -161,8 +160,8 @@ Status note_if_full(Start& start, Status status, const std::string& what) {
 }
 
 Result<std::unique_ptr<Writer>> open_writer(Start& start, Marks marks, const Tail& tail) {
-  HAPAX_TRY(auto writer, Writer::open(start.folder, start.entropy, start.identity,
-                                      std::move(marks), tail, start.options.writer));
+  HAPAX_TRY(auto writer, Writer::open(start.folder, start.entropy, start.identity, std::move(marks),
+                                      tail, start.options.writer));
   if (!start.report.clean) {
     auto marked = writer->write_mark(MarkKind::kRunning);
     HAPAX_CHECK(note_if_full(start, std::move(marked), "no durable mark was written"));

@@ -40,16 +40,16 @@ struct SegmentSpan {
 };
 
 struct Report {
-  bool clean = false;  // The last process ended in order.
-  std::uint64_t batches = 0;  // Visited …
-  std::uint64_t facts = 0;    // … with so many facts …
-  std::uint64_t bytes = 0;    // … in so many bytes.
-  std::uint64_t torn_bytes = 0;  // Never acknowledged, copied to quarantine.
-  Lsn rewritten_first;           // Facts that were not proven durable and were written anew;
-  Lsn rewritten_last;            // both 0 if there were none.
-  Time log_time{};               // Of the last batch.
-  Lsn next{1};                   // Of the next fact.
-  Slot slot;                     // Of the next batch.
+  bool clean = false;                 // The last process ended in order.
+  std::uint64_t batches = 0;          // Visited …
+  std::uint64_t facts = 0;            // … with so many facts …
+  std::uint64_t bytes = 0;            // … in so many bytes.
+  std::uint64_t torn_bytes = 0;       // Never acknowledged, copied to quarantine.
+  Lsn rewritten_first;                // Facts that were not proven durable and were written anew;
+  Lsn rewritten_last;                 // both 0 if there were none.
+  Time log_time{};                    // Of the last batch.
+  Lsn next{1};                        // Of the next fact.
+  Slot slot;                          // Of the next batch.
   std::vector<SegmentSpan> segments;  // All that exist; the last one is being written.
   std::vector<std::string> warnings;  // For people, one sentence each.
 };

@@ -24,9 +24,9 @@ std::string range(Lsn first, Lsn last) {
 struct Diagnosis {
   Identity identity;
   bool identity_damaged = false;
-  std::optional<Mark> mark;                 // None: MARKS is damaged.
-  Lsn snapshot;                             // The newest intact one.
-  Time log_time{};                          // The latest seen.
+  std::optional<Mark> mark;  // None: MARKS is damaged.
+  Lsn snapshot;              // The newest intact one.
+  Time log_time{};           // The latest seen.
   std::vector<std::string> damaged_snapshots;
   Findings findings;
   bool end_damaged = false;  // Facts from findings.next on are lost.
@@ -64,8 +64,7 @@ Result<Time> time_of_snapshot(ports::Folder& folder, const Identity& identity, L
   return reader.header().log_time;
 }
 
-Status diagnose_snapshots(ports::Folder& folder, const SnapshotCheck& check,
-                          Diagnosis& diagnosis) {
+Status diagnose_snapshots(ports::Folder& folder, const SnapshotCheck& check, Diagnosis& diagnosis) {
   HAPAX_TRY(const SnapshotFiles files, list_snapshots(folder));
   for (const Lsn lsn : files.snapshots) {
     auto log_time = time_of_snapshot(folder, diagnosis.identity, lsn, check);
@@ -86,8 +85,8 @@ Status find_next_segment(ports::Folder& folder, Diagnosis& diagnosis) {
   HAPAX_TRY(diagnosis.names, folder.list());
   for (const std::string& name : diagnosis.names) {
     const FileName parsed = parse_name(name);
-    const bool numbered = parsed.kind == FileName::Kind::kSegment ||
-                          parsed.kind == FileName::Kind::kQuarantine;
+    const bool numbered =
+        parsed.kind == FileName::Kind::kSegment || parsed.kind == FileName::Kind::kQuarantine;
     if (!numbered) continue;
     diagnosis.next_segment =
         std::max(diagnosis.next_segment, static_cast<std::uint32_t>(parsed.number) + 1);
@@ -211,8 +210,9 @@ Plan make_plan(const Diagnosis& diagnosis) {
     report.steps.push_back("rename " + move.from + " to " + move.to);
   }
   if (!diagnosis.mark) {
-    report.steps.emplace_back("write MARKS again; whether the journal's last batch is there can "
-                              "no longer be proven");
+    report.steps.emplace_back(
+        "write MARKS again; whether the journal's last batch is there can "
+        "no longer be proven");
   }
   report.needed = !report.steps.empty();
   return plan;
@@ -249,12 +249,12 @@ Result<Begun> begin_segment(ports::Folder& folder, ports::Entropy& entropy, cons
   Batch batch;
   batch.begin(resumed, diagnosis.log_time);
   batch.add(gap(diagnosis.lost_first, diagnosis.lost_last));
-  content.bytes += batch.seal({BatchHeader::kGap, begun.header.salt,
-                               Lsn{begun.header.first.value - 1}, content.chain});
+  content.bytes += batch.seal(
+      {BatchHeader::kGap, begun.header.salt, Lsn{begun.header.first.value - 1}, content.chain});
   HAPAX_TRY(const auto file, create_segment(folder, begun.header, content.bytes));
 
   const auto end = static_cast<std::uint32_t>(kHeaderBytes + content.bytes.size());
-  begun.mark = {MarkKind::kClean, 0, resumed, begun.header.salt, {begun.header.number, end},
+  begun.mark = {MarkKind::kClean,  0, resumed, begun.header.salt, {begun.header.number, end},
                 diagnosis.log_time};
   return begun;
 }
@@ -268,8 +268,9 @@ Status replace_marks(ports::Folder& folder, const Mark& mark) {
 Status carry_out_loss(ports::Folder& folder, ports::Entropy& entropy, const Plan& plan,
                       const GapFact& gap) {
   const Diagnosis& diagnosis = plan.diagnosis;
-  // First of all the evidence is made lasting: what proved the damage is about to move away. If only
-  // old payloads are lost, this claims one fact too much, so that a start is refused all the same.
+  // First of all the evidence is made lasting: what proved the damage is about to move away. If
+  // only old payloads are lost, this claims one fact too much, so that a start is refused all the
+  // same.
   Mark proof;
   proof.durable = std::max(diagnosis.lost_last, diagnosis.findings.next);
   proof.log_time = diagnosis.log_time;

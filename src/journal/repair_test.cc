@@ -217,8 +217,7 @@ TEST_F(Repair, PutsDamagedAndUnusableSnapshotsAside) {
     if (reader.header().number == 8) return Error{Errc::kCorruption, "a part is missing"};
     return Ok{};
   };
-  const RepairReport report =
-      repair_now(RepairMode::kAcceptLoss, {gap_text, refuse_eight}).value();
+  const RepairReport report = repair_now(RepairMode::kAcceptLoss, {gap_text, refuse_eight}).value();
   EXPECT_EQ(report.lost_first, Lsn{});
   EXPECT_EQ(list_snapshots(*folder_)->snapshots, (std::vector<Lsn>{Lsn{4}}));
   EXPECT_TRUE(disk_.cached(quarantine_name(snapshot_name(10))).has_value());

@@ -93,8 +93,8 @@ class Scribe {
       std::string bytes(where.length, '\0');
       HAPAX_TRY(const std::size_t got, file->read_at(where.offset, bytes));
       if (got != bytes.size() || bytes != fact) {
-        return Error{Errc::kConflict, "other bytes at the place of lsn " +
-                                          std::to_string(lsn.value)};
+        return Error{Errc::kConflict,
+                     "other bytes at the place of lsn " + std::to_string(lsn.value)};
       }
       found_.emplace_back(fact);
       return Ok{};
@@ -110,10 +110,9 @@ class Scribe {
     if (found_ != expected) {
       expected.insert(expected.end(), witness_.in_doubt.begin(), witness_.in_doubt.end());
       if (found_ != expected) {
-        return Error{Errc::kConflict, "found " + std::to_string(found_.size()) +
-                                          " facts that are not the " +
-                                          std::to_string(witness_.acknowledged.size()) +
-                                          " acknowledged ones"};
+        return Error{Errc::kConflict,
+                     "found " + std::to_string(found_.size()) + " facts that are not the " +
+                         std::to_string(witness_.acknowledged.size()) + " acknowledged ones"};
       }
       witness_.acknowledged.insert(witness_.acknowledged.end(), witness_.in_doubt.begin(),
                                    witness_.in_doubt.end());
@@ -136,4 +135,3 @@ class Scribe {
 };
 
 }  // namespace hapax::journal
-

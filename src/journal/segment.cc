@@ -62,9 +62,9 @@ Status for_each_fact(const BatchView& batch, const FactVisitor& visit) {
     HAPAX_CHECK(visit(Lsn{batch.header.first.value + index}, where, fact));
   }
   if (decoder.finished()) return Ok{};
-  return invalid(segment_name(batch.slot.segment) + " offset " +
-                 std::to_string(batch.slot.offset) + ": the payload is not " +
-                 std::to_string(batch.header.count) + " facts although its checksum holds");
+  return invalid(segment_name(batch.slot.segment) + " offset " + std::to_string(batch.slot.offset) +
+                 ": the payload is not " + std::to_string(batch.header.count) +
+                 " facts although its checksum holds");
 }
 
 Result<std::unique_ptr<ports::File>> create_segment(ports::Folder& folder,

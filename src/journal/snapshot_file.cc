@@ -83,8 +83,7 @@ std::string file_name(SnapshotKind kind, std::uint64_t number) {
   return kind == SnapshotKind::kSnapshot ? snapshot_name(number) : part_name(number);
 }
 
-Result<SnapshotWriter> SnapshotWriter::create(ports::Folder& folder,
-                                              const SnapshotHeader& header) {
+Result<SnapshotWriter> SnapshotWriter::create(ports::Folder& folder, const SnapshotHeader& header) {
   HAPAX_TRY(NewFile file, NewFile::create(folder, file_name(header.kind, header.number)));
   SnapshotWriter writer(folder, std::move(file));
   const HeaderBytes front = encode(header);

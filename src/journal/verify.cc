@@ -67,8 +67,8 @@ class Verification {
     }
     if (parsed.kind == FileName::Kind::kSnapshot) {
       if (check_container(SnapshotKind::kSnapshot, parsed.number)) {
-        oldest_snapshot_ = std::min(oldest_snapshot_.value_or(Lsn{parsed.number}),
-                                    Lsn{parsed.number});
+        oldest_snapshot_ =
+            std::min(oldest_snapshot_.value_or(Lsn{parsed.number}), Lsn{parsed.number});
         newest_snapshot_ = std::max(newest_snapshot_, Lsn{parsed.number});
       }
     }
@@ -126,7 +126,8 @@ class Verification {
     const std::string missing = range(next, header.first) + " are missing before it";
     if (header.first <= needed_from()) return;  // Cleaned away.
     if ((header.flags & SegmentHeader::kAfterLoss) != 0) {
-      report_.notes.push_back(segment_name(header.number) + ": " + missing + ": given up by repair");
+      report_.notes.push_back(segment_name(header.number) + ": " + missing +
+                              ": given up by repair");
       return;
     }
     blame(segment_name(header.number), 0, missing);
@@ -168,7 +169,8 @@ class Verification {
     return expected.first;
   }
 
-  static std::optional<BatchView> find_intact(SegmentReader& reader, std::uint64_t from, Lsn after) {
+  static std::optional<BatchView> find_intact(SegmentReader& reader, std::uint64_t from,
+                                              Lsn after) {
     for (;;) {
       from += kBatchAlignment;
       auto header = reader.find_header(from);
@@ -183,9 +185,8 @@ class Verification {
     ++report_.batches;
     report_.facts += batch.header.count;
     report_.last = std::max(report_.last, batch.header.last());
-    const auto framed = for_each_fact(batch, [](Lsn, base::Where, std::string_view) -> Status {
-      return Ok{};
-    });
+    const auto framed =
+        for_each_fact(batch, [](Lsn, base::Where, std::string_view) -> Status { return Ok{}; });
     if (!framed.ok()) blame(name, batch.slot.offset, framed.error().detail);
     if (!visit_ || !framed.ok()) return;
     const auto visited = visit_(batch);
@@ -205,11 +206,11 @@ class Verification {
       return;
     }
     if (findings->rest.end > findings->stop.offset) {
-      report_.notes.push_back(
-          segment_name(findings->stop.segment) + " offset " +
-          std::to_string(findings->stop.offset) + ": " +
-          std::to_string(findings->rest.end - findings->stop.offset) +
-          " bytes of a batch that was never acknowledged; the next start copies them to quarantine");
+      report_.notes.push_back(segment_name(findings->stop.segment) + " offset " +
+                              std::to_string(findings->stop.offset) + ": " +
+                              std::to_string(findings->rest.end - findings->stop.offset) +
+                              " bytes of a batch that was never acknowledged; the next start "
+                              "copies them to quarantine");
     }
   }
 

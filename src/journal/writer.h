@@ -40,7 +40,7 @@ struct WriterOptions {
 // The end of a journal; recovery finds it.
 struct Tail {
   Lsn next{1};
-  Slot end;  // Behind the last batch, in the last segment.
+  Slot end;                // Behind the last batch, in the last segment.
   std::uint64_t salt = 0;  // Of that segment.
   std::uint32_t chain = 0;
   Time log_time{};

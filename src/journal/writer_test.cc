@@ -86,7 +86,8 @@ TEST_F(WriterTest, MarksAlternate) {
 // L2: the first failed sync is the last thing the writer does.
 TEST_F(WriterTest, AFailedSyncPoisonsForGood) {
   ASSERT_TRUE(scribe_.write(1, 1).ok());
-  const std::uint64_t sync = disk_.calls() + 1;  // Behind the write; the space is set aside already.
+  const std::uint64_t sync =
+      disk_.calls() + 1;  // Behind the write; the space is set aside already.
   disk_.fail_at_call(sync, Errc::kIo);
   const Status failed = scribe_.write(1, 1);
   ASSERT_FALSE(failed.ok());

@@ -227,6 +227,12 @@ std::optional<std::string> SimDisk::cached(std::string_view name) const {
   return image_.files.at(*id).cached();
 }
 
+std::vector<std::string> SimDisk::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, id] : image_.names.cached()) all.push_back(name);
+  return all;
+}
+
 std::optional<std::string> SimDisk::durable(std::string_view name) const {
   const auto found = image_.names.durable().find(name);
   if (found == image_.names.durable().end()) return std::nullopt;

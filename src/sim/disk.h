@@ -83,9 +83,12 @@ class SimDisk {
   [[nodiscard]] DiskImage copy() const { return image_; }
   void restore(DiskImage image);  // Ends the running process; the next one may begin.
 
+  [[nodiscard]] std::uint64_t used() const;  // Bytes in all files, as space_limit counts them.
+
   // For the test's eyes only: nullopt if there is no such name.
   [[nodiscard]] std::optional<std::string> cached(std::string_view name) const;
   [[nodiscard]] std::optional<std::string> durable(std::string_view name) const;
+  [[nodiscard]] std::vector<std::string> names() const;
 
  private:
   friend class SimFolder;

@@ -29,11 +29,15 @@ Result<T> SimDisk::finish(const Step& step, Result<T> answer) {
   return answer;
 }
 
+std::uint64_t SimDisk::used() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, id] : image_.names.cached()) bytes += image_.files.at(id).cached().size();
+  return bytes;
+}
+
 std::uint64_t SimDisk::room() const {
   if (faults().space_limit == 0) return std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t used = 0;
-  for (const auto& [name, id] : image_.names.cached()) used += image_.files.at(id).cached().size();
-  return faults().space_limit - std::min(used, faults().space_limit);
+  return faults().space_limit - std::min(used(), faults().space_limit);
 }
 
 std::optional<Errc> SimDisk::change_failure(const Step& step) {

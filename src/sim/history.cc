@@ -162,13 +162,15 @@ void History::answer(Attempt& attempt, Result<Answer> answer) {
   trace_.add(static_cast<std::uint64_t>(code));
 }
 
-void History::crash() {
+std::vector<const Attempt*> History::crash() {
   for (Attempt* attempt : pending_) {
     attempt->ending = Ending::kUnknown;
     attempt->ended = ++events_;
     ended_.push_back(attempt);
   }
+  std::vector<const Attempt*> lost(pending_.begin(), pending_.end());
   pending_.clear();
+  return lost;
 }
 
 std::string describe(const Op& op) { return std::visit(DescribeOp{}, op); }

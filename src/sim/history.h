@@ -56,7 +56,8 @@ class History {
   // The attempt stays where it is.
   Attempt& invoke(std::shared_ptr<const Request> request);
   void answer(Attempt& attempt, Result<Answer> answer);
-  void crash();  // Ends all that are pending as unknown.
+  // Ends all that are pending as unknown; answers which.
+  std::vector<const Attempt*> crash();
   void saw(Sighting sighting) { sightings_.push_back(std::move(sighting)); }
 
   [[nodiscard]] const std::deque<Attempt>& attempts() const { return attempts_; }

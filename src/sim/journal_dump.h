@@ -1,0 +1,31 @@
+// A second reader of the journal, for the judges: it shares no code with the store and believes
+// nothing but the format as docs/internals/journal-format.md gives it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "sim/checks.h"
+#include "sim/disk.h"
+
+namespace hapax::sim {
+
+struct JournalDump {
+  std::uint64_t first_lsn = 0;
+  std::uint64_t next_lsn = 0;
+  std::uint64_t batches = 0;
+  // What a record holds, by its sequence: streams are not told apart.
+  std::set<std::pair<std::uint64_t, std::string>> records;
+  std::string trouble;  // empty: every byte is as it should be
+};
+
+[[nodiscard]] JournalDump dump_journal(const SimDisk& disk);
+
+// Whether the files of a store at rest say the same as the store itself.
+[[nodiscard]] Judgement check_dump(const SimDisk& disk, const Contents& contents);
+
+}  // namespace hapax::sim

@@ -1,0 +1,277 @@
+#include "sim/world.h"
+
+#include <algorithm>
+
+#include "engine/queries.h"
+
+namespace hapax::sim {
+
+namespace {
+
+constexpr std::size_t kExpireWork = 3;
+
+}  // namespace
+
+RunResult run_seed(const RunOptions& options) { return World(options).run(); }
+
+World::World(const RunOptions& options)
+    : options_(options),
+      random_(options.seed),
+      swarm_(draw_swarm(random_.split("swarm"))),
+      scheduler_(random_.split("scheduler")),
+      damage_(random_.split("damage")),
+      entropy_(random_.split("entropy")),
+      disk_(random_.split("disk")),
+      workload_(swarm_, random_.split("workload")) {
+  if (options_.line) disk_.watch([this](std::string_view line) { say(line); });
+}
+
+RunResult World::run() {
+  if (swarm_.trouble_from_the_start && options_.mode == RunMode::kTrouble) {
+    troubled_ = true;
+    disk_.set_faults(swarm_.faults);
+  }
+  start();
+  for (int tries = 0; !over() && !workload_.is_set_up(); ++tries) {
+    if (engine_ == nullptr) start();
+    if (tries > 20) disk_.set_faults({});
+    if (!over()) guarded([this] { ignore(commit_now(workload_.set_up()), "it is tried again"); });
+  }
+  troubled_ = options_.mode == RunMode::kTrouble;
+  if (troubled_) disk_.set_faults(swarm_.faults);
+  for (std::uint64_t done = 0; done < options_.steps && !over(); ++done) {
+    if (engine_ == nullptr) {
+      start();
+    } else {
+      guarded([this] { step(); });
+    }
+  }
+  if (!over()) heal();
+  if (!over()) judge();
+  count_outcomes();
+  result_.virtual_ms = clock_.wall_ms();
+  result_.hash = history_.hash() ^ (disk_.trace_hash() * 3);
+  return std::move(result_);
+}
+
+void World::fail(std::string_view invariant, std::string key, std::string what) {
+  if (result_.violation) return;
+  say("VIOLATION " + std::string(invariant) + " " + key + ": " + what);
+  result_.violation = Violation{std::string(invariant), std::move(key), std::move(what)};
+}
+
+void World::say(std::string_view line) const {
+  if (options_.line) options_.line(line);
+}
+
+// --- the scheduler -------------------------------------------------------------------------------
+
+void World::step() {
+  const std::uint64_t draw = scheduler_.below(100);
+  if (scheduler_.chance(swarm_.crash_between_steps)) {
+    const Rate power = swarm_.faults.power_loss_share;
+    die(scheduler_.chance(power) ? Exit::kPowerLoss : Exit::kKill);
+  } else if (draw < swarm_.seal_eagerness) {
+    drive();
+  } else if (draw < swarm_.seal_eagerness + 2) {
+    swarm_.has(Trouble::kClockJump) ? jump_clock() : pass_time();
+  } else if (draw < swarm_.seal_eagerness + 4) {
+    swarm_.has(Trouble::kDiskFull) ? change_space() : pass_time();
+  } else if (draw < swarm_.seal_eagerness + 6) {
+    read_some();
+  } else if (draw < swarm_.seal_eagerness + 10) {
+    pass_time();
+  } else {
+    submit_next();
+  }
+  if (options_.mode == RunMode::kDamage && engine_ != nullptr && scheduler_.chance(1, 25)) {
+    do_damage();
+  }
+}
+
+void World::submit_next() {
+  const std::optional<std::uint32_t> client = workload_.idle_client();
+  if (!client) return drive();
+  const Workload::Wish wish = workload_.next(*client);
+  if (wish.look) return look_for(*client);
+  submit(wish.request);
+}
+
+const Attempt& World::submit(const SharedRequest& request) {
+  workload_.sent(*request);
+  Attempt& attempt = history_.invoke(request);
+  if (options_.line) say(describe(attempt));
+  auto prepared = engine::prepare(request->commit(), engine_->key());
+  if (!prepared) {
+    engine::Finished refused;
+    refused.answer = std::move(prepared).error();
+    answered(attempt, std::move(refused));
+    return attempt;
+  }
+  machine().submit(*std::move(prepared), [this, &attempt](engine::Finished finished) {
+    answered(attempt, std::move(finished));
+  });
+  return attempt;
+}
+
+void World::answered(Attempt& attempt, engine::Finished finished) {
+  Result<Answer> answer = engine::complete(std::move(finished));
+  if (answer && !answer->repeated) check_log_time(answer->time);
+  history_.answer(attempt, std::move(answer));
+  if (options_.line) say(describe(attempt));
+  workload_.ended(attempt);
+}
+
+// K1: log time never goes back, and runs with the steady clock, not with the wall clock.
+void World::check_log_time(Time time) {
+  if (time < last_time_) fail("I12", "log time", "went back");
+  last_time_ = time;
+  const std::int64_t elapsed = clock_.steady_ms() - life_steady_ms_;
+  const std::int64_t most = elapsed + elapsed / 10 + life_allowance_ms_;
+  if ((time - life_time_).count() > most) {
+    fail("I12", "log time", "ran ahead: ids were forgotten before their window was over");
+  }
+}
+
+void World::look_for(std::uint32_t client) {
+  struct Seen {
+    TransformLook look;
+    std::vector<engine::RecordPlace> places;
+  };
+  Request busy;
+  busy.client = client;
+  workload_.sent(busy);
+  machine().look([this, client](const core::State& state, Time) -> std::function<void()> {
+    auto seen = std::make_shared<Seen>();
+    if (auto position = engine::look_up_position(state, kTransformSource)) {
+      seen->look.position = position->value;
+    }
+    const std::uint64_t reached =
+        seen->look.position.empty() ? 0 : std::stoull(seen->look.position);
+    auto plan = engine::plan_read(state, {"plain", Sequence{reached + 1}, 1, 1}, engine_->files());
+    if (plan) seen->places = std::move(plan->places);
+    return [this, client, seen] {
+      auto records = engine::read_records(seen->places);
+      if (records && !records->empty()) seen->look.record = std::move(records->front());
+      workload_.looked(client, std::move(seen->look));
+    };
+  });
+}
+
+// E1: whatever a reader is shown stays.
+void World::read_some() {
+  const std::string& stream = workload_.streams()[scheduler_.below(kStreams)].name;
+  machine().look([this, &stream](const core::State& state, Time) -> std::function<void()> {
+    const core::Stream* known = state.find_stream(stream);
+    const std::uint64_t last = known == nullptr ? 0 : known->last.value;
+    const ReadRange range{stream, Sequence{last > 2 ? last - 2 : 1}, 3, 4096};
+    auto plan = std::make_shared<Result<engine::ReadPlan>>(
+        engine::plan_read(state, range, engine_->files()));
+    return [this, &stream, plan] {
+      if (!*plan) return;
+      auto records = engine::read_records((*plan)->places);
+      if (!records) return;
+      for (Record& record : *records) {
+        history_.saw({stream, record.sequence, std::move(record.payload)});
+      }
+    };
+  });
+}
+
+// One step of one of the store's own threads.
+void World::drive() {
+  const std::uint64_t draw = scheduler_.below(20);
+  if (draw < 11) {
+    sealed_ == nullptr ? seal() : write();
+  } else if (draw < 13) {
+    mark(journal::MarkKind::kRunning);
+  } else if (draw < 16) {
+    step_snapshot();
+  } else if (draw < 18) {
+    tend();
+  } else {
+    machine().expire(kExpireWork);
+  }
+}
+
+void World::seal() {
+  if (machine().in_flight() || !machine().has_facts()) return;
+  sealed_ = &machine().seal();
+}
+
+void World::write() {
+  journal::Batch& batch = *std::exchange(sealed_, nullptr);
+  auto written = engine_->writer().write(batch);
+  if (written) {
+    machine().completed(*written);
+    result_.tally.add("batches");
+    // I10: what was just confirmed must survive whatever comes next.
+    if (troubled_ && swarm_.has(Trouble::kCrash) && scheduler_.chance(1, 16)) {
+      result_.tally.add("power losses right after an answer");
+      die(Exit::kPowerLoss);
+    }
+  } else if (written.error().code == Errc::kNoSpace) {
+    result_.tally.add("batches refused");
+    machine().refused(written.error());
+  } else {
+    say(written.error().text());
+    result_.tally.add("fatal errors");
+    die(Exit::kKill);
+  }
+}
+
+void World::mark(journal::MarkKind kind) {
+  const Status marked = engine_->writer().write_mark(kind);
+  if (!marked && marked.error().code != Errc::kNoSpace) {
+    result_.tally.add("fatal errors");
+    die(Exit::kKill);
+  }
+}
+
+void World::tend() {
+  if (!machine().quiescent()) return;
+  machine().collect(scheduler_.chance(1, 2) ? 2 : 1000);
+  machine().act([this](core::Turn& turn) {
+    sweep_from_ = engine::sweep_retention(turn, sweep_from_, 3);
+    return true;
+  });
+  engine_->carry_out_moves();
+  if (engine_->snapshot_due() && machine().quiescent()) engine_->begin_snapshot();
+}
+
+void World::step_snapshot() {
+  engine::Snapshotter& snapshotter = engine_->snapshotter();
+  if (!snapshotter.busy()) return tend();
+  const std::uint64_t finished = snapshotter.finished();
+  const Status stepped = snapshotter.step();
+  result_.tally.add("snapshots written", snapshotter.finished() - finished);
+  if (!stepped && stepped.error().code == Errc::kIo) {
+    result_.tally.add("fatal errors");
+    die(Exit::kKill);
+  }
+}
+
+void World::pass_time() {
+  clock_.advance(static_cast<std::int64_t>(
+      scheduler_.below(static_cast<std::uint64_t>(swarm_.step_ms_max) + 1)));
+}
+
+void World::jump_clock() {
+  constexpr std::int64_t kJumps[] = {1500, -1500, 60'000, -60'000, 86'400'000, -86'400'000,
+                                     315'360'000'000};
+  const std::int64_t jump = kJumps[scheduler_.below(std::size(kJumps))];
+  say("the clock jumps by " + std::to_string(jump));
+  clock_.jump(jump);
+  life_allowance_ms_ += 2000;
+  result_.tally.add("clock jumps");
+}
+
+void World::change_space() {
+  DiskFaults faults = disk_.faults();
+  full_ = !full_;
+  faults.space_limit = full_ ? disk_.used() + scheduler_.below(1500) : 0;
+  if (full_) result_.tally.add("full disks");
+  disk_.set_faults(faults);
+}
+
+}  // namespace hapax::sim

@@ -1,0 +1,212 @@
+// Producers: (name, epoch, sequence) instead of message ids.
+#include "store_contract.h"
+
+namespace hapax::contract {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class Producers : public StoreContract {
+ protected:
+  static Append from(std::string_view name, std::uint64_t epoch, std::uint64_t sequence,
+                     std::string_view payload = "p") {
+    return Append{.stream = "s",
+                  .payload = payload,
+                  .producer = ProducerMark{name, Epoch{epoch}, ProducerSequence{sequence}}};
+  }
+  ProducerStatus status(std::string_view name) {
+    const auto found = store().find_producer("s", name).value();
+    EXPECT_TRUE(found);
+    return found.value_or(ProducerStatus{});
+  }
+};
+
+TEST_P(Producers, EachSequenceIsStoredOnceAndARepeatIsToldItsOwnPlace) {
+  make_stream("s");
+  append("s", "somebody else");
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(run<Appended>(from("w", 7, i)).sequence, Sequence{i + 2});
+  }
+  always([&] {
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(run<Duplicate>(from("w", 7, i)).sequence, Sequence{i + 2});
+    }
+    EXPECT_EQ(status("w").epoch, Epoch{7});
+    EXPECT_EQ(status("w").next, ProducerSequence{3});
+    EXPECT_EQ(last("s"), Sequence{4});
+    EXPECT_EQ(store().describe("s").value().producers, 1U);
+  });
+  EXPECT_EQ(run<Appended>(from("w", 7, 3)).sequence, Sequence{5});
+}
+
+TEST_P(Producers, AHoleIsAGapAndNothingIsStored) {
+  make_stream("s");
+  run<Appended>(from("w", 1, 0));
+  always([&] {
+    EXPECT_EQ(run<Gap>(from("w", 1, 2)), (Gap{ProducerSequence{1}, ProducerSequence{2}}));
+    EXPECT_EQ(last("s"), Sequence{1});
+  });
+  run<Appended>(from("w", 1, 1));
+}
+
+TEST_P(Producers, AnOlderEpochIsFencedAndCounted) {
+  make_stream("s");
+  run<Appended>(from("w", 5, 0));
+  always([&] {
+    const std::uint64_t before = fenced();
+    EXPECT_EQ(run<Fenced>(from("w", 4, 0)), (Fenced{5, 4}));
+    EXPECT_EQ(run<Fenced>(from("w", 4, 1)), (Fenced{5, 4}));
+    EXPECT_EQ(fenced(), before + 2);
+    EXPECT_EQ(last("s"), Sequence{1});
+  });
+}
+
+TEST_P(Producers, AHigherEpochStartsAtZero) {
+  make_stream("s");
+  run<Appended>(from("w", 1, 0));
+  run<Appended>(from("w", 1, 1));
+  always([&] {
+    EXPECT_EQ(run<Gap>(from("w", 2, 2)), (Gap{ProducerSequence{0}, ProducerSequence{2}}));
+    EXPECT_EQ(status("w").epoch, Epoch{1});
+  });
+  EXPECT_EQ(run<Appended>(from("w", 2, 0)).sequence, Sequence{3});
+  always([&] {
+    run<Fenced>(from("w", 1, 2));
+    EXPECT_EQ(run<Duplicate>(from("w", 2, 0)).sequence, Sequence{3});
+  });
+}
+
+TEST_P(Producers, AProducerNobodyKnowsMustStartAtZero) {
+  make_stream("s");
+  EXPECT_EQ(run<UnknownProducer>(from("w", 3, 1)),
+            (UnknownProducer{Epoch{3}, ProducerSequence{1}}));
+  EXPECT_EQ(store().find_producer("s", "w").value(), std::nullopt);
+  EXPECT_EQ(store().find_producer("nowhere", "w").error().code, Errc::kNotFound);
+  EXPECT_EQ(last("s"), Sequence{0});
+  run<Appended>(from("w", 3, 0));
+}
+
+TEST_P(Producers, ABatchThatOverlapsKeepsItsNewPart) {
+  make_stream("s");
+  std::vector<Op> first;
+  std::vector<Op> second;
+  for (std::uint64_t i = 0; i < 5; ++i) first.push_back(from("w", 1, i));
+  for (std::uint64_t i = 3; i < 8; ++i) second.push_back(from("w", 1, i));
+  EXPECT_TRUE(commit(first).committed);
+  reopen();
+  const Answer answer = commit(second);
+  EXPECT_TRUE(answer.committed);
+  EXPECT_EQ(as<Duplicate>(answer.verdicts[0]).sequence, Sequence{4});
+  EXPECT_EQ(as<Duplicate>(answer.verdicts[1]).sequence, Sequence{5});
+  for (std::uint64_t i = 2; i < 5; ++i) {
+    EXPECT_EQ(as<Appended>(answer.verdicts[i]).sequence, Sequence{i + 4});
+  }
+  always([&] { EXPECT_EQ(last("s"), Sequence{8}); });
+}
+
+TEST_P(Producers, TwoWritersUnderOneNameConflictInsteadOfLosing) {
+  make_stream("s");
+  run<Appended>(from("w", 1, 0, "of one"));
+  always([&] {
+    const auto told = run<Conflict>(from("w", 1, 0, "of the other"));
+    EXPECT_NE(told.stored, told.received);
+    EXPECT_EQ(last("s"), Sequence{1});
+  });
+  EXPECT_EQ(run<Appended>(from("w", 2, 0, "of the other")).sequence, Sequence{2});
+  always([&] { run<Fenced>(from("w", 1, 1, "of one")); });
+  EXPECT_EQ(payloads(records("s")), (std::vector<std::string>{"of one", "of the other"}));
+}
+
+TEST_P(Producers, TheLastFewAreRememberedAndWhatIsOlderIsNeverStoredAgain) {
+  make_stream("s", {.producer_memory = 3});
+  for (std::uint64_t i = 0; i < 6; ++i) run<Appended>(from("w", 1, i));
+  always([&] {
+    for (std::uint64_t i = 3; i < 6; ++i) {
+      EXPECT_EQ(run<Duplicate>(from("w", 1, i)).sequence, Sequence{i + 1});
+    }
+    run<TooOldToKnow>(from("w", 1, 2));
+    run<TooOldToKnow>(from("w", 1, 0));
+    EXPECT_EQ(last("s"), Sequence{6});
+  });
+}
+
+TEST_P(Producers, TheyAreRememberedWhenTheirRecordsAreGone) {
+  make_stream("s");
+  run<Appended>(from("w", 1, 0));
+  run<Done>(Trim{"s", Sequence{2}});
+  always([&] { EXPECT_EQ(run<Duplicate>(from("w", 1, 0)).sequence, Sequence{1}); });
+}
+
+TEST_P(Producers, AFullBudgetRefusesANewOneAndEvictsNobody) {
+  make_stream("s", {.producers_max = 2});
+  run<Appended>(from("a", 1, 0));
+  run<Appended>(from("b", 1, 0));
+  always([&] {
+    const Error full = refusal(from("c", 1, 0));
+    EXPECT_EQ(full.code, Errc::kLimitExceeded);
+    EXPECT_THAT(full.detail, HasSubstr("knows 2 producers"));
+    run<Duplicate>(from("a", 1, 0));
+    run<Duplicate>(from("b", 1, 0));
+    EXPECT_EQ(store().find_producer("s", "c").value(), std::nullopt);
+  });
+}
+
+TEST_P(Producers, AKnownMessageIdIsNoWayAroundTheBudget) {
+  make_stream("s", {.producers_max = 1});
+  run<Appended>(from("a", 1, 0));
+  append("s", "p", "id");
+  Append op = from("b", 1, 0);
+  op.id = "id";
+  EXPECT_EQ(refusal(op).code, Errc::kLimitExceeded);
+  EXPECT_EQ(store().describe("s").value().producers, 1U);
+}
+
+TEST_P(Producers, ARetiredOneFreesItsPlaceAndComesBackOnlyWithAHigherEpoch) {
+  make_stream("s", {.producers_max = 1});
+  run<Appended>(from("a", 1, 0));
+  run<Done>(RetireProducer{"s", "a", "ann", "it was moved"});
+  always([&] {
+    EXPECT_TRUE(status("a").retired);
+    EXPECT_EQ(store().describe("s").value().producers, 0U);
+    run<Fenced>(from("a", 1, 0));
+    run<Fenced>(from("a", 1, 1));
+  });
+  run<Appended>(from("b", 1, 0));
+  EXPECT_EQ(refusal(from("a", 2, 0)).code, Errc::kLimitExceeded);
+  run<Done>(RetireProducer{"s", "b", "ann", "it was moved, too"});
+  run<Appended>(from("a", 2, 0));
+  EXPECT_FALSE(status("a").retired);
+  EXPECT_EQ(refusal(RetireProducer{"s", "nobody", "ann", "why not"}).code, Errc::kNotFound);
+}
+
+TEST_P(Producers, RetiringIsAudited) {
+  make_stream("s");
+  run<Appended>(from("a", 1, 0));
+  EXPECT_EQ(refusal(RetireProducer{"s", "a", "", "why"}).code, Errc::kInvalidArgument);
+  EXPECT_EQ(refusal(RetireProducer{"s", "a", "ann", ""}).code, Errc::kInvalidArgument);
+  run<Done>(RetireProducer{"s", "a", "ann", "it was \"moved\""});
+  run<Done>(RetireProducer{"s", "a", "ann", "again"});
+  always([&] {
+    const std::vector<Record> audit = records("$audit");
+    ASSERT_THAT(audit, SizeIs(1));
+    EXPECT_EQ(audit[0].payload,
+              R"({"act":"retire-producer","subject":"s/a","actor":"ann",)"
+              R"("reason":"it was \"moved\""})");
+  });
+}
+
+TEST_P(Producers, AKnownMessageIdCountsAsStored) {
+  make_stream("s");
+  append("s", "p", "id");
+  Append op = from("w", 1, 0);
+  op.id = "id";
+  EXPECT_EQ(run<Duplicate>(op).sequence, Sequence{1});
+  always([&] { EXPECT_EQ(run<Duplicate>(op).sequence, Sequence{1}); });
+  EXPECT_EQ(run<Appended>(from("w", 1, 1)).sequence, Sequence{2});
+}
+
+INSTANTIATE_TEST_SUITE_P(, Producers, testing::ValuesIn(all_stores()), name_of);
+
+}  // namespace
+}  // namespace hapax::contract

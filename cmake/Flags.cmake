@@ -17,6 +17,10 @@ target_compile_options(hapax_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC bug 105651: g++ 12 sees an overlapping copy in std::string concatenation at -O2.
   target_compile_options(hapax_flags INTERFACE -Wno-restrict)
+  if(CMAKE_UNITY_BUILD)
+    # In a unity build every source is an included file; the warning is about headers.
+    target_compile_options(hapax_flags INTERFACE -Wno-subobject-linkage)
+  endif()
   if(HAPAX_SANITIZE)
     # GCC's manual: sanitizers make this warning raise false alarms (optional and variant do).
     target_compile_options(hapax_flags INTERFACE -Wno-maybe-uninitialized)

@@ -15,6 +15,9 @@ endforeach()
 if(mutant_sources)
   add_library(hapax_mutants STATIC EXCLUDE_FROM_ALL ${mutant_sources})
   target_compile_definitions(hapax_mutants PUBLIC HAPAX_MUTANTS)
+  set_target_properties(hapax_mutants PROPERTIES UNITY_BUILD ON)
+  target_compile_options(hapax_mutants PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)  # See Flags.cmake.
   target_link_libraries(hapax_mutants
     PUBLIC hapax_flags PRIVATE PkgConfig::libsodium PkgConfig::libisal Threads::Threads)
 endif()

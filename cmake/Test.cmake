@@ -13,6 +13,9 @@ function(hapax_test target)
   add_executable(${target} ${test_SOURCES})
   target_link_libraries(${target} PRIVATE
     hapax_flags ${test_LINK} GTest::gmock GTest::gtest_main)
+  # Tests are written to be read one by one, and property tests are slow to optimise.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1 -g0>)
   if(TARGET rapidcheck_gtest)
     target_link_libraries(${target} PRIVATE rapidcheck_gtest)
   endif()

@@ -32,7 +32,7 @@ inline constexpr std::size_t kTransactionsOpenMax = 1'000;
 inline constexpr std::size_t kTransactionBytesMax = std::size_t{32} << 20;
 inline constexpr std::uint32_t kProducerMemoryDefault = 1'000;  // sequences remembered per producer
 inline constexpr std::uint32_t kProducerMemoryMax = 100'000;
-inline constexpr std::size_t kProducersPerStreamMax = 100'000;  // budget; see ProducerPolicy
+inline constexpr std::size_t kProducersPerStreamMax = 100'000;  // when full, a new one is refused
 
 inline constexpr std::chrono::seconds kWindowMin{1};
 inline constexpr std::chrono::seconds kWindowMax{std::chrono::days{400}};

@@ -48,7 +48,7 @@ auto take_claim(State& state, base::Hash128 key) {
   return node;
 }
 
-void insert_claim(State& state, base::Hash128 key, OpenClaim claim, Undo* undo) {
+void insert_claim(State& state, base::Hash128 key, OpenClaim&& claim, Undo* undo) {
   add_open_claim(state, key, std::move(claim));
   record(undo, [key](State& undone) { take_claim(undone, key); });
 }
@@ -172,7 +172,7 @@ bool is_live_result(const State& state, base::Hash128 key, base::Where at, Time 
   return entry && entry->where == at && is_counted(*entry, now);
 }
 
-void add_open_claim(State& state, base::Hash128 key, OpenClaim claim) {
+void add_open_claim(State& state, base::Hash128 key, OpenClaim&& claim) {
   const auto [place, added] = state.open_claims.try_emplace(key, std::move(claim));
   HAPAX_ASSERT(added, "a key has one open claim");
   link(state, key, place->second);

@@ -278,8 +278,8 @@ void apply_consumer(State& state, const HandedOut& fact, base::Where, Time now, 
       before.emplace_back(sequence, pending_of(consumer, sequence));
     }
   }
-  record(undo, [moved = &consumer, from = &stream, next = consumer.next,
-                before = std::move(before), token = consumer.next_token](State& s) mutable {
+  record(undo, [moved = &consumer, from = &stream, next = consumer.next, before = std::move(before),
+                token = consumer.next_token](State& s) mutable {
     const Weighed undone(s, *moved);
     unpass_new(*moved, *from, next);
     for (auto& [sequence, old] : before) {
@@ -290,8 +290,9 @@ void apply_consumer(State& state, const HandedOut& fact, base::Where, Time now, 
     }
     moved->next_token = token;
   });
-  Handing handing{consumer, stream, fact, now,
-                  std::make_shared<const std::string>(fact.owner), fact.first_token};
+  Handing handing{
+      consumer,        stream, fact, now, std::make_shared<const std::string>(fact.owner),
+      fact.first_token};
   for (const Sequence sequence : all.first(again)) hand_out_again(handing, sequence);
   pass_new(handing, all.subspan(again));
   consumer.next_token = handing.token;

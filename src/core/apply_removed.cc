@@ -9,9 +9,8 @@ void apply_stream(State& state, const RecordRemoved& fact, base::Where, Time, Un
   Stream& stream = state.stream(fact.stream);
   HAPAX_ASSERT(stream.keeps(fact.sequence), "only a kept record is removed");
   stream.removed.add(fact.sequence);
-  record(undo, [owner = &stream, sequence = fact.sequence](State&) {
-    owner->removed.remove(sequence);
-  });
+  record(undo,
+         [owner = &stream, sequence = fact.sequence](State&) { owner->removed.remove(sequence); });
 }
 
 }  // namespace hapax::core

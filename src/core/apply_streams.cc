@@ -145,6 +145,15 @@ void apply_stream(State& state, const StreamConfigured& fact, base::Where, Time 
   // A shorter one forgets nothing early: each id keeps the expiry it was promised.
   stream.horizon_floor = stream.horizon(now);
   stream.settings = fact.settings;
+  if (!stream.settings.track_groups && !stream.group_last.empty()) {
+    const std::uint64_t bytes = stream.group_last.size() * kGroupBytes;
+    record(undo, [owner = &stream, before = stream.group_last, bytes](State& s) {
+      owner->group_last = before;
+      s.text_bytes += bytes;
+    });
+    stream.group_last.clear();
+    state.text_bytes -= bytes;
+  }
 }
 
 void apply_stream(State& state, const StreamGone& fact, base::Where, Time, Undo* undo) {

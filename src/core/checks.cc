@@ -39,17 +39,6 @@ Problem check_span(std::string_view what, Duration span, Duration min, Duration 
                                          " and " + std::to_string(max.count())};
 }
 
-Problem check_window(std::string_view what, Window window) {
-  const std::chrono::seconds span{window.raw()};
-  if (window.is_forever() || (span >= limits::kWindowMin && span <= limits::kWindowMax)) {
-    return std::nullopt;
-  }
-  return Error{Errc::kLimitExceeded,
-               std::string(what) + " is " + std::to_string(span.count()) +
-                   " s; it must be between " + std::to_string(limits::kWindowMin.count()) +
-                   " and " + std::to_string(limits::kWindowMax.count()) + " s, or for ever"};
-}
-
 // Names with a leading $ belong to the store.
 Problem check_new_name(std::string_view what, std::string_view name) {
   if (auto problem = check_text(what, name, limits::kNameBytesMax)) return problem;
@@ -112,7 +101,7 @@ struct Check {
   Problem operator()(const Append& op) const {
     Problem producer;
     if (op.producer) producer = check_text("producer", op.producer->name, limits::kNameBytesMax);
-    return first_of(check_text("stream", op.stream, limits::kNameBytesMax), std::move(producer),
+    return first_of(check_new_name("stream", op.stream), std::move(producer),
                     check_size("message id", op.id.size(), limits::kMessageIdBytesMax),
                     check_size("group key", op.group.size(), limits::kMessageIdBytesMax),
                     check_size("record", op.payload.size(), limits::kRecordBytesMax),
@@ -166,13 +155,10 @@ struct Check {
     return first_of(check_new_name("stream", op.stream), check_settings(op.settings));
   }
   Problem operator()(const ConfigureStream& op) const {
-    return first_of(check_text("stream", op.stream, limits::kNameBytesMax),
-                    check_settings(op.settings));
+    return first_of(check_new_name("stream", op.stream), check_settings(op.settings));
   }
   Problem operator()(const DeleteStream& op) const { return check_new_name("stream", op.stream); }
-  Problem operator()(const Trim& op) const {
-    return check_text("stream", op.stream, limits::kNameBytesMax);
-  }
+  Problem operator()(const Trim& op) const { return check_new_name("stream", op.stream); }
   Problem operator()(const RetireProducer& op) const {
     return first_of(check_text("stream", op.stream, limits::kNameBytesMax),
                     check_text("producer", op.producer, limits::kNameBytesMax),
@@ -180,6 +166,12 @@ struct Check {
   }
   Problem operator()(const CreateConsumer& op) const {
     if (op.settings.attempts_max == 0) return invalid("attempts_max is 0; it must be at least 1");
+    if (op.settings.in_flight_max == 0) return invalid("in_flight_max is 0; it must be at least 1");
+    if (!op.settings.dead_letters.empty()) {
+      if (auto problem = check_new_name("stream of dead letters", op.settings.dead_letters)) {
+        return problem;
+      }
+    }
     return first_of(
         check_consumer(op.stream, op.consumer),
         check_size("attempts_max", op.settings.attempts_max, limits::kAttemptsMax),
@@ -204,6 +196,17 @@ struct Check {
 };
 
 }  // namespace
+
+std::optional<Error> check_window(std::string_view what, Window window) {
+  const std::chrono::seconds span{window.raw()};
+  if (window.is_forever() || (span >= limits::kWindowMin && span <= limits::kWindowMax)) {
+    return std::nullopt;
+  }
+  return Error{Errc::kLimitExceeded,
+               std::string(what) + " is " + std::to_string(span.count()) +
+                   " s; it must be between " + std::to_string(limits::kWindowMin.count()) +
+                   " and " + std::to_string(limits::kWindowMax.count()) + " s, or for ever"};
+}
 
 std::optional<Error> check(const Op& op) { return std::visit(Check{}, op); }
 

@@ -39,7 +39,7 @@ namespace hapax::core {
 [[nodiscard]] bool is_live_result(const State& state, base::Hash128 key, base::Where at, Time now);
 
 // Puts an open claim into the state with everything derived from it. REQUIRES: the key has none.
-void add_open_claim(State& state, base::Hash128 key, OpenClaim claim);
+void add_open_claim(State& state, base::Hash128 key, OpenClaim&& claim);
 
 // Removes what is past its end: at most `work_max` open claims and slices of a segment's results.
 // REQUIRES: `now` is not after the log time of any fact that may still be rolled back.

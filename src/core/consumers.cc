@@ -31,9 +31,9 @@ std::optional<Error> check_new(const Stream& stream, std::string_view name,
   if (settings.last_attempt != LastAttempt::kDeadLetter) return std::nullopt;
   const std::string dead_letters = dead_letters_of(stream, settings.dead_letters);
   if (dead_letters == stream.name) {
-    return Error{Errc::kInvalidArgument,
-                 "consumer '" + std::string(name) + "' would put the dead letters of stream '" +
-                     stream.name + "' into that stream; name another one"};
+    return Error{Errc::kInvalidArgument, "consumer '" + std::string(name) +
+                                             "' would put the dead letters of stream '" +
+                                             stream.name + "' into that stream; name another one"};
   }
   if (dead_letters.size() > limits::kNameBytesMax) {
     return limit_error("name of the dead letters '" + dead_letters +
@@ -105,11 +105,11 @@ Verdict run(Turn& turn, const Seek& op) {
   if (consumer == nullptr) return Refused{no_consumer(op.stream, op.consumer)};
   // Beyond the end it would swallow records that are not even written.
   if (op.to > stream->last.next()) {
-    return Refused{{Errc::kInvalidArgument,
-                    "consumer '" + consumer->name + "' cannot seek to " +
-                        std::to_string(op.to.value) + ": the last record of stream '" +
-                        stream->name + "' is " + std::to_string(stream->last.value) +
-                        "; it stays where it is"}};
+    return Refused{{Errc::kInvalidArgument, "consumer '" + consumer->name + "' cannot seek to " +
+                                                std::to_string(op.to.value) +
+                                                ": the last record of stream '" + stream->name +
+                                                "' is " + std::to_string(stream->last.value) +
+                                                "; it stays where it is"}};
   }
   turn.emit(Sought{consumer->uid, std::max(op.to, stream->first)});
   return Done{};

@@ -46,8 +46,8 @@ class Depot {
     Turn turn = make_turn();
     AppendHashes hashes;
     if (!group.empty()) hashes.group = group_hash(group);
-    const Verdict verdict = core::run(
-        turn, Append{.stream = stream, .payload = payload, .group = group}, hashes);
+    const Verdict verdict =
+        core::run(turn, Append{.stream = stream, .payload = payload, .group = group}, hashes);
     return std::get<Appended>(verdict).sequence;
   }
   Verdict create(std::string_view consumer, const ConsumerSettings& settings,
@@ -103,8 +103,8 @@ class Depot {
   // The state that the journal alone gives.
   [[nodiscard]] std::unique_ptr<State> replayed() const {
     auto fresh = std::make_unique<State>(4U);
-    for (const Line& line : journal_) apply(*fresh, *decode_fact(line.bytes), line.at, line.now,
-                                            nullptr);
+    for (const Line& line : journal_)
+      apply(*fresh, *decode_fact(line.bytes), line.at, line.now, nullptr);
     return fresh;
   }
 
@@ -115,9 +115,7 @@ class Depot {
     Time now;
   };
 
-  Turn make_turn() {
-    return {state, now, undo, {this, write, read_record, nullptr, size, cut}};
-  }
+  Turn make_turn() { return {state, now, undo, {this, write, read_record, nullptr, size, cut}}; }
   static base::Where write(void* self, const Fact& fact) {
     Depot& depot = *static_cast<Depot*>(self);
     Line line{{}, {}, depot.now};
@@ -161,10 +159,9 @@ inline void dump_consumer(std::ostream& out, const Consumer& consumer) {
   out << "consumer " << consumer.uid.value << ' ' << consumer.name << " of "
       << consumer.stream.value << " settings " << settings.attempts_max << ' '
       << static_cast<int>(settings.last_attempt) << ' ' << settings.dead_letters << ' '
-      << settings.start.value << ' ' << settings.in_flight_max << "\n next "
-      << consumer.next.value << " token " << consumer.next_token.value << " from "
-      << consumer.valid_from.value << " in flight " << consumer.in_flight << " dead "
-      << consumer.dead_lettered << '\n';
+      << settings.start.value << ' ' << settings.in_flight_max << "\n next " << consumer.next.value
+      << " token " << consumer.next_token.value << " from " << consumer.valid_from.value
+      << " in flight " << consumer.in_flight << " dead " << consumer.dead_lettered << '\n';
   dump_spans(out, "acked", consumer.acked);
   dump_spans(out, "tokens", consumer.acked_tokens);
   for (const auto& [sequence, pending] : consumer.pending) {

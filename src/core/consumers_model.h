@@ -50,7 +50,10 @@ class ModelConsumer {
 
   ModelConsumer(std::string name, ModelStream& stream, ModelStream& dead_letters,
                 ConsumerSettings settings)
-      : name_(std::move(name)), stream_(stream), dead_(dead_letters), settings_(settings),
+      : name_(std::move(name)),
+        stream_(stream),
+        dead_(dead_letters),
+        settings_(settings),
         next_(settings.start.value) {}
 
   void keep_up() {

@@ -1,5 +1,7 @@
 // Random histories of several workers, consumers and people: against a model, against what must
 // hold whatever happens, and against their own undoing.
+#include "core/consumers_model.h"
+
 #include <map>
 #include <ostream>
 #include <string>
@@ -9,20 +11,29 @@
 #include <rapidcheck/gtest.h>
 
 #include "core/consumers_depot.h"
-#include "core/consumers_model.h"
 
 namespace hapax::core {
 namespace {
 
 // --- one history -------------------------------------------------------------------------------
 
-enum class Act { kAppend, kReceive, kAck, kNack, kExtend, kAnyReceipt, kPass, kTrim, kSeek,
-                 kRedrive };
-constexpr Act kActs[] = {Act::kAppend,  Act::kAppend,     Act::kAppend,     Act::kReceive,
-                         Act::kReceive, Act::kReceive,    Act::kAck,        Act::kAck,
-                         Act::kAck,     Act::kNack,       Act::kNack,       Act::kExtend,
-                         Act::kPass,    Act::kPass,       Act::kAnyReceipt, Act::kAnyReceipt,
-                         Act::kTrim,    Act::kRedrive,    Act::kRedrive,    Act::kSeek};
+enum class Act {
+  kAppend,
+  kReceive,
+  kAck,
+  kNack,
+  kExtend,
+  kAnyReceipt,
+  kPass,
+  kTrim,
+  kSeek,
+  kRedrive
+};
+constexpr Act kActs[] = {Act::kAppend,  Act::kAppend,  Act::kAppend,     Act::kReceive,
+                         Act::kReceive, Act::kReceive, Act::kAck,        Act::kAck,
+                         Act::kAck,     Act::kNack,    Act::kNack,       Act::kExtend,
+                         Act::kPass,    Act::kPass,    Act::kAnyReceipt, Act::kAnyReceipt,
+                         Act::kTrim,    Act::kRedrive, Act::kRedrive,    Act::kSeek};
 struct Step {
   std::size_t act = 0;
   std::uint32_t which = 0;
@@ -37,8 +48,7 @@ rc::Gen<std::vector<Step>> any_steps() {
       rc::gen::set(&Step::act, rc::gen::inRange<std::size_t>(0, std::size(kActs))),
       rc::gen::set(&Step::which, rc::gen::inRange<std::uint32_t>(0, 1 << 16)),
       rc::gen::set(&Step::choice, rc::gen::inRange<std::uint32_t>(0, 1 << 16)));
-  return rc::gen::scale(8.0,
-                        rc::gen::container<std::vector<Step>>(rc::gen::resize(100, step)));
+  return rc::gen::scale(8.0, rc::gen::container<std::vector<Step>>(rc::gen::resize(100, step)));
 }
 
 struct Side {
@@ -48,8 +58,12 @@ struct Side {
 };
 const std::vector<Side> kSides = {
     {"orders", "first", {.attempts_max = 2}},
-    {"orders", "second", {.attempts_max = 2, .last_attempt = LastAttempt::kBlock,
-                          .start = Sequence{2}, .in_flight_max = 3}},
+    {"orders",
+     "second",
+     {.attempts_max = 2,
+      .last_attempt = LastAttempt::kBlock,
+      .start = Sequence{2},
+      .in_flight_max = 3}},
     {"orders.dead", "clerk", {.attempts_max = 2, .last_attempt = LastAttempt::kBlock}},
     {"orders.dead", "auditor", {.attempts_max = 1}},
 };
@@ -89,14 +103,23 @@ class Play {
   void take(const Step& step) {
     const std::size_t side = step.which % kSides.size();
     switch (kActs[step.act]) {
-      case Act::kAppend: return append(step);
-      case Act::kReceive: return receive(side, 1 + step.choice % 4, step.choice % 3);
-      case Act::kAck: case Act::kNack: case Act::kExtend: case Act::kAnyReceipt:
+      case Act::kAppend:
+        return append(step);
+      case Act::kReceive:
+        return receive(side, 1 + step.choice % 4, step.choice % 3);
+      case Act::kAck:
+      case Act::kNack:
+      case Act::kExtend:
+      case Act::kAnyReceipt:
         return use_receipt(side, step);
-      case Act::kPass: return pass(Duration{step.choice % 60});
-      case Act::kTrim: return trim(step);
-      case Act::kSeek: return seek(side, step.choice % 12);
-      case Act::kRedrive: return redrive(dead.first + step.choice % 4);
+      case Act::kPass:
+        return pass(Duration{step.choice % 60});
+      case Act::kTrim:
+        return trim(step);
+      case Act::kSeek:
+        return seek(side, step.choice % 12);
+      case Act::kRedrive:
+        return redrive(dead.first + step.choice % 4);
     }
   }
 

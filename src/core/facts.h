@@ -115,7 +115,7 @@ struct CommitAnswered {
   Fingerprint fingerprint;
   Fence fence;
   Window window = limits::kWindowDefault;
-  std::string_view answer;  // encoded, see answer_codec.h
+  std::string_view answer;  // encoded, see encode_answer in commit.h
 };
 // A ClaimSettled or CommitAnswered was copied here so that its old segment can go.
 struct ResultMoved {
@@ -185,7 +185,7 @@ struct TransactionBegun {
 };
 struct TransactionStaged {
   std::string_view name;
-  std::string_view ops;  // encoded, see op_codec.h
+  std::string_view ops;  // encoded, see encode_staged in commit.h
 };
 struct TransactionEnded {
   std::string_view name;

@@ -16,10 +16,9 @@ std::string named(const Stream& stream, Sequence sequence) {
 }
 
 Error never_given(const Stream& stream, const Consumer& consumer, Receipt receipt) {
-  return {Errc::kInvalidArgument, named(stream, receipt.sequence) +
-                                      " was never handed out to consumer '" + consumer.name +
-                                      "' with token " + std::to_string(receipt.token.value) +
-                                      "; nothing was changed"};
+  return {Errc::kInvalidArgument,
+          named(stream, receipt.sequence) + " was never handed out to consumer '" + consumer.name +
+              "' with token " + std::to_string(receipt.token.value) + "; nothing was changed"};
 }
 
 // The record is not pending: acked, parked, ahead of the consumer, or not there at all.

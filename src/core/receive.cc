@@ -16,6 +16,7 @@ namespace {
 
 // Bounds of one receive, so that none holds up the commits behind it. What is left over is
 // reached by the next one.
+constexpr std::size_t kDeadLettersPerReceive = 1'000;
 constexpr std::size_t kDeadLetterBytesPerReceive = std::size_t{4} << 20;
 constexpr std::size_t look_max(const Receive& op) { return std::size_t{op.max} * 16 + 1'000; }
 
@@ -54,9 +55,9 @@ Leaving decide_leaving(const Stream& stream, const Consumer& consumer, const Rec
 
 // The next one of its group may be gone too: trimming took the oldest.
 void leave(Turn& turn, const Stream& stream, const Consumer& consumer, Sequence gone,
-           std::size_t work_max) {
+           std::size_t& work_max) {
   const GroupHash group = consumer.pending.at(gone).group;
-  for (std::size_t work = 0; work < work_max; ++work) {
+  for (; work_max > 0; --work_max) {
     turn.emit(Acked{consumer.uid, gone, false});
     const auto head = consumer.heads.find(group);
     if (head == consumer.heads.end() || stream.keeps(head->second)) return;
@@ -72,6 +73,7 @@ std::string lease_ran_out(const Pending& pending) {
 
 Status give_up(Turn& turn, const Stream& stream, const Consumer& consumer,
                const std::vector<Sequence>& exhausted) {
+  std::size_t letters = 0;
   std::size_t bytes = 0;
   for (const Sequence sequence : exhausted) {
     if (consumer.settings.last_attempt == LastAttempt::kBlock) {
@@ -79,10 +81,10 @@ Status give_up(Turn& turn, const Stream& stream, const Consumer& consumer,
       continue;
     }
     const Run* run = stream.run_of(sequence);
-    HAPAX_CHECK(bury(turn, stream, consumer, sequence,
-                     lease_ran_out(consumer.pending.at(sequence))));
+    HAPAX_CHECK(
+        bury(turn, stream, consumer, sequence, lease_ran_out(consumer.pending.at(sequence))));
     bytes += run->at.length / run->count;
-    if (bytes > kDeadLetterBytesPerReceive) break;
+    if (++letters == kDeadLettersPerReceive || bytes > kDeadLetterBytesPerReceive) break;
   }
   return Ok{};
 }
@@ -203,7 +205,8 @@ Verdict run(Turn& turn, const Receive& op) {
   const Leaving leaving = decide_leaving(*stream, *consumer, op, turn.now());
   auto given_up = give_up(turn, *stream, *consumer, leaving.exhausted);
   if (!given_up) return Refused{std::move(given_up).error()};
-  for (const Sequence gone : leaving.gone) leave(turn, *stream, *consumer, gone, look_max(op));
+  std::size_t work_max = look_max(op);
+  for (const Sequence gone : leaving.gone) leave(turn, *stream, *consumer, gone, work_max);
 
   const HandOut out = decide_hand_out(*stream, *consumer, op, turn.now());
   if (out.sequences.empty() && out.next == consumer->next) return Received{};

@@ -14,8 +14,7 @@ std::optional<Error> check_kept(const Stream& dead_letters, Sequence sequence) {
   if (sequence > Sequence{0} && sequence <= dead_letters.last) {
     return Error{Errc::kNotFound, which + " any more: it was redriven or trimmed"};
   }
-  return Error{Errc::kNotFound,
-               which + "; its last is " + std::to_string(dead_letters.last.value)};
+  return Error{Errc::kNotFound, which + "; its last is " + std::to_string(dead_letters.last.value)};
 }
 
 Result<Lineage> read_lineage(Turn& turn, const Stream& dead_letters, Sequence sequence) {

@@ -16,8 +16,7 @@ void Spans::add(Span span) {
   bool joins_before = false;
   if (before != spans_.end()) {
     HAPAX_ASSERT(before->second.last < span.first, "spans are disjoint");
-    joins_before =
-        before->second.last.next() == span.first && before->second.label == span.label;
+    joins_before = before->second.last.next() == span.first && before->second.label == span.label;
   }
   const Sequence last = joins_after ? after->second.last : span.last;
   if (joins_before) {

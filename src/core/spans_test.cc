@@ -50,9 +50,8 @@ TEST(Spans, TakingOutTheMiddleLeavesBothEnds) {
 RC_GTEST_PROP(Spans, HoldWhatAPlainMapHoldsInTheFewestSpans, ()) {
   using Step = std::tuple<std::uint64_t, std::uint64_t>;
   const auto steps = *rc::gen::scale(
-      4.0, rc::gen::container<std::vector<Step>>(
-               rc::gen::tuple(rc::gen::inRange<std::uint64_t>(1, 40),
-                              rc::gen::inRange<std::uint64_t>(0, 2))));
+      4.0, rc::gen::container<std::vector<Step>>(rc::gen::tuple(
+               rc::gen::inRange<std::uint64_t>(1, 40), rc::gen::inRange<std::uint64_t>(0, 2))));
   Spans spans;
   std::map<std::uint64_t, std::uint64_t> plain;
   for (const auto& [sequence, label] : steps) {

@@ -136,7 +136,8 @@ std::optional<Sequence> retention_target(const State& state, const Stream& strea
   for (const Run& run : stream.runs) {
     if (run.last() < stream.first) continue;
     const bool too_old = retention.age && run.time + *retention.age <= now;
-    const bool too_many = retention.bytes && bytes > *retention.bytes;
+    const bool newest = run.last() == stream.last;  // never given up for bytes alone
+    const bool too_many = retention.bytes && bytes > *retention.bytes && !newest;
     if (!too_old && !too_many) break;
     bytes -= run.at.length;
     target = std::max(target, run.last().next());

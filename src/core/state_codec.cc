@@ -1,6 +1,5 @@
 #include "core/state_codec.h"
 
-#include <cstring>
 #include <utility>
 
 #include "base/assert.h"
@@ -274,9 +273,9 @@ void append_living(const Remembered<Entry>& remembered, Time now, std::string& o
   std::sort(entries.begin(), entries.end(),
             [](const Entry& one, const Entry& other) { return one.hash() < other.hash(); });
   Put{out}(std::uint64_t{entries.size()});
-  const std::size_t before = out.size();
-  out.resize(before + entries.size() * sizeof(Entry));
-  std::memcpy(out.data() + before, entries.data(), entries.size() * sizeof(Entry));
+  for (const Entry& entry : entries) {
+    out.append(reinterpret_cast<const char*>(&entry), sizeof entry);
+  }
 }
 
 }  // namespace

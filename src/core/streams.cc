@@ -55,6 +55,17 @@ std::optional<Verdict> decide_producer(const Stream& stream, const ProducerMark&
 
 // --- append ----------------------------------------------------------------------------------
 
+// P5: a producer that is new, or comes back after it was retired, needs a place.
+std::optional<Error> check_producers(const Stream& stream, const Append& op) {
+  if (!op.producer || stream.producers_active < stream.settings.producers_max) return std::nullopt;
+  const auto found = stream.producers.find(op.producer->name);
+  if (found != stream.producers.end() && !found->second.retired) return std::nullopt;
+  return Error{Errc::kLimitExceeded,
+               "stream '" + stream.name + "' knows " + std::to_string(stream.producers_active) +
+                   " producers, its budget; '" + std::string(op.producer->name) +
+                   "' was refused. Retire one that will not come back, or raise producers_max."};
+}
+
 std::optional<Error> check_room(const State& state, const Stream& stream, const Append& op) {
   if (op.payload.size() > stream.settings.record_bytes_max) {
     return limit_error("record of stream '" + stream.name + "'", op.payload.size(),
@@ -74,14 +85,7 @@ std::optional<Error> check_room(const State& state, const Stream& stream, const 
                      " bytes; nothing was stored and nothing is forgotten early. Raise memory_max "
                      "or shorten windows."};
   }
-  const bool new_producer = op.producer && !stream.producers.contains(op.producer->name);
-  if (new_producer && stream.producers_active >= stream.settings.producers_max) {
-    return Error{Errc::kLimitExceeded,
-                 "stream '" + stream.name + "' knows " + std::to_string(stream.producers_active) +
-                     " producers, its budget; '" + std::string(op.producer->name) +
-                     "' was refused. Retire one that will not come back, or raise producers_max."};
-  }
-  return std::nullopt;
+  return check_producers(stream, op);
 }
 
 std::optional<Verdict> check_expectation(const Stream& stream, const Append& op,
@@ -115,6 +119,7 @@ Verdict answer_known_id(Turn& turn, const Stream& stream, const IdEntry& known,
   }
   Duplicate duplicate{known.sequence(), known.first_seen(), known.expires_at()};
   if (op.producer) {
+    if (auto error = check_producers(stream, op)) return Refused{*std::move(error)};
     turn.emit(ProducerNoted{stream.uid, *op.producer, known.sequence(), hashes.content});
   }
   const bool renews = stream.settings.window_start == WindowStart::kLastSeen;
@@ -184,6 +189,23 @@ Verdict run_append(Turn& turn, Stream& stream, const Append& op, const AppendHas
   return verdict;
 }
 
+// Settings whose change would forget something silently.
+std::optional<Error> check_change(const Stream& stream, const StreamSettings& wanted) {
+  const bool empty = stream.last == Sequence{0};
+  if (wanted.id_scope != stream.settings.id_scope && !empty) {
+    return Error{Errc::kPreconditionFailed,
+                 "the id scope of stream '" + stream.name +
+                     "' cannot change: its ids would no longer be recognised. Use a new stream."};
+  }
+  if (wanted.track_groups && !stream.settings.track_groups && !empty) {
+    return Error{Errc::kPreconditionFailed,
+                 "stream '" + stream.name +
+                     "' has records whose group keys were not tracked; track_groups can be set "
+                     "only while it is empty"};
+  }
+  return std::nullopt;
+}
+
 std::string json_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -235,6 +257,7 @@ Verdict run(Turn& turn, const ConfigureStream& op) {
   const Stream* stream = turn.state().find_stream(op.stream);
   if (stream == nullptr) return Refused{no_stream(op.stream)};
   if (stream->settings == op.settings) return Done{};
+  if (auto error = check_change(*stream, op.settings)) return Refused{*std::move(error)};
   turn.emit(StreamConfigured{stream->uid, op.settings});
   return Done{};
 }

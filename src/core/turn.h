@@ -136,6 +136,9 @@ inline constexpr std::string_view kAuditStream = "$audit";
 // What an operation may look like, checked before anything is decided. Empty = fine.
 [[nodiscard]] std::optional<Error> check(const Op& op);
 
+// Whether a window is within its limits. Empty = fine.
+[[nodiscard]] std::optional<Error> check_window(std::string_view what, Window window);
+
 // "name 'x…' has 300 bytes; the most is 255" and the like.
 [[nodiscard]] Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max);
 [[nodiscard]] Error no_stream(std::string_view name);

@@ -70,7 +70,7 @@ Result<std::unique_ptr<Store>> open_embedded(const std::filesystem::path& folder
   for (const std::string& line : engine->report().lines) log(line);
   auto fatal = [log](const Error& error) { end_process(log, error); };
   std::unique_ptr<Store> store = std::make_unique<engine::EmbeddedStore>(
-      std::move(ports), std::move(engine), std::move(fatal));
+      std::move(ports), std::move(engine), std::move(fatal), log);
   return store;
 }
 

@@ -51,8 +51,9 @@ Result<std::vector<Record>> read_records(const std::vector<RecordPlace>& places)
   return records;
 }
 
-Result<Answer> complete(Finished finished) {
-  if (!finished.answer) return finished.answer;
+namespace {
+
+Result<Answer> read_missing(Finished finished) {
   Answer& answer = *finished.answer;
   RunCache cache;
   for (const DeliveryFetch& fetch : finished.deliveries) {
@@ -67,6 +68,20 @@ Result<Answer> complete(Finished finished) {
     HAPAX_TRY(duplicate.result, to_result(fact));
   }
   return finished.answer;
+}
+
+}  // namespace
+
+Error unreadable(const Error& error) {
+  return Error{Errc::kOutcomeUnknown, "the commit stands, but what it answers with cannot be read: " +
+                                          error.text() + " Look it up under its id."};
+}
+
+Result<Answer> complete(Finished finished) {
+  if (!finished.answer) return finished.answer;
+  auto answer = read_missing(std::move(finished));
+  if (!answer) return unreadable(answer.error());
+  return answer;
 }
 
 }  // namespace hapax::engine

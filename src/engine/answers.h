@@ -40,7 +40,11 @@ struct Finished {
 };
 using Reply = std::function<void(Finished)>;
 
-// Reads what is missing; an Error if the disk does not let us or the bytes are wrong.
+// A commit that is durable whose records or results cannot be read: kOutcomeUnknown, because
+// every other error promises that nothing happened.
+[[nodiscard]] Error unreadable(const Error& error);
+
+// Reads what is missing.
 [[nodiscard]] Result<Answer> complete(Finished finished);
 
 // Records in the order of their places; neighbours of one run are read at once.

@@ -44,11 +44,26 @@ class Handover {
 
 std::size_t weight(const Prepared& request) { return request.bytes; }
 
+// Between the look and the read the segment may have been emptied and removed: then what was
+// wanted lies elsewhere, or is gone, and a second look says so.
+template <class Value, class Read>
+Result<Value> again_if_moved(const Read& read) {
+  constexpr int kTries = 3;
+  for (int tries = 1;; ++tries) {
+    Result<Value> value = read();
+    const bool moved = !value && value.error().code == Errc::kNotFound && tries < kTries;
+    if (!moved) return value;
+  }
+}
+
 }  // namespace
 
 EmbeddedStore::EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine> engine,
-                             Fatal on_fatal)
-    : ports_(std::move(ports)), engine_(std::move(engine)), on_fatal_(std::move(on_fatal)) {
+                             Fatal on_fatal, Log log)
+    : ports_(std::move(ports)),
+      engine_(std::move(engine)),
+      on_fatal_(std::move(on_fatal)),
+      log_(std::move(log)) {
   state_thread_ = std::thread([this] { run_state(); });
   journal_thread_ = std::thread([this] { run_journal(); });
   background_thread_ = std::thread([this] { run_background(); });
@@ -116,14 +131,18 @@ Value EmbeddedStore::ask(std::function<Value(const core::State&, Time)> question
 }
 
 Result<Records> EmbeddedStore::read(const ReadRange& range) {
-  if (range.max == 0 || range.max > limits::kReadMax) {
+  if (range.max == 0) return Error{Errc::kInvalidArgument, "a read of 0 records; ask for at least 1"};
+  if (range.max > limits::kReadMax) {
     return core::limit_error("records of a read", range.max, limits::kReadMax);
   }
-  HAPAX_TRY(ReadPlan plan, ask<Result<ReadPlan>>([&](const core::State& state, Time) {
-    return plan_read(state, range, engine_->files());
-  }));
-  HAPAX_TRY(plan.range.records, read_records(plan.places));
-  return std::move(plan.range);
+  return again_if_moved<Records>([&]() -> Result<Records> {
+    HAPAX_TRY(ReadPlan plan, ask<Result<ReadPlan>>([&](const core::State& state, Time) {
+      return plan_read(state, range);
+    }));
+    HAPAX_CHECK(open_places(plan.places, engine_->files()));
+    HAPAX_TRY(plan.range.records, read_records(plan.places));
+    return std::move(plan.range);
+  });
 }
 
 Result<std::optional<IdStatus>> EmbeddedStore::find_id(std::string_view stream,
@@ -136,10 +155,12 @@ Result<std::optional<IdStatus>> EmbeddedStore::find_id(std::string_view stream,
 
 Result<std::optional<ClaimStatus>> EmbeddedStore::find_claim(std::string_view scope,
                                                              std::string_view key) {
-  HAPAX_TRY(ClaimLook found, ask<Result<ClaimLook>>([&](const core::State& state, Time now) {
-    return look_up_claim(state, claim_hash(engine_->key(), scope, key), now, engine_->files());
-  }));
-  return complete(std::move(found));
+  return again_if_moved<std::optional<ClaimStatus>>([&] {
+    const auto found = ask<ClaimLook>([&](const core::State& state, Time now) {
+      return look_up_claim(state, claim_hash(engine_->key(), scope, key), now);
+    });
+    return complete(found, engine_->files());
+  });
 }
 
 Result<std::optional<RegisterValue>> EmbeddedStore::find_register(std::string_view name) {
@@ -189,12 +210,15 @@ bool EmbeddedStore::next_event(std::deque<Task>& tasks,
   Machine& machine = engine_->machine();
   std::unique_lock lock(mutex_);
   const auto ready = [&] {
-    return written_.has_value() || snapshot_ready_ || stop_ || (!holding_ && !tasks_.empty());
+    const bool takes_in = !holding_ && !full_;
+    return written_.has_value() || snapshot_ready_ || (stop_ && takes_in) ||
+           (takes_in && !tasks_.empty());
   };
   state_wake_.wait_for(lock, kTendEvery, ready);
   written = std::exchange(written_, std::nullopt);
   snapshot_ready_ = false;
-  if (!holding_ || stop_) {
+  if (written) full_ = false;
+  if ((!holding_ && !full_) || (stop_ && !full_)) {
     tasks.swap(tasks_);
     tasks_bytes_ = 0;
     room_.notify_all();
@@ -219,7 +243,8 @@ void EmbeddedStore::take_in(std::deque<Task>& tasks) {
   Machine& machine = engine_->machine();
   while (!tasks.empty()) {
     if (auto* commit = std::get_if<CommitTask>(&tasks.front())) {
-      if (!machine.has_room(commit->request) && machine.in_flight()) break;
+      full_ = !machine.has_room(commit->request) && machine.in_flight();
+      if (full_) break;
       if (!machine.has_room(commit->request)) start_write();
       machine.submit(std::move(commit->request), std::move(commit->reply));
     } else if (auto* look = std::get_if<LookTask>(&tasks.front())) {
@@ -261,9 +286,27 @@ void EmbeddedStore::finish_write(Result<journal::Durable> written) {
   machine.expire(kExpireWork);
 }
 
+// Alarms for people, once per change.
+void EmbeddedStore::tell_changes() {
+  const bool full = engine_->machine().writes_refused();
+  if (full != told_full_) {
+    log_(full ? "the disk is full: writes are refused, repeats and reads are answered"
+              : "the disk has room again: writes are accepted");
+  }
+  const bool jump = engine_->machine().clock_jump_pending();
+  if (jump != told_jump_) {
+    log_(jump ? "the wall clock is too far from log time and is not followed; check the clock, or "
+                "start once with accept_clock_jump"
+              : "the wall clock agrees with log time again");
+  }
+  told_full_ = full;
+  told_jump_ = jump;
+}
+
 // Housekeeping between batches: retention, garbage, snapshots.
 void EmbeddedStore::tend() {
   Machine& machine = engine_->machine();
+  tell_changes();
   const auto steady = std::chrono::steady_clock::now().time_since_epoch();
   const std::int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(steady).count();
   const bool due = now_ms - tended_ms_ >= kTendEvery.count();
@@ -333,7 +376,10 @@ void EmbeddedStore::run_background() {
       if (background_stop_) return;
     }
     const Status stepped = snapshotter.step();
-    if (!stepped && stepped.error().code == Errc::kIo) on_fatal_(stepped.error());
+    if (!stepped) {
+      log_("a snapshot was given up, the next one will be tried: " + stepped.error().text());
+      if (stepped.error().code == Errc::kIo) on_fatal_(stepped.error());
+    }
     if (!snapshotter.busy()) {
       const std::lock_guard lock(mutex_);
       snapshot_ready_ = true;

@@ -28,7 +28,11 @@ class EmbeddedStore final : public Store {
   // `on_fatal` is called when nothing after a failed sync can be trusted; it must not return.
   using Fatal = std::function<void(const Error&)>;
 
-  EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine> engine, Fatal on_fatal);
+  // One line per notable event, from any thread.
+  using Log = std::function<void(const std::string&)>;
+
+  EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine> engine, Fatal on_fatal,
+                Log log);
   ~EmbeddedStore() override;
 
   [[nodiscard]] Result<Answer> commit(const Commit& commit) override;
@@ -73,6 +77,7 @@ class EmbeddedStore final : public Store {
   void finish_write(Result<journal::Durable> written);
   void start_write();
   void tend();
+  void tell_changes();
 
   // journal thread
   void run_journal();
@@ -83,6 +88,7 @@ class EmbeddedStore final : public Store {
   const std::shared_ptr<void> ports_;  // folder, clock and entropy; outlive the engine
   const std::unique_ptr<Engine> engine_;
   const Fatal on_fatal_;
+  const Log log_;
 
   std::mutex mutex_;
   std::condition_variable state_wake_;
@@ -101,8 +107,11 @@ class EmbeddedStore final : public Store {
 
   // Owned by the state thread:
   bool holding_ = false;       // tasks wait until the machine is quiescent
+  bool full_ = false;          // tasks wait until the batch in flight is written
   std::int64_t tended_ms_ = 0;
   std::size_t sweep_from_ = 0;
+  bool told_full_ = false;
+  bool told_jump_ = false;
 
   std::thread state_thread_;
   std::thread journal_thread_;

@@ -53,6 +53,7 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
   HAPAX_TRY(journal::Recovered recovered,
             journal::recover(folder, entropy, identity, recover_options, std::ref(replay)));
   report.journal = recovered.report;
+  engine->replayed_bytes_ = recovered.report.bytes;
   for (const std::string& line : recovered.report.warnings) report.lines.push_back(line);
 
   engine->clock_ = std::make_unique<LogClock>(clock, options.clock_jump_max);
@@ -69,11 +70,13 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
 }
 
 bool Engine::snapshot_due() const {
-  return !snapshotter_->busy() && machine_->written_bytes() - snapshot_at_ >= options_.snapshot_every_bytes;
+  const std::uint64_t since = replayed_bytes_ + machine_->written_bytes() - snapshot_at_;
+  return !snapshotter_->busy() && since >= options_.snapshot_every_bytes;
 }
 
 void Engine::begin_snapshot() {
   snapshot_at_ = machine_->written_bytes();
+  replayed_bytes_ = 0;
   machine_->collect(kSnapshotCollectWork);
   const core::State& state = machine_->state();
   SnapshotImage image;

@@ -18,12 +18,37 @@ std::size_t guess_bytes(const core::Fact& fact) {
   return kSmall;
 }
 
+// Text that is not bounded by limits::kNameBytesMax and the like.
+struct LongBytes {
+  std::size_t operator()(const core::RecordAppended& fact) const {
+    return fact.payload.size() + fact.headers.size();
+  }
+  std::size_t operator()(const core::RunMoved& fact) const { return fact.frames.size(); }
+  std::size_t operator()(const core::ClaimSettled& fact) const {
+    return fact.result.headers.size() + fact.result.body.size();
+  }
+  std::size_t operator()(const core::CommitAnswered& fact) const { return fact.answer.size(); }
+  std::size_t operator()(const core::ResultMoved& fact) const { return fact.frame.size(); }
+  std::size_t operator()(const core::HandedOut& fact) const { return fact.sequences.size(); }
+  std::size_t operator()(const core::RegisterSet& fact) const { return fact.value.size(); }
+  std::size_t operator()(const core::TransactionStaged& fact) const { return fact.ops.size(); }
+  template <class Other>
+  std::size_t operator()(const Other&) const {
+    return 0;
+  }
+};
+
 Error damaged(std::string_view what) {
   return Error{Errc::kCorruption, "a fact in the journal " + std::string(what) +
                                       "; run hapax verify on the data folder"};
 }
 
 }  // namespace
+
+std::size_t frame_bytes_max(const core::Fact& fact) {
+  constexpr std::size_t kNamesAndNumbers = 8192;  // a handful of names, ids and a reason
+  return kNamesAndNumbers + std::visit(LongBytes{}, fact);
+}
 
 FrameSpan write_frame(journal::Batch& batch, const core::Fact& fact) {
   const std::uint32_t start = journal::kHeaderBytes + batch.payload_bytes();

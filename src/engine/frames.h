@@ -22,6 +22,8 @@ struct FrameSpan {
   std::uint32_t length = 0;
 };
 FrameSpan write_frame(journal::Batch& batch, const core::Fact& fact);
+// No frame of this fact is larger.
+[[nodiscard]] std::size_t frame_bytes_max(const core::Fact& fact);
 
 // Takes the first frame off `rest` and answers its fact without the checksum, which held.
 [[nodiscard]] Result<std::string_view> take_frame(std::string_view& rest);

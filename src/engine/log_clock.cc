@@ -35,7 +35,8 @@ Time LogClock::now() {
   if (base::mutant(base::Mutant::kPruneOneSided)) return now_ = std::max(now_, wall);
   now_ += elapsed;
   const Duration ahead = wall - now_;
-  jump_pending_ = jump_pending_ ? ahead > kStepMax : ahead > jump_max_ || -ahead > jump_max_;
+  const Duration off = ahead < Duration{0} ? -ahead : ahead;
+  jump_pending_ = off > (jump_pending_ ? kStepMax : jump_max_);
   if (jump_pending_) return now_;
   if (ahead > Duration{0} && ahead <= kStepMax) {
     now_ += ahead;

@@ -77,6 +77,7 @@ void Machine::act(Act act) { decide(WaitingAct{std::move(act)}); }
 
 void Machine::decide(Waiting waiting) {
   refresh_time();
+  overflow_ = false;
   const Time now = building_.batch.log_time();
   std::visit(Overloaded{
                  [&](WaitingCommit& commit) { commit.wrote = decide_commit(commit); },
@@ -84,6 +85,7 @@ void Machine::decide(Waiting waiting) {
                  [&](WaitingAct& act) {
                    core::Turn acting = turn();
                    act.act(acting);
+                   HAPAX_ASSERT(!overflow_, "the store's own acts fit a batch");
                  },
              },
              waiting);
@@ -94,7 +96,16 @@ void Machine::decide(Waiting waiting) {
 bool Machine::decide_commit(WaitingCommit& waiting) {
   const std::uint32_t facts = building_.batch.count();
   core::Turn deciding = turn();
+  const core::Turn::Mark mark = deciding.mark();
   core::Executed executed = core::execute(deciding, waiting.request.request());
+  if (overflow_) {
+    // Copies of large records (dead letters) are not known beforehand.
+    deciding.roll_back(mark);
+    executed = Error{Errc::kLimitExceeded,
+                     "the commit does not fit a batch of the journal (" +
+                         std::to_string(journal::kBatchBytesMax) +
+                         " bytes); nothing happened. Use fewer operations."};
+  }
   waiting.finished = finish(waiting.request, std::move(executed), deciding.now());
   return building_.batch.count() != facts;
 }
@@ -125,6 +136,7 @@ void Machine::deliver(Waiting& waiting) {
 journal::Batch& Machine::seal() {
   HAPAX_ASSERT(!in_flight(), "one batch is in flight");
   HAPAX_ASSERT(has_facts(), "a batch has facts");
+  building_.batch.close();
   std::swap(in_flight_.batch, building_.batch);
   in_flight_.undo.swap(building_.undo);
   in_flight_.waiting.swap(building_.waiting);
@@ -264,7 +276,7 @@ void Machine::resolve_files(Finished& finished) const {
     if (segment == number && file != nullptr) return true;
     auto opened = files_.open(segment);
     if (!opened) {
-      finished.answer = std::move(opened).error();
+      finished.answer = unreadable(opened.error());
       return false;
     }
     number = segment;
@@ -293,8 +305,12 @@ core::Door Machine::door() {
 
 base::Where Machine::door_write(void* self, const core::Fact& fact) {
   auto& machine = *static_cast<Machine*>(self);
-  const FrameSpan span = write_frame(machine.building_.batch, fact);
   const journal::Slot slot = machine.building_.slot;
+  if (machine.overflow_ || !machine.building_.batch.has_room(frame_bytes_max(fact))) {
+    machine.overflow_ = true;  // Whoever decides takes everything back.
+    return {slot.segment, slot.offset, 0};
+  }
+  const FrameSpan span = write_frame(machine.building_.batch, fact);
   return {slot.segment, slot.offset + span.offset, span.length};
 }
 

@@ -73,6 +73,8 @@ class Machine {
   [[nodiscard]] journal::Lsn next_lsn() const { return next_lsn_; }
   [[nodiscard]] journal::Slot next_slot() const { return next_slot_; }
   [[nodiscard]] Statistics statistics() const;
+  [[nodiscard]] bool writes_refused() const { return writes_refused_; }
+  [[nodiscard]] bool clock_jump_pending() const { return clock_.jump_pending(); }
   [[nodiscard]] const digest::HashKey& key() const { return key_; }
 
  private:
@@ -133,6 +135,7 @@ class Machine {
   std::uint64_t batches_ = 0;
   std::uint64_t written_bytes_ = 0;
   bool writes_refused_ = false;
+  bool overflow_ = false;  // a fact did not fit the batch being built
 };
 
 }  // namespace hapax::engine

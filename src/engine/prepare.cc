@@ -13,7 +13,7 @@ using core::OpHashes;
 using digest::HashKey;
 
 // Hashes of different things under one key must never meet: each has a number of its own added.
-enum class Domain : std::uint64_t { kId = 1, kGroup, kContent, kClaim, kCommitId, kOps };
+enum class Domain : std::uint64_t { kId = 1, kGroup, kContent, kClaim, kCommitId, kOps, kGroupedContent };
 
 Hash128 in_domain(Domain domain, Hash128 hash) {
   return hash.plus(base::spread(~static_cast<std::uint64_t>(domain)));
@@ -21,11 +21,10 @@ Hash128 in_domain(Domain domain, Hash128 hash) {
 
 Fingerprint content_of(const HashKey& key, std::string_view payload, std::string_view group) {
   Hash128 hash = digest::hash128(key, payload);
-  if (!group.empty()) {
-    const std::array pieces{payload, group};
-    hash = digest::hash128(key, pieces);
-  }
-  return base::to_fingerprint(in_domain(Domain::kContent, hash));
+  if (group.empty()) return base::to_fingerprint(in_domain(Domain::kContent, hash));
+  const std::array pieces{payload, group};
+  hash = digest::hash128(key, pieces);
+  return base::to_fingerprint(in_domain(Domain::kGroupedContent, hash));
 }
 
 struct HashOp {
@@ -56,12 +55,14 @@ class Describe {
 
   void operator()(const Append& op) {
     text(op.stream, op.id, op.group, op.payload);
+    number(op.headers.size());
     for (const Header& header : op.headers) text(header.name, header.value);
+    number(op.producer.has_value() ? 1U : 0U, op.expect.has_value() ? 1U : 0U);
     if (op.producer) {
       text(op.producer->name);
       number(op.producer->epoch.value, op.producer->sequence.value);
     }
-    if (op.expect) number(static_cast<std::uint64_t>(op.expect->of) + 1, op.expect->last.value);
+    if (op.expect) number(static_cast<std::uint64_t>(op.expect->of), op.expect->last.value);
   }
   void operator()(const Claim& op) {
     text(op.scope, op.key, op.content, op.owner);
@@ -100,7 +101,7 @@ class Describe {
   }
   void operator()(const Set& op) {
     text(op.name, op.value);
-    number(static_cast<std::uint64_t>(op.mode), op.expected.value);
+    number(static_cast<std::uint64_t>(op.mode), op.expected.value, op.at.has_value() ? 1U : 0U);
     if (op.at) number(static_cast<std::uint64_t>(op.at->wall_ms), op.at->counter, op.at->node);
   }
   void operator()(const CreateStream& op) { settings(op); }
@@ -159,6 +160,7 @@ Fingerprint content_of(const HashKey& key, const Commit& commit) {
   std::string described;
   base::Encoder encoder(described);
   encoder.u8(static_cast<std::uint8_t>(commit.mode));
+  encoder.u8(commit.transaction.has_value() ? 1 : 0);
   if (commit.transaction) {
     encoder.bytes(commit.transaction->name);
     encoder.varint(commit.transaction->epoch.value);
@@ -171,23 +173,22 @@ Fingerprint content_of(const HashKey& key, const Commit& commit) {
   return base::to_fingerprint(in_domain(Domain::kOps, digest::hash128(key, described)));
 }
 
-// The bytes an operation may add to a batch, generously.
+// The bytes an operation may add to a batch, generously: all its text, and an audit record.
 std::size_t room_of(const Op& op) {
   constexpr std::size_t kOverhead = 512;
-  if (const auto* append = std::get_if<Append>(&op)) {
+  std::string described;
+  if (const auto* append = std::get_if<Append>(&op)) {  // Not copied: it may be large.
     std::size_t headers = 0;
     for (const Header& header : append->headers) headers += header.name.size() + header.value.size();
     return kOverhead + append->payload.size() + append->id.size() + append->group.size() + headers;
   }
-  if (const auto* settle = std::get_if<Settle>(&op)) {
-    return kOverhead + settle->result.headers.size() + settle->result.body.size();
-  }
-  if (const auto* resolve = std::get_if<Resolve>(&op)) {
-    return kOverhead + resolve->result.headers.size() + resolve->result.body.size();
+  if (const auto* claim = std::get_if<Claim>(&op)) {
+    return kOverhead + claim->scope.size() + claim->key.size() + claim->owner.size();
   }
   if (const auto* receive = std::get_if<Receive>(&op)) return kOverhead + receive->max * 10UL;
-  if (const auto* set = std::get_if<Set>(&op)) return kOverhead + set->value.size();
-  return kOverhead;
+  Describe describe(described);
+  std::visit(describe, op);
+  return kOverhead + 2 * described.size();
 }
 
 }  // namespace
@@ -216,6 +217,7 @@ Result<Prepared> prepare(const Commit& commit, const HashKey& key) {
   if (commit.id.size() > limits::kMessageIdBytesMax) {
     return core::limit_error("commit id", commit.id.size(), limits::kMessageIdBytesMax);
   }
+  if (auto error = core::check_window("id_window", commit.id_window)) return *std::move(error);
   Prepared prepared;
   prepared.commit = commit;
   prepared.hashes.reserve(commit.ops.size());

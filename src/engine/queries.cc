@@ -9,8 +9,7 @@
 
 namespace hapax::engine {
 
-Result<ReadPlan> plan_read(const core::State& state, const ReadRange& range,
-                           journal::SegmentFiles& files) {
+Result<ReadPlan> plan_read(const core::State& state, const ReadRange& range) {
   const core::Stream* stream = state.find_stream(range.stream);
   if (stream == nullptr) return core::no_stream(range.stream);
   ReadPlan plan;
@@ -18,17 +17,30 @@ Result<ReadPlan> plan_read(const core::State& state, const ReadRange& range,
   plan.range.last = stream->last;
   std::uint64_t bytes = 0;
   Sequence next = std::max(range.from, stream->first);
-  while (next <= stream->last && plan.places.size() < range.max && bytes < range.bytes_max) {
+  const auto has_room = [&] { return bytes < range.bytes_max || plan.places.empty(); };
+  while (next <= stream->last && plan.places.size() < range.max && has_room()) {
     const core::Run& run = *stream->run_of(next);
-    HAPAX_TRY(const std::shared_ptr<const ports::File> file, files.open(run.at.segment));
     for (; next <= run.last() && plan.places.size() < range.max; next = next.next()) {
       if (!stream->keeps(next)) continue;
-      plan.places.push_back({run.at, run.first, next, run.time, file});
+      plan.places.push_back({run.at, run.first, next, run.time, nullptr});
       bytes += run.at.length / run.count;
       if (bytes >= range.bytes_max) break;
     }
   }
   return plan;
+}
+
+Status open_places(std::vector<RecordPlace>& places, journal::SegmentFiles& files) {
+  std::uint32_t segment = 0;
+  std::shared_ptr<const ports::File> file;
+  for (RecordPlace& place : places) {
+    if (place.run.segment != segment) {
+      HAPAX_TRY(file, files.open(place.run.segment));
+      segment = place.run.segment;
+    }
+    place.file = file;
+  }
+  return Ok{};
 }
 
 Result<std::optional<IdStatus>> look_up_id(const core::State& state, const digest::HashKey& key,
@@ -44,20 +56,19 @@ Result<std::optional<IdStatus>> look_up_id(const core::State& state, const diges
       {entry->sequence(), entry->fingerprint(), entry->first_seen(), entry->expires_at()}};
 }
 
-Result<ClaimLook> look_up_claim(const core::State& state, base::Hash128 key, Time now,
-                                journal::SegmentFiles& files) {
+ClaimLook look_up_claim(const core::State& state, base::Hash128 key, Time now) {
   ClaimLook look;
   look.status = core::claim_status(state, key, now);
   if (!look.status || look.status->state != ClaimState::kCompleted) return look;
   const core::SettledEntry* entry = state.settled.find(key, now);
   if (entry == nullptr || entry->result_until() <= now) return look;
-  HAPAX_TRY(const std::shared_ptr<const ports::File> file, files.open(entry->where.segment));
-  look.result = ResultFetch{0, entry->where, file};
+  look.result = ResultFetch{0, entry->where, nullptr};
   return look;
 }
 
-Result<std::optional<ClaimStatus>> complete(ClaimLook look) {
+Result<std::optional<ClaimStatus>> complete(ClaimLook look, journal::SegmentFiles& files) {
   if (look.result) {
+    HAPAX_TRY(look.result->file, files.open(look.result->where.segment));
     HAPAX_TRY(const std::string bytes, read_span(*look.result->file, look.result->where));
     std::string_view rest = bytes;
     HAPAX_TRY(const std::string_view fact, take_frame(rest));

@@ -21,8 +21,9 @@ struct ReadPlan {
   Records range;
   std::vector<RecordPlace> places;
 };
-[[nodiscard]] Result<ReadPlan> plan_read(const core::State& state, const ReadRange& range,
-                                         journal::SegmentFiles& files);
+// Places without files: they are opened when everything the plan has seen is durable.
+[[nodiscard]] Result<ReadPlan> plan_read(const core::State& state, const ReadRange& range);
+[[nodiscard]] Status open_places(std::vector<RecordPlace>& places, journal::SegmentFiles& files);
 
 struct IdQuestion {
   std::string_view stream;
@@ -37,9 +38,9 @@ struct ClaimLook {
   std::optional<ClaimStatus> status;
   std::optional<ResultFetch> result;
 };
-[[nodiscard]] Result<ClaimLook> look_up_claim(const core::State& state, base::Hash128 key,
-                                              Time now, journal::SegmentFiles& files);
-[[nodiscard]] Result<std::optional<ClaimStatus>> complete(ClaimLook look);
+[[nodiscard]] ClaimLook look_up_claim(const core::State& state, base::Hash128 key, Time now);
+[[nodiscard]] Result<std::optional<ClaimStatus>> complete(ClaimLook look,
+                                                          journal::SegmentFiles& files);
 
 [[nodiscard]] std::optional<RegisterValue> look_up_register(const core::State& state,
                                                             std::string_view name);

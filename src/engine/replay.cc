@@ -7,7 +7,7 @@ namespace hapax::engine {
 namespace {
 
 constexpr std::size_t kCollectEvery = 256;  // batches
-constexpr std::size_t kCollectWork = 65'536;
+constexpr std::size_t kReplayWork = 65'536;
 
 // The journal says where a fact's bytes are; we keep where its frame is.
 base::Where frame_of(base::Where fact) {
@@ -27,7 +27,7 @@ Status Replay::operator()(const journal::BatchView& batch) {
         core::apply(state_, decoded, frame_of(where), now, nullptr);
         return Ok{};
       }));
-  if (++batches_ % kCollectEvery == 0) core::collect(state_, now, kCollectWork);
+  if (++batches_ % kCollectEvery == 0) core::collect(state_, now, kReplayWork);
   return Ok{};
 }
 

@@ -1,5 +1,7 @@
 #include "journal/batch.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "digest/crc32c.h"
 #include "journal/block.h"
@@ -43,12 +45,12 @@ void Batch::begin(Lsn first, Time log_time) {
   count_ = 0;
   payload_end_ = kHeaderBytes;
   fact_start_ = kNoFact;
-  sealed_ = false;
+  closed_ = false;
 }
 
 std::string& Batch::begin_fact(std::size_t expected_bytes) {
   HAPAX_ASSERT(fact_start_ == kNoFact, "one fact is built at a time");
-  HAPAX_ASSERT(!sealed_, "a sealed batch takes no facts");
+  HAPAX_ASSERT(!closed_, "a sealed batch takes no facts");
   fact_start_ = bytes_.size();
   length_bytes_ = varint_bytes(expected_bytes);
   bytes_.append(length_bytes_, '\0');
@@ -84,7 +86,7 @@ std::uint32_t Batch::add(std::string_view fact) {
 
 void Batch::cut(Mark mark) {
   HAPAX_ASSERT(fact_start_ == kNoFact, "whole facts are cut off");
-  HAPAX_ASSERT(!sealed_ && mark.end <= payload_end_, "only the end of an open batch is cut off");
+  HAPAX_ASSERT(!closed_ && mark.end <= payload_end_, "only the end of an open batch is cut off");
   bytes_.resize(mark.end);
   payload_end_ = mark.end;
   count_ = mark.count;
@@ -99,9 +101,15 @@ bool Batch::has_room(std::size_t fact_bytes) const {
          payload_bytes() + kLengthBytesMax + fact_bytes <= kBatchBytesMax;
 }
 
-std::string_view Batch::seal(const Seal& seal) {
+void Batch::close() {
   HAPAX_ASSERT(fact_start_ == kNoFact, "every fact is ended before the batch is sealed");
   HAPAX_ASSERT(count_ > 0, "a batch has facts");
+  bytes_.resize(bytes());
+  closed_ = true;
+}
+
+std::string_view Batch::seal(const Seal& seal) {
+  if (!closed_) close();
   BatchHeader header;
   header.flags = seal.flags;
   header.salt = seal.salt;
@@ -112,19 +120,17 @@ std::string_view Batch::seal(const Seal& seal) {
   header.log_time = log_time_;
   header.chain = seal.chain;
   const HeaderBytes front = encode(header);
-  bytes_.replace(0, kHeaderBytes, front.data(), front.size());
+  std::copy(front.begin(), front.end(), bytes_.begin());
 
   const std::uint32_t header_crc = crc_of({front.data(), front.size()});
   const std::string_view payload(bytes_.data() + kHeaderBytes, header.payload);
   const std::uint32_t checksum = digest::crc32c(payload, header_crc);
-  bytes_.resize(bytes());
   put(bytes_, payload_end_, checksum);
-  sealed_ = true;
   return bytes_;
 }
 
 std::uint32_t Batch::checksum() const {
-  HAPAX_ASSERT(sealed_, "only a sealed batch has a checksum");
+  HAPAX_ASSERT(closed_, "only a sealed batch has a checksum");
   return get<std::uint32_t>(bytes_, payload_end_);
 }
 

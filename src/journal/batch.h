@@ -66,6 +66,9 @@ class Batch {
   // Whether a fact of this size can still be added.
   [[nodiscard]] bool has_room(std::size_t fact_bytes) const;
 
+  // Ends the building: the room for the checksum is there, nothing can be added. From now on seal()
+  // neither moves a fact nor changes one, so another thread may go on to peek().
+  void close();
   // The finished bytes; valid until the next begin(). Nothing can be added any more. Sealing again
   // with another seal is allowed: after a refusal the same batch may be written once more.
   std::string_view seal(const Seal& seal);
@@ -81,7 +84,7 @@ class Batch {
   std::size_t payload_end_ = kHeaderBytes;
   std::size_t fact_start_ = kNoFact;  // of the open fact's length
   std::size_t length_bytes_ = 0;      // set aside for it
-  bool sealed_ = false;
+  bool closed_ = false;
 };
 
 }  // namespace hapax::journal

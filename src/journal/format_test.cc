@@ -182,6 +182,7 @@ TEST(Names, AreParsedAsTheyAreMade) {
   EXPECT_EQ(parse_name("MARKS.tmp").kind, Kind::kUnfinished);
   EXPECT_EQ(parse_name(segment_name(1) + ".tmp").kind, Kind::kUnfinished);
   EXPECT_EQ(parse_name(torn_tail_name(3, 64) + ".tmp").kind, Kind::kUnfinished);
+  EXPECT_EQ(parse_name(part_name(7) + ".renewed").kind, Kind::kRenewed);
 }
 
 // L10: what is nearly a name of ours is not ours.
@@ -190,7 +191,7 @@ TEST(Names, OfOthersAreUnknown) {
        {"", "store", "journal-2a.log", "journal-000000000000002A.log", "lost+found",
         "journal-000000000000002a.log.bak", "journal-000000010000002a.log", ".log",
         "journal-000000000000002a.log.tmp.tmp", "notes.tmp", "snapshot-.snap",
-        "journal-000000000000002a.snap"}) {
+        "journal-000000000000002a.snap", "journal-000000000000002a.log.renewed"}) {
     EXPECT_EQ(parse_name(name).kind, FileName::Kind::kUnknown) << name;
   }
   EXPECT_EQ(parse_name("quarantine-mine.tmp").kind, FileName::Kind::kQuarantine);

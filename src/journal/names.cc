@@ -75,6 +75,12 @@ bool is_unfinished(std::string_view name) {
   return kind != Kind::kUnknown && kind != Kind::kUnfinished;
 }
 
+bool is_renewed(std::string_view name) {
+  if (!name.ends_with(kRenewedSuffix)) return false;
+  name.remove_suffix(kRenewedSuffix.size());
+  return parse(kSnapshot, name) || parse(kPart, name);
+}
+
 }  // namespace
 
 std::string segment_name(std::uint32_t number) { return made(kSegment, number); }
@@ -100,6 +106,7 @@ FileName parse_name(std::string_view name) {
     if (const auto parsed = parse(pattern, name)) return *parsed;
   }
   if (is_unfinished(name)) return {Kind::kUnfinished};
+  if (is_renewed(name)) return {Kind::kRenewed};
   if (name.starts_with(kQuarantine)) return {Kind::kQuarantine, quarantined_number(name)};
   return {};
 }

@@ -15,6 +15,7 @@ inline constexpr std::string_view kLockName = "LOCK";
 inline constexpr std::string_view kMarksName = "MARKS";
 inline constexpr std::string_view kReserveName = "RESERVE";
 inline constexpr std::string_view kUnfinishedSuffix = ".tmp";
+inline constexpr std::string_view kRenewedSuffix = ".renewed";
 
 [[nodiscard]] std::string segment_name(std::uint32_t number);  // journal-000000000000002a.log
 [[nodiscard]] std::string snapshot_name(std::uint64_t lsn);    // snapshot-000000000000002a.snap
@@ -35,6 +36,7 @@ struct FileName {
     kPart,
     kQuarantine,
     kUnfinished,  // one of the above, not yet renamed to its name: nothing refers to it
+    kRenewed,     // a snapshot or part whose name is being given once more (renew_names.h)
     kUnknown,
   };
   Kind kind = Kind::kUnknown;

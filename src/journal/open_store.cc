@@ -8,6 +8,7 @@
 #include "journal/marks.h"
 #include "journal/names.h"
 #include "journal/new_file.h"
+#include "journal/renew_names.h"
 #include "journal/segment.h"
 
 namespace hapax::journal {
@@ -27,6 +28,7 @@ Result<bool> is_empty_beginning(ports::Folder& folder, const std::string& name) 
     }
     case FileName::Kind::kSnapshot:
     case FileName::Kind::kPart:
+    case FileName::Kind::kRenewed:
     case FileName::Kind::kQuarantine:
       return false;
     default:
@@ -86,9 +88,12 @@ Result<Identity> open_store(ports::Folder& folder, ports::Entropy& entropy, std:
   HAPAX_TRY(const Contents contents, look_at(folder));
   if (missing && contents.trace) return store_missing(folder, *contents.trace);
   if (missing) return create_store(folder, entropy, draw_identity(entropy, wall_ms));
-  if (contents.trace || contents.beginnings < 2) return identity;
-  // L4: a process whose last sync of the folder failed leaves names that all can see and the disk
-  // does not have. Until the first fact nothing is lost by giving every file its name once more.
+  if (contents.trace || contents.beginnings < 2) {
+    HAPAX_CHECK(renew_names(folder));
+    return identity;
+  }
+  // L4: as in renew_names.h, for all files: until the first fact nothing is lost by making them
+  // anew.
   return create_store(folder, entropy, *identity);
 }
 

@@ -5,6 +5,7 @@
 #include "journal/marks.h"
 #include "journal/names.h"
 #include "journal/segment_files.h"
+#include "journal/snapshot_file.h"
 #include "sim/disk.h"
 #include "sim/entropy.h"
 
@@ -102,6 +103,42 @@ TEST_F(OpenStore, DoesNotTrustNamesThatNobodySynced) {
     disk.restart();
     SimFolder folder(disk);
     EXPECT_EQ(read_identity(folder).value(), identity) << "call " << call;
+  }
+}
+
+// L4: the same for a snapshot that later work will rest on; and a start that dies while it renews
+// the name loses nothing.
+TEST_F(OpenStore, GivesSnapshotsTheirNamesOnceMore) {
+  for (std::uint64_t call = 0; call < 8; ++call) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE("call " + std::to_string(call) + " seed " + std::to_string(seed));
+      SimDisk disk{Random(seed)};
+      {
+        SimFolder folder(disk);
+        const Identity identity = open_store(folder, entropy_, 1).value();
+        ASSERT_TRUE(folder.sync().ok());
+        const SnapshotHeader header{SnapshotKind::kSnapshot, identity.store_id, 1, 7, {}};
+        SnapshotWriter writer = SnapshotWriter::create(folder, header).value();
+        disk.fail_at_call(disk.calls() + 3, Errc::kIo);  // Behind write, sync and rename.
+        ASSERT_FALSE(writer.finish().ok());
+      }
+      ASSERT_TRUE(disk.cached(snapshot_name(7)).has_value());
+      disk.restart();
+      disk.crash_at_call(disk.calls() + call, sim::When::kAfter, sim::Crash::Kind::kKill);
+      try {
+        SimFolder folder(disk);
+        ASSERT_TRUE(open_store(folder, entropy_, 1).ok());
+      } catch (const sim::Crash&) {
+      }
+      disk.restart();
+      disk.clear_script();
+      {
+        SimFolder folder(disk);
+        ASSERT_TRUE(open_store(folder, entropy_, 1).ok());
+      }
+      disk.power_loss();
+      EXPECT_TRUE(disk.cached(snapshot_name(7)).has_value());
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include "journal/marks.h"
 #include "journal/names.h"
 #include "journal/new_file.h"
+#include "journal/renew_names.h"
 #include "journal/rewrite.h"
 #include "journal/segment.h"
 #include "journal/snapshot_file.h"
@@ -308,6 +309,7 @@ Status carry_out_without_loss(ports::Folder& folder, const Plan& plan) {
 
 Result<RepairReport> repair(ports::Folder& folder, ports::Entropy& entropy, RepairMode mode,
                             const RepairHooks& hooks) {
+  HAPAX_CHECK(finish_renewals(folder));
   HAPAX_TRY(const Diagnosis diagnosis, diagnose(folder, hooks.check_snapshot));
   HAPAX_CHECK(check_hopeful(folder, diagnosis));
   Plan plan = make_plan(diagnosis);

@@ -13,7 +13,7 @@
 namespace hapax::journal {
 namespace {
 
-std::string range(Lsn first, Lsn next) {
+std::string span_text(Lsn first, Lsn next) {
   return "lsn " + std::to_string(first.value) + " to " + std::to_string(next.value - 1);
 }
 
@@ -64,6 +64,9 @@ class Verification {
     if (parsed.kind == FileName::Kind::kQuarantine) report_.notes.push_back(name + " is kept");
     if (parsed.kind == FileName::Kind::kUnfinished) {
       report_.notes.push_back(name + " was never finished; the next start removes it");
+    }
+    if (parsed.kind == FileName::Kind::kRenewed) {
+      report_.notes.push_back(name + " has not its name back; the next start gives it");
     }
     if (parsed.kind == FileName::Kind::kSnapshot) {
       if (check_container(SnapshotKind::kSnapshot, parsed.number)) {
@@ -123,7 +126,7 @@ class Verification {
 
   void check_join(const SegmentHeader& header, Lsn next) {
     if (header.first <= next) return;
-    const std::string missing = range(next, header.first) + " are missing before it";
+    const std::string missing = span_text(next, header.first) + " are missing before it";
     if (header.first <= needed_from()) return;  // Cleaned away.
     if ((header.flags & SegmentHeader::kAfterLoss) != 0) {
       report_.notes.push_back(segment_name(header.number) + ": " + missing +
@@ -161,7 +164,7 @@ class Verification {
       if (!later && !end) break;
       const Lsn resumed = later ? later->header.first : *end;
       blame(name, offset,
-            batch.error().detail + "; " + range(expected.first, resumed) + " cannot be read");
+            batch.error().detail + "; " + span_text(expected.first, resumed) + " cannot be read");
       if (!later) return resumed;
       expected = {resumed, later->header.chain};
       offset = later->slot.offset;

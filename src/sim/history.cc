@@ -153,11 +153,9 @@ void History::answer(Attempt& attempt, Result<Answer> answer) {
     for (const Verdict& verdict : attempt.answer.verdicts) add_verdict(trace_, verdict);
     return;
   }
-  // Only these leave it open what happened: the answer could not be read, not the commit made.
+  // Every other error promises that nothing happened.
   const Errc code = answer.error().code;
-  const bool open =
-      code == Errc::kOutcomeUnknown || code == Errc::kIo || code == Errc::kCorruption;
-  attempt.ending = open ? Ending::kUnknown : Ending::kFail;
+  attempt.ending = code == Errc::kOutcomeUnknown ? Ending::kUnknown : Ending::kFail;
   attempt.error = std::move(answer).error();
   trace_.add(static_cast<std::uint64_t>(code));
 }

@@ -148,14 +148,19 @@ void World::look_for(std::uint32_t client) {
     }
     const std::uint64_t reached =
         seen->look.position.empty() ? 0 : std::stoull(seen->look.position);
-    auto plan = engine::plan_read(state, {"plain", Sequence{reached + 1}, 1, 1}, engine_->files());
+    auto plan = engine::plan_read(state, {"plain", Sequence{reached + 1}, 1, 1});
     if (plan) seen->places = std::move(plan->places);
     return [this, client, seen] {
-      auto records = engine::read_records(seen->places);
+      auto records = read_places(seen->places);
       if (records && !records->empty()) seen->look.record = std::move(records->front());
       workload_.looked(client, std::move(seen->look));
     };
   });
+}
+
+Result<std::vector<Record>> World::read_places(std::vector<engine::RecordPlace>& places) {
+  HAPAX_CHECK(engine::open_places(places, engine_->files()));
+  return engine::read_records(places);
 }
 
 // E1: whatever a reader is shown stays.
@@ -165,11 +170,10 @@ void World::read_some() {
     const core::Stream* known = state.find_stream(stream);
     const std::uint64_t last = known == nullptr ? 0 : known->last.value;
     const ReadRange range{stream, Sequence{last > 2 ? last - 2 : 1}, 3, 4096};
-    auto plan = std::make_shared<Result<engine::ReadPlan>>(
-        engine::plan_read(state, range, engine_->files()));
+    auto plan = std::make_shared<Result<engine::ReadPlan>>(engine::plan_read(state, range));
     return [this, &stream, plan] {
       if (!*plan) return;
-      auto records = engine::read_records((*plan)->places);
+      auto records = read_places((*plan)->places);
       if (!records) return;
       for (Record& record : *records) {
         history_.saw({stream, record.sequence, std::move(record.payload)});

@@ -78,6 +78,7 @@ class World {
   void answered(Attempt& attempt, engine::Finished finished);
   void look_for(std::uint32_t client);
   void read_some();
+  Result<std::vector<Record>> read_places(std::vector<engine::RecordPlace>& places);
   void drive();
   void seal();
   void write();

@@ -122,9 +122,8 @@ Contents World::read_all() {
   contents.now = machine().decided_at();
   for (const std::string& name : engine::list_streams(state)) {
     contents.stats[name] = *engine::describe_stream(state, name, contents.now);
-    auto plan = engine::plan_read(state, {name, Sequence{1}, 100'000, std::uint64_t{1} << 40},
-                                  engine_->files());
-    auto records = plan ? engine::read_records(plan->places) : std::move(plan).error();
+    auto plan = engine::plan_read(state, {name, Sequence{1}, 100'000, std::uint64_t{1} << 40});
+    Result<std::vector<Record>> records = read_places(plan->places);
     if (records) {
       plan->range.records = *std::move(records);
       contents.streams[name] = std::move(plan->range);

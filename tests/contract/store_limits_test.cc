@@ -1,0 +1,275 @@
+// Every limit of hapax/limits.h that one store can reach in a test: what is at the limit is taken,
+// what is beyond it is refused with the thing, its value and the most.
+#include "store_contract.h"
+
+namespace hapax::contract {
+namespace {
+
+using testing::HasSubstr;
+
+class Limits : public StoreContract {
+ protected:
+  void beyond(const Op& op, std::string_view says) {
+    SCOPED_TRACE(says);
+    const Error error = refusal(op);
+    EXPECT_EQ(error.code, Errc::kLimitExceeded);
+    EXPECT_THAT(error.text(), HasSubstr("HX1002"));
+    EXPECT_THAT(error.detail, HasSubstr(std::string(says)));
+  }
+  template <class T>
+  static void beyond(const Result<T>& result, std::string_view says) {
+    SCOPED_TRACE(says);
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code, Errc::kLimitExceeded);
+    EXPECT_THAT(result.error().detail, HasSubstr(std::string(says)));
+  }
+
+  const std::string name_ = std::string(255, 'n');
+  const std::string long_ = std::string(256, 'n');
+};
+
+constexpr std::string_view kSays255 = "has 256; the most is 255";
+
+TEST_P(Limits, OfNames) {
+  make_stream(name_);
+  run<Appended>(Append{.stream = name_, .payload = "p", .group = name_,
+                       .producer = ProducerMark{name_, Epoch{1}, {}}});
+  run<Claimed>(Claim{.scope = name_, .key = name_, .owner = name_});
+  run<Registered>(Set{.name = name_});
+  run<Done>(Advance{name_, "", "1", Epoch{1}});
+  run<Began>(Begin{name_});
+  make_stream("s");
+  receive("s", name_, 1, limits::kLeaseDefault, name_);
+  const std::vector<Op> all{
+      CreateStream{long_, {}}, Append{.stream = long_}, Append{.stream = "s", .group = long_},
+      Append{.stream = "s", .id = long_},
+      Append{.stream = "s", .producer = ProducerMark{long_, Epoch{1}, {}}},
+      Claim{.scope = long_, .key = "k"}, Claim{.scope = "c", .key = long_},
+      Claim{.scope = "c", .key = "k", .owner = long_}, Set{.name = long_},
+      Advance{long_, "", "1", Epoch{1}}, Begin{long_}, End{long_, Epoch{1}},
+      Receive{.stream = "s", .consumer = long_},
+      Receive{.stream = "s", .consumer = "c", .owner = long_},
+      CreateConsumer{"s", "c", {.dead_letters = long_}}, Trim{long_, Sequence{1}},
+      Resolve{.scope = "c", .key = "k", .actor = long_, .reason = "r"},
+      Forget{"c", long_, "ann", "r"}, RetireProducer{"s", long_, "ann", "r"}};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    SCOPED_TRACE(i);
+    if (std::holds_alternative<End>(all[i])) {
+      beyond(try_commit({all[i]}), kSays255);
+    } else {
+      beyond(all[i], kSays255);
+    }
+  }
+  beyond(try_commit({Set{.name = "r"}}, Mode::kAtomic, long_), kSays255);
+  EXPECT_TRUE(try_commit({Set{.name = "r"}}, Mode::kAtomic, name_).ok());
+}
+
+TEST_P(Limits, OfMissingNames) {
+  make_stream("s");
+  for (const Op& op : std::vector<Op>{
+           CreateStream{}, Append{}, Claim{.scope = "s"}, Claim{.key = "k"}, Set{}, Begin{},
+           Receive{.stream = "s"}, Receive{.consumer = "c"}, Advance{.source = "s"},
+           Append{.stream = "s", .producer = ProducerMark{}}}) {
+    SCOPED_TRACE(op.index());
+    EXPECT_EQ(refusal(op).code, Errc::kInvalidArgument);
+  }
+}
+
+TEST_P(Limits, OfReasons) {
+  const std::string reason(1'024, 'r');
+  const std::string longer(1'025, 'r');
+  const Fence fence = run<Claimed>(Claim{.scope = "c", .key = "k"}).fence;
+  const auto settle = [&](std::string_view why) {
+    return Settle{
+        .scope = "c", .key = "k", .fence = fence, .outcome = Outcome::kUnknown, .reason = why};
+  };
+  beyond(settle(longer), "reason has 1025; the most is 1024");
+  run<Done>(settle(reason));
+  beyond(Resolve{.scope = "c", .key = "k", .actor = "ann", .reason = longer},
+         "has 1025; the most is 1024");
+  run<Done>(Resolve{.scope = "c", .key = "k", .actor = "ann", .reason = reason});
+  make_stream("s");
+  append("s", "p");
+  const Receipt receipt = receipt_of(receive("s", "c").front());
+  beyond(Nack{"s", "c", receipt, {}, longer}, "reason has 1025; the most is 1024");
+  run<Done>(Nack{"s", "c", receipt, {}, reason});
+}
+
+TEST_P(Limits, OfRecords) {
+  const std::string most(limits::kRecordBytesMax, 'p');
+  const std::string more = most + 'p';
+  make_stream("default");
+  make_stream("large", {.record_bytes_max = limits::kRecordBytesMax});
+  append("large", most);
+  beyond(Append{.stream = "large", .payload = more}, "has 8388609; the most is 8388608");
+  const std::string_view mebibyte = std::string_view(most).substr(0, std::size_t{1} << 20);
+  append("default", mebibyte);
+  beyond(Append{.stream = "default", .payload = std::string_view(most).substr(0, 1'048'577)},
+         "has 1048577; the most is 1048576");
+  beyond(CreateStream{"s", {.record_bytes_max = limits::kRecordBytesMax + 1}},
+         "record_bytes_max has 8388609; the most is 8388608");
+  always([&] { EXPECT_TRUE(records("large").front().payload == most); });
+}
+
+TEST_P(Limits, OfHeaders) {
+  make_stream("s");
+  std::vector<Header> headers(64, Header{"n", "v"});
+  run<Appended>(Append{.stream = "s", .payload = "p", .headers = headers});
+  headers.push_back({"n", "v"});
+  beyond(Append{.stream = "s", .payload = "p", .headers = headers},
+         "number of headers has 65; the most is 64");
+  const std::string value(65'535, 'v');
+  headers = {Header{"n", value}};
+  run<Appended>(Append{.stream = "s", .payload = "p", .headers = headers});
+  headers = {Header{"nn", value}};
+  beyond(Append{.stream = "s", .payload = "p", .headers = headers},
+         "headers of a record has 65537; the most is 65536");
+}
+
+TEST_P(Limits, OfResults) {
+  const Fence fence = run<Claimed>(Claim{.scope = "c", .key = "k"}).fence;
+  const std::string body(limits::kResultBytesMax, 'b');
+  const auto settle = [&](std::string_view headers) {
+    return Settle{.scope = "c", .key = "k", .fence = fence, .result = {200, headers, body}};
+  };
+  beyond(settle("h"), "result has 8388609; the most is 8388608");
+  run<Done>(settle(""));
+  EXPECT_TRUE(store().find_claim("c", "k").value()->result->body == body);
+}
+
+TEST_P(Limits, OfRegistersAndPositions) {
+  const std::string value(65'537, 'v');
+  beyond(Set{.name = "r", .value = value}, "value of a register has 65537; the most is 65536");
+  run<Registered>(Set{.name = "r", .value = std::string_view(value).substr(1)});
+  const std::string position(1'025, 'p');
+  const std::string_view most = std::string_view(position).substr(1);
+  beyond(Advance{"s", "", position, Epoch{1}}, "has 1025; the most is 1024");
+  beyond(Advance{"s", position, "1", Epoch{1}}, "expected position has 1025; the most is 1024");
+  run<Done>(Advance{"s", "", most, Epoch{1}});
+  run<Done>(Advance{"s", most, "1", Epoch{1}});
+}
+
+TEST_P(Limits, OfACommit) {
+  EXPECT_EQ(try_commit({}).error().code, Errc::kInvalidArgument);
+  make_stream("s", {.record_bytes_max = limits::kRecordBytesMax});
+  std::vector<Op> many(limits::kCommitOpsMax, Op{Trim{"s", Sequence{1}}});
+  EXPECT_TRUE(commit(many).committed);
+  many.push_back(many.back());
+  beyond(try_commit(many), "has 100001; the most is 100000");
+  const std::string eighth(limits::kRecordBytesMax, 'p');
+  std::vector<Op> large(4, Op{Append{.stream = "s", .payload = eighth}});
+  EXPECT_TRUE(commit(large).committed);
+  large.push_back(large.back());
+  beyond(try_commit(large), "commit in bytes has");
+  EXPECT_EQ(last("s"), Sequence{4});
+}
+
+TEST_P(Limits, OfConsumersPerStream) {
+  make_stream("s");
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < limits::kConsumersPerStreamMax; ++i) {
+    names.push_back("c" + std::to_string(i));
+  }
+  std::vector<Op> ops;
+  for (const std::string& name : names) ops.push_back(CreateConsumer{"s", name, {}});
+  EXPECT_TRUE(commit(ops).committed);
+  beyond(CreateConsumer{"s", "more", {}}, "has 1001; the most is 1000");
+  beyond(Receive{.stream = "s", .consumer = "more"}, "has 1001; the most is 1000");
+}
+
+TEST_P(Limits, OfReceiveAndRead) {
+  make_stream("s");
+  run<Received>(Receive{.stream = "s", .consumer = "c", .max = 10'000});
+  beyond(Receive{.stream = "s", .consumer = "c", .max = 10'001}, "has 10001; the most is 10000");
+  EXPECT_EQ(refusal(Receive{.stream = "s", .consumer = "c", .max = 0}).code,
+            Errc::kInvalidArgument);
+  EXPECT_TRUE(store().read({.stream = "s", .max = 10'000}).ok());
+  beyond(store().read({.stream = "s", .max = 10'001}), "has 10001; the most is 10000");
+}
+
+TEST_P(Limits, OfConsumerSettings) {
+  make_stream("s");
+  beyond(CreateConsumer{"s", "c", {.in_flight_max = 100'001}},
+         "in_flight_max has 100001; the most is 100000");
+  beyond(CreateConsumer{"s", "c", {.attempts_max = 1'000'001}},
+         "attempts_max has 1000001; the most is 1000000");
+  EXPECT_EQ(refusal(CreateConsumer{"s", "c", {.attempts_max = 0}}).code, Errc::kInvalidArgument);
+  run<Done>(CreateConsumer{"s", "c", {.attempts_max = 1'000'000, .in_flight_max = 100'000}});
+}
+
+TEST_P(Limits, OfProducerSettings) {
+  beyond(CreateStream{"s", {.producer_memory = 100'001}},
+         "producer_memory has 100001; the most is 100000");
+  beyond(CreateStream{"s", {.producers_max = 100'001}},
+         "producers_max has 100001; the most is 100000");
+  EXPECT_EQ(refusal(CreateStream{"s", {.producer_memory = 0}}).code, Errc::kInvalidArgument);
+  make_stream("s", {.producer_memory = 100'000, .producers_max = 100'000});
+}
+
+TEST_P(Limits, OfTransactions) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < limits::kTransactionsOpenMax; ++i) {
+    names.push_back("t" + std::to_string(i));
+  }
+  std::vector<Op> ops;
+  for (const std::string& name : names) ops.push_back(Begin{name});
+  const Answer began = commit(ops);
+  EXPECT_TRUE(began.committed);
+  beyond(Begin{"more"}, "number of open transactions has 1001; the most is 1000");
+  const Epoch epoch = run<Began>(Begin{"t0"}).epoch;  // Replaces an open one.
+  make_stream("s", {.record_bytes_max = limits::kRecordBytesMax});
+  const std::string payload(limits::kRecordBytesMax - 1'024, 'p');
+  const std::vector<Op> large{Append{.stream = "s", .payload = payload}};
+  Commit stage;
+  stage.ops = large;
+  stage.transaction = TransactionRef{"t0", epoch};
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(store().commit(stage).ok());
+  beyond(store().commit(stage), "the most is 33554432");
+  EXPECT_TRUE(commit({End{"t0", epoch}}).committed);
+  EXPECT_EQ(last("s"), Sequence{4});
+}
+
+TEST_P(Limits, OfWindows) {
+  const Window least{limits::kWindowMin};
+  const Window most{limits::kWindowMax};
+  const Window none{std::chrono::seconds{0}};
+  const Window more{limits::kWindowMax + std::chrono::seconds{1}};
+  constexpr std::string_view kBounds = "between 1 and 34560000 s";
+  for (const Window& wrong : {none, more}) {
+    beyond(CreateStream{"s", {.window = wrong}}, kBounds);
+    beyond(Claim{.scope = "c", .key = "k", .retention = wrong}, kBounds);
+    beyond(Claim{.scope = "c", .key = "k", .tombstone = wrong}, kBounds);
+    const std::array<Op, 1> ops{Set{.name = "r"}};
+    Commit commit;
+    commit.ops = ops;
+    commit.id = "id";
+    commit.id_window = wrong;
+    beyond(store().commit(commit), kBounds);
+  }
+  make_stream("least", {.window = least});
+  make_stream("most", {.window = most});
+  run<Claimed>(Claim{.scope = "c", .key = "k", .retention = most, .tombstone = most});
+}
+
+TEST_P(Limits, OfSpans) {
+  make_stream("s");
+  constexpr std::string_view kLease = "it must be between 1 and 86400000";
+  const Duration too_long = limits::kLeaseMax + Duration{1};
+  for (const Duration wrong : {Duration{0}, Duration{-1}, too_long}) {
+    beyond(Claim{.scope = "c", .key = "k", .lease = wrong}, kLease);
+    beyond(Receive{.stream = "s", .consumer = "c", .lease = wrong}, kLease);
+    beyond(Renew{"c", "k", Fence{1}, wrong}, kLease);
+    beyond(Extend{"s", "c", {}, wrong}, kLease);
+  }
+  run<Claimed>(Claim{.scope = "c", .key = "k", .lease = limits::kLeaseMax});
+  beyond(Nack{"s", "c", {}, limits::kDelayMax + Duration{1}}, "between 0 and 2592000000");
+  beyond(Nack{"s", "c", {}, Duration{-1}}, "between 0 and 2592000000");
+  beyond(Begin{"t", limits::kTransactionTimeoutMax + Duration{1}}, "between 1 and 900000");
+  beyond(Begin{"t", Duration{0}}, "between 1 and 900000");
+  run<Began>(Begin{"t", limits::kTransactionTimeoutMax});
+}
+
+INSTANTIATE_TEST_SUITE_P(, Limits, testing::ValuesIn(all_stores()), name_of);
+
+}  // namespace
+}  // namespace hapax::contract

@@ -51,7 +51,10 @@ Problem check_new_name(std::string_view what, std::string_view name) {
 template <class... Problems>
 Problem first_of(Problems&&... problems) {
   Problem found;
-  ((found = found ? std::move(found) : std::forward<Problems>(problems)), ...);
+  const auto keep_first = [&found](Problem problem) {
+    if (!found) found = std::move(problem);
+  };
+  (keep_first(std::forward<Problems>(problems)), ...);
   return found;
 }
 

@@ -1,5 +1,6 @@
 #include "core/commit.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -36,6 +37,34 @@ struct RunOp {
 Verdict run_op(Turn& turn, const Op& op, const OpHashes& hashes) {
   if (auto error = check(op)) return Refused{*std::move(error)};
   return std::visit(RunOp{turn, hashes}, op);
+}
+
+// Asks for the memory that the lookups will need, so that a batch of operations waits for it once
+// and not once per operation.
+void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHashes> hashes) {
+  constexpr std::size_t kWorthIt = 8;
+  constexpr std::size_t kAtOnce = 4096;  // beyond it the cache would forget the first ones
+  if (ops.size() < kWorthIt) return;
+  const std::size_t count = std::min(ops.size(), kAtOnce);
+  const Stream* stream = nullptr;
+  const auto each = [&](const auto& ask_ids, const auto& ask_settled) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (const auto* append = std::get_if<Append>(&ops[i])) {
+        if (append->id.empty()) continue;
+        if (stream == nullptr || stream->name != append->stream) {
+          stream = state.find_stream(append->stream);
+        }
+        if (stream == nullptr) continue;
+        ask_ids(scoped_id(*stream, {hashes[i].key, hashes[i].content, hashes[i].group}));
+      } else if (std::holds_alternative<Claim>(ops[i])) {
+        ask_settled(hashes[i].key);
+      }
+    }
+  };
+  each([&](base::Hash128 hash) { state.ids.prefetch(hash); },
+       [&](base::Hash128 hash) { state.settled.prefetch(hash); });
+  each([&](base::Hash128 hash) { state.ids.prefetch_entry(hash); },
+       [&](base::Hash128 hash) { state.settled.prefetch_entry(hash); });
 }
 
 // --- many --------------------------------------------------------------------------------------
@@ -167,6 +196,7 @@ Executed run_commit(Turn& turn, const CommitRequest& request) {
   }
   Answer answer{true, false, turn.now(), {}};
   answer.verdicts.reserve(commit.ops.size());
+  warm_up(turn.state(), commit.ops, request.hashes);
   if (commit.mode == Mode::kEach) {
     run_each(turn, commit.ops, request.hashes, answer.verdicts);
   } else {

@@ -354,6 +354,7 @@ RC_GTEST_PROP(ConsumersModel, ARollBackRestoresEverythingTheFactsChanged, ()) {
   const std::string before = dump_consumers(play.depot.state);
   const Depot::Mark mark = play.depot.mark();
   for (const Step& step : *any_steps()) play.take(step);
+  if (*rc::gen::arbitrary<bool>()) play.depot.receive("late", 2);
   if (*rc::gen::arbitrary<bool>()) play.depot.run(DeleteConsumer{"orders", "second"});
   if (*rc::gen::arbitrary<bool>()) play.depot.run(DeleteStream{"orders.dead"});
   play.depot.roll_back(mark);

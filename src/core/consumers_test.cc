@@ -319,7 +319,13 @@ TEST_F(Consumers, TheOldestTokensAreForgottenFirst) {
   const auto held = depot.receive("c", static_cast<std::uint32_t>(records));
   ASSERT_EQ(held.size(), records);
   // Every second one: no two neighbours.
-  for (std::size_t i = 0; i < records; i += 2) depot.ack("c", receipt_of(held[i]));
+  for (std::size_t i = 0; i + 2 < records; i += 2) depot.ack("c", receipt_of(held[i]));
+  const std::string before = dump_consumers(depot.state);
+  const Depot::Mark mark = depot.mark();
+  depot.ack("c", receipt_of(held[records - 2]));
+  depot.roll_back(mark);
+  EXPECT_EQ(dump_consumers(depot.state), before);
+  depot.ack("c", receipt_of(held[records - 2]));
   EXPECT_EQ(depot.consumer("c").acked_tokens.size(), kAckedTokenSpansMax);
   EXPECT_EQ(depot.ack("c", receipt_of(held[0])), Verdict{(Stale{"", true})});
   EXPECT_TRUE(done(depot.ack("c", receipt_of(held[records - 2]))));
@@ -379,6 +385,8 @@ TEST_F(Consumers, ANackOfTheLastAttemptMakesADeadLetterAtOnce) {
   EXPECT_EQ(depot.record(Sequence{1}, "lost").lineage->reason, "no such customer");
   // It went another way: the receipt is not "acked before".
   EXPECT_EQ(depot.ack("c", held), Verdict{(Stale{"", true})});
+  depot.run(Seek{"orders", "c", Sequence{1}});
+  EXPECT_EQ(consumer_stats(depot.consumer("c")).dead_lettered, 1U);
 }
 
 TEST_F(Consumers, ALateAckOnTheLastAttemptIsStillInTime) {

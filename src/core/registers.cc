@@ -52,8 +52,8 @@ Verdict run(Turn& turn, const Advance& op) {
     turn.count_fenced();
     return Fenced{epoch.value, op.epoch.value};
   }
-  // A repeat of the advance whose answer was lost finds the position where it wanted it.
-  if (known && op.epoch == epoch && value == op.to) return Done{};
+  // Also for a repeat that finds the position where it wanted it: were that "done", the effects
+  // beside it in the commit would happen twice. The actual position tells the caller.
   if (value != op.expected) return ExpectationFailed{Sequence{}, value};
   turn.emit(PositionMoved{op.source, op.to, op.epoch});
   return Done{};
@@ -115,8 +115,9 @@ void apply_rest(State& state, const RegisterSet& fact, base::Where, Time, Undo* 
   state.hybrid = std::max(state.hybrid, seen);
 }
 
-void apply_rest(State& state, const JournalGap&, base::Where, Time now, Undo* undo) {
-  // What was lost may include ids: nobody may be told that an older one is surely new.
+// What was lost may include ids, and numbers that somebody holds as proof: nobody may be told that
+// an older id is surely new, and no fence, epoch or token may be given out twice.
+void apply_rest(State& state, const JournalGap& fact, base::Where, Time now, Undo* undo) {
   for (const auto& stream : state.streams) {
     if (stream == nullptr) continue;
     record(undo, [owner = stream.get(), floor = stream->horizon_floor](State&) {
@@ -124,8 +125,17 @@ void apply_rest(State& state, const JournalGap&, base::Where, Time now, Undo* un
     });
     stream->horizon_floor = now;
   }
+  const std::uint64_t lost = fact.last_lsn - fact.first_lsn + 1;
+  record(undo, [lost](State& s) {
+    s.next_fence.value -= lost;
+    s.next_epoch.value -= lost;
+    for (auto& [uid, consumer] : s.consumers) consumer.next_token.value -= lost * limits::kReceiveMax;
+    --s.gaps;
+  });
+  state.next_fence.value += lost;
+  state.next_epoch.value += lost;
+  for (auto& [uid, consumer] : state.consumers) consumer.next_token.value += lost * limits::kReceiveMax;
   ++state.gaps;
-  record(undo, [](State& s) { --s.gaps; });
 }
 
 void apply_rest(State& state, const TransactionBegun& fact, base::Where, Time, Undo* undo) {

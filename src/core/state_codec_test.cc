@@ -274,7 +274,8 @@ const Damage kDamages[] = {
     {"ClaimState", [](State& s) { claim(s).state = ClaimState::kCompleted; },
      "open claim 1, from byte 194 on, is completed"},
     {"Fence", [](State& s) { s.next_fence = Fence{1}; }, "has fence 1; the next one is 1"},
-    {"Lease", [](State& s) { claim(s).lease_until = Time::max(); }, "an impossible time"},
+    {"Lease", [](State& s) { claim(s).lease_until = time_from_ms(std::int64_t{1} << 50); },
+     "an impossible time"},
     {"Register", [](State& s) { s.hybrid = {}; }, "'r', was set in the future"},
     {"TransactionEpoch", [](State& s) { s.next_epoch = {}; }, "'t', has epoch 1; the next"},
     {"TransactionOver", [](State& s) { transaction(s).open = false; }, "is over and has op"},
@@ -332,7 +333,7 @@ std::string lived_in() {
   return encoded(store.state);
 }
 
-// S2
+// B2
 TEST(StateCodec, RefusesEveryPieceOfAState) {
   const std::string bytes = lived_in();
   for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -345,7 +346,7 @@ TEST(StateCodec, RefusesEveryPieceOfAState) {
   EXPECT_FALSE(decode_state(bytes + '\0', into).ok()) << "a byte too many";
 }
 
-// S2: what is accepted although it was damaged is at least a state: it can be written and read.
+// B2: what is accepted although it was damaged is at least a state: it can be written and read.
 void decode_damaged(const std::string& bytes) {
   State state(1);
   if (!decode_state(bytes, state).ok()) return;

@@ -55,7 +55,7 @@ std::optional<Verdict> decide_producer(const Stream& stream, const ProducerMark&
 
 // --- append ----------------------------------------------------------------------------------
 
-// P5: a producer that is new, or comes back after it was retired, needs a place.
+// A producer that is new, or comes back after it was retired, needs a place.
 std::optional<Error> check_producers(const Stream& stream, const Append& op) {
   if (!op.producer || stream.producers_active < stream.settings.producers_max) return std::nullopt;
   const auto found = stream.producers.find(op.producer->name);

@@ -127,6 +127,7 @@ Status Snapshotter::prune() {
   for (const std::uint32_t number : kept_.front().dead) {
     if (image_.live.contains(number)) continue;
     HAPAX_CHECK(journal::remove_segment(folder_, files_, number));
+    kept_.back().dead.erase(number);  // It was still listed when that snapshot was written.
   }
   kept_.front().dead.clear();
   return Ok{};

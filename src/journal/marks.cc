@@ -91,7 +91,12 @@ Result<Marks> Marks::open(ports::Folder& folder) {
 // failed. Were the other block overwritten now, a power loss could take both. So the newest is
 // written again, in place: meanwhile the other one, synced before the newest was begun, stays. A
 // power loss at this very moment costs the newest mark, not both.
-Status Marks::settle() { return put_block(newest_, newest()); }
+// A block that is not intact was being written when its process died, so the other one was durable
+// by then and must not be touched: its copy goes to the broken block.
+Status Marks::settle() {
+  const bool other_is_intact = blocks_[1 - newest_].has_value();
+  return other_is_intact ? put_block(newest_, newest()) : write(newest());
+}
 
 Status Marks::write(Mark mark) {
   const std::size_t older = 1 - newest_;

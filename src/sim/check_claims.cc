@@ -98,7 +98,8 @@ class ClaimCheck {
       return broken("I14", op.key, "is of unknown outcome although nobody said so");
     }
     const bool conflict = std::holds_alternative<Conflict>(*effect.verdict);
-    if (conflict && key.content == op.content && !doubted(key, effect)) {
+    const bool own = key.content == op.content && key.standing != Standing::kFree;
+    if (conflict && own && !doubted(key, effect)) {
       return broken("I3", op.key, "conflicts with its own content");
     }
     return std::nullopt;
@@ -208,7 +209,6 @@ class ClaimCheck {
       case Outcome::kFailed:
       case Outcome::kReleased:
         key.standing = Standing::kFree;
-        key.content = {};
         break;
       case Outcome::kUnknown:
         key.standing = Standing::kUnknown;
@@ -236,7 +236,6 @@ class ClaimCheck {
       complete(key, effect, op.result);
     } else {
       key.standing = Standing::kFree;
-      key.content = {};
     }
     return std::nullopt;
   }
@@ -245,7 +244,6 @@ class ClaimCheck {
     KeyWitness& key = keys_[std::string(op.key)];
     if (effect.got<Done>() == nullptr) return std::nullopt;
     key.standing = Standing::kFree;
-    key.content = {};
     return std::nullopt;
   }
 

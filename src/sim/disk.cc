@@ -233,6 +233,11 @@ std::vector<std::string> SimDisk::names() const {
   return all;
 }
 
+bool SimDisk::can_lose_write(std::string_view name) const {
+  const std::optional<FileId> id = image_.names.find(name);
+  return id && image_.files.at(*id).can_lose_write();
+}
+
 std::optional<std::string> SimDisk::durable(std::string_view name) const {
   const auto found = image_.names.durable().find(name);
   if (found == image_.names.durable().end()) return std::nullopt;

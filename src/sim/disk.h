@@ -89,6 +89,7 @@ class SimDisk {
   [[nodiscard]] std::optional<std::string> cached(std::string_view name) const;
   [[nodiscard]] std::optional<std::string> durable(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] bool can_lose_write(std::string_view name) const;
 
  private:
   friend class SimFolder;

@@ -82,7 +82,8 @@ class FileImage {
   void damage(std::uint64_t offset, char mask);  // The byte is xored with the mask.
   void cut(std::uint64_t size);
   // The drive said Ok to the last write and never stored it: old bytes, new size.
-  void lose_last_write();
+  void lose_last_write();  // REQUIRES: can_lose_write()
+  [[nodiscard]] bool can_lose_write() const { return all_synced() && last_write_.has_value(); }
   // The drive stores the next write at another sector; the cache does not know.
   void misdirect_next_write(std::uint64_t sector_offset);
 

@@ -85,6 +85,7 @@ struct SegmentBytes {
   std::string name;
   std::string bytes;
   std::uint64_t first = 0;
+  std::uint64_t number = 0;
 };
 
 class Dumping {
@@ -92,7 +93,7 @@ class Dumping {
   explicit Dumping(const SimDisk& disk) {
     for (const std::string& name : disk.names()) {
       const bool segment = name.starts_with("journal-") && name.ends_with(".log");
-      if (segment) segments_.push_back({name, *disk.cached(name), 0});
+      if (segment) segments_.push_back({name, *disk.cached(name)});
     }
   }
 
@@ -102,11 +103,17 @@ class Dumping {
       if (!header_holds(header) || !header.starts_with("HAPAXSEG")) {
         return trouble(segment, 0, "its header is damaged");
       }
+      segment.number = at(header, 12, 4);
       segment.first = at(header, 24, 8);
     }
     for (std::size_t i = 0; i < segments_.size() && dump_.trouble.empty(); ++i) {
-      const bool last = i + 1 == segments_.size();
-      read_segment(segments_[i], last ? ~std::uint64_t{0} : segments_[i + 1].first, i == 0);
+      // Dead segments are removed, also from between others.
+      const bool after_hole = i == 0 || segments_[i].number != segments_[i - 1].number + 1;
+      const bool before_hole =
+          i + 1 == segments_.size() || segments_[i].number + 1 != segments_[i + 1].number;
+      followed_by_hole_ = before_hole && i + 1 < segments_.size();
+      read_segment(segments_[i], before_hole ? ~std::uint64_t{0} : segments_[i + 1].first,
+                   after_hole);
     }
     return std::move(dump_);
   }
@@ -117,12 +124,18 @@ class Dumping {
     return dump_;
   }
 
+  // Where the segment behind it is gone, nobody knows any more what that superseded.
+  void trouble_unless_superseded(const SegmentBytes& segment, std::size_t offset,
+                                 std::string_view what) {
+    if (!followed_by_hole_) trouble(segment, offset, what);
+  }
+
   // What lies behind the first lsn of the next segment is superseded.
   void read_segment(const SegmentBytes& segment, std::uint64_t end, bool is_first) {
     const std::string_view bytes = segment.bytes;
     const auto chain = static_cast<std::uint32_t>(at(bytes, 48, 4));
     if (is_first) {
-      dump_.first_lsn = dump_.next_lsn = segment.first;
+      dump_.next_lsn = segment.first;
       chain_ = chain;
     }
     if (segment.first != dump_.next_lsn || chain != chain_) {
@@ -140,13 +153,13 @@ class Dumping {
                          at(header, 48, 4) == chain_ &&
                          offset + kHeader + size + 4 <= bytes.size();
       if (!whole) {
-        trouble(segment, offset, "no batch that follows");
+        trouble_unless_superseded(segment, offset, "no batch that follows");
         return;
       }
       const std::string_view payload = bytes.substr(offset + kHeader, size);
       const auto sum = static_cast<std::uint32_t>(at(bytes, offset + kHeader + size, 4));
       if (crc(payload, static_cast<std::uint32_t>(at(header, 60, 4))) != sum) {
-        trouble(segment, offset, "its payload is damaged");
+        trouble_unless_superseded(segment, offset, "its payload is damaged");
         return;
       }
       chain_ = sum;
@@ -217,6 +230,7 @@ class Dumping {
 
   std::vector<SegmentBytes> segments_;
   std::uint32_t chain_ = 0;
+  bool followed_by_hole_ = false;
   JournalDump dump_;
 };
 

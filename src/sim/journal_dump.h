@@ -15,7 +15,6 @@
 namespace hapax::sim {
 
 struct JournalDump {
-  std::uint64_t first_lsn = 0;
   std::uint64_t next_lsn = 0;
   std::uint64_t batches = 0;
   // What a record holds, by its sequence: streams are not told apart.

@@ -116,16 +116,24 @@ const Attempt& World::submit(const SharedRequest& request) {
 
 void World::answered(Attempt& attempt, engine::Finished finished) {
   Result<Answer> answer = engine::complete(std::move(finished));
-  if (answer && !answer->repeated) check_log_time(answer->time);
+  if (answer && !answer->repeated) check_log_time(*answer);
   history_.answer(attempt, std::move(answer));
   if (options_.line) say(describe(attempt));
   workload_.ended(attempt);
 }
 
 // K1: log time never goes back, and runs with the steady clock, not with the wall clock.
-void World::check_log_time(Time time) {
+void World::check_log_time(const Answer& answer) {
+  const Time time = answer.time;
   if (time < last_time_) fail("I12", "log time", "went back");
   last_time_ = time;
+  for (const Verdict& verdict : answer.verdicts) {
+    // Answers that only looked leave no trace; these do.
+    const bool wrote = std::holds_alternative<Appended>(verdict) ||
+                       std::holds_alternative<Claimed>(verdict) ||
+                       std::holds_alternative<Registered>(verdict);
+    if (wrote && answer.committed) written_time_ = time;
+  }
   const std::int64_t elapsed = clock_.steady_ms() - life_steady_ms_;
   const std::int64_t most = elapsed + elapsed / 10 + life_allowance_ms_;
   if ((time - life_time_).count() > most) {

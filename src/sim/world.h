@@ -88,7 +88,7 @@ class World {
   void pass_time();
   void jump_clock();
   void change_space();
-  void check_log_time(Time time);
+  void check_log_time(const Answer& answer);
 
   // After the trouble (world_heal.cc).
   void heal();
@@ -128,7 +128,8 @@ class World {
   bool refused_ = false;    // damage was found and the store does not start
   bool damaged_ = false;
   bool full_ = false;       // the space limit is on
-  Time last_time_{};        // log time never goes back
+  Time last_time_{};        // of an answer of this process: log time never goes back
+  Time written_time_{};     // of an answer that stored something
   std::int64_t life_steady_ms_ = 0;  // when the process or the last jump began
   Time life_time_{};
   std::int64_t life_allowance_ms_ = 0;

@@ -85,7 +85,7 @@ void World::heal() {
     const Rate power = swarm_.faults.power_loss_share;
     die(scheduler_.chance(power) ? Exit::kPowerLoss : Exit::kKill);
   }
-  start();
+  if (engine_ == nullptr) start();
   if (over()) return;
   settle_down();
   retry_unresolved();

@@ -31,8 +31,9 @@ TEST_P(Appends, ARecordIsReadBackByteForByte) {
   always([&] {
     const std::vector<Record> found = records("s");
     ASSERT_THAT(found, SizeIs(2));
-    const Record first{Sequence{1}, answer.time, "id 1", "g",
-                       {{"type", "order"}, {"", ""}, {"type", "again"}}, payload, std::nullopt};
+    const Record first{
+        Sequence{1}, answer.time, "id 1", "g", {{"type", "order"}, {"", ""}, {"type", "again"}},
+        payload,     std::nullopt};
     EXPECT_EQ(found[0], first);
     EXPECT_EQ(found[1].sequence, Sequence{2});
     EXPECT_THAT(found[1].payload, IsEmpty());
@@ -164,8 +165,8 @@ TEST_P(Appends, AWindowCountsFromTheFirstAcceptanceAndThenARepeatIsNew) {
 }
 
 TEST_P(Appends, ASlidingWindowIsRenewedByEveryRepeat) {
-  make_stream("s", {.window = Window{std::chrono::seconds{1}},
-                    .window_start = WindowStart::kLastSeen});
+  make_stream("s",
+              {.window = Window{std::chrono::seconds{1}}, .window_start = WindowStart::kLastSeen});
   const Time accepted = time_of(Append{.stream = "s", .payload = "p", .id = "id"});
   wait_until(accepted + Duration{200});
   const Answer renewed = commit({Append{.stream = "s", .payload = "p", .id = "id"}});
@@ -199,7 +200,8 @@ TEST_P(Appends, IdsOutliveTheirRecords) {
   }
   run<Done>(Trim{"trimmed", Sequence{71}});
   std::vector<Op> acks;
-  for (const Delivery& one : receive("acked", "c")) acks.push_back(Ack{"acked", "c", receipt_of(one)});
+  for (const Delivery& one : receive("acked", "c"))
+    acks.push_back(Ack{"acked", "c", receipt_of(one)});
   commit(acks);
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
@@ -355,8 +357,10 @@ TEST_P(Appends, TheLastSequenceOfAGroupMayBeExpected) {
   EXPECT_EQ(run<Appended>(expecting("a", 1)).sequence, Sequence{3});
   EXPECT_EQ(run<Appended>(expecting("c", 0)).sequence, Sequence{4});
   make_stream("untracked", {.track_groups = false});
-  const Append op{.stream = "untracked", .payload = "p", .group = "a", .expect = ExpectLast{
-                      ExpectLast::Of::kGroup, Sequence{0}}};
+  const Append op{.stream = "untracked",
+                  .payload = "p",
+                  .group = "a",
+                  .expect = ExpectLast{ExpectLast::Of::kGroup, Sequence{0}}};
   EXPECT_EQ(refusal(op).code, Errc::kInvalidArgument);
 }
 

@@ -250,7 +250,8 @@ TEST_P(Claims, ForgettingRemovesAKeyInAnyStateAndFencesItsHolder) {
     run<Done>(Forget{"pay", key, "ann", "test data"});
   }
   always([&] {
-    for (const char* key : {"processing", "completed", "unknown"}) EXPECT_EQ(find(key), std::nullopt);
+    for (const char* key : {"processing", "completed", "unknown"})
+      EXPECT_EQ(find(key), std::nullopt);
     run<Fenced>(settle_of("processing", processing, Outcome::kCompleted));
     EXPECT_EQ(refusal(Forget{"pay", "processing", "ann", "again"}).code, Errc::kNotFound);
     EXPECT_THAT(records("$audit"), SizeIs(3));
@@ -284,11 +285,19 @@ TEST_P(Claims, ATombstoneKeepsThatItHappenedWhenTheResultIsGone) {
 
 TEST_P(Claims, AfterTheTombstoneTheKeyIsFree) {
   const Window second{std::chrono::seconds{1}};
-  const Claim op{.scope = "pay", .key = "k", .owner = "one", .lease = Duration{1},
-                 .retention = second, .tombstone = second};
+  const Claim op{.scope = "pay",
+                 .key = "k",
+                 .owner = "one",
+                 .lease = Duration{1},
+                 .retention = second,
+                 .tombstone = second};
   const Fence fence = run<Claimed>(op).fence;
-  run<Claimed>(Claim{.scope = "pay", .key = "left", .owner = "one", .lease = Duration{1},
-                     .retention = second, .tombstone = second});
+  run<Claimed>(Claim{.scope = "pay",
+                     .key = "left",
+                     .owner = "one",
+                     .lease = Duration{1},
+                     .retention = second,
+                     .tombstone = second});
   const Time settled = commit({settle_of("k", fence, Outcome::kCompleted)}).time;
   wait_until(settled + std::chrono::seconds{2});
   always([&] {

@@ -1,6 +1,7 @@
 // What every test of a store needs, whatever store it is: a folder of its own, short ways to commit
-// and to look, and restarts. The suite knows hapax::Store only; a new kind of store is one more line
-// in all_stores(). Time is the store's own: a test waits for log time to pass, never for the clock.
+// and to look, and restarts. The suite knows hapax::Store only; a new kind of store is one more
+// line in all_stores(). Time is the store's own: a test waits for log time to pass, never for the
+// clock.
 #pragma once
 
 #include <cstdlib>
@@ -144,8 +145,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
         .sequence;
   }
   std::vector<Delivery> receive(std::string_view stream, std::string_view consumer,
-                                std::uint32_t max = 100,
-                                Duration lease = limits::kLeaseDefault,
+                                std::uint32_t max = 100, Duration lease = limits::kLeaseDefault,
                                 std::string_view owner = "worker") {
     return run<Received>(Receive{stream, consumer, max, lease, owner}).deliveries;
   }

@@ -1,5 +1,7 @@
 // Every limit of hapax/limits.h that one store can reach in a test: what is at the limit is taken,
 // what is beyond it is refused with the thing, its value and the most.
+#include <array>
+
 #include "store_contract.h"
 
 namespace hapax::contract {
@@ -32,7 +34,9 @@ constexpr std::string_view kSays255 = "has 256; the most is 255";
 
 TEST_P(Limits, OfNames) {
   make_stream(name_);
-  run<Appended>(Append{.stream = name_, .payload = "p", .group = name_,
+  run<Appended>(Append{.stream = name_,
+                       .payload = "p",
+                       .group = name_,
                        .producer = ProducerMark{name_, Epoch{1}, {}}});
   run<Claimed>(Claim{.scope = name_, .key = name_, .owner = name_});
   run<Registered>(Set{.name = name_});
@@ -40,18 +44,25 @@ TEST_P(Limits, OfNames) {
   run<Began>(Begin{name_});
   make_stream("s");
   receive("s", name_, 1, limits::kLeaseDefault, name_);
-  const std::vector<Op> all{
-      CreateStream{long_, {}}, Append{.stream = long_}, Append{.stream = "s", .group = long_},
-      Append{.stream = "s", .id = long_},
-      Append{.stream = "s", .producer = ProducerMark{long_, Epoch{1}, {}}},
-      Claim{.scope = long_, .key = "k"}, Claim{.scope = "c", .key = long_},
-      Claim{.scope = "c", .key = "k", .owner = long_}, Set{.name = long_},
-      Advance{long_, "", "1", Epoch{1}}, Begin{long_}, End{long_, Epoch{1}},
-      Receive{.stream = "s", .consumer = long_},
-      Receive{.stream = "s", .consumer = "c", .owner = long_},
-      CreateConsumer{"s", "c", {.dead_letters = long_}}, Trim{long_, Sequence{1}},
-      Resolve{.scope = "c", .key = "k", .actor = long_, .reason = "r"},
-      Forget{"c", long_, "ann", "r"}, RetireProducer{"s", long_, "ann", "r"}};
+  const std::vector<Op> all{CreateStream{long_, {}},
+                            Append{.stream = long_},
+                            Append{.stream = "s", .group = long_},
+                            Append{.stream = "s", .id = long_},
+                            Append{.stream = "s", .producer = ProducerMark{long_, Epoch{1}, {}}},
+                            Claim{.scope = long_, .key = "k"},
+                            Claim{.scope = "c", .key = long_},
+                            Claim{.scope = "c", .key = "k", .owner = long_},
+                            Set{.name = long_},
+                            Advance{long_, "", "1", Epoch{1}},
+                            Begin{long_},
+                            End{long_, Epoch{1}},
+                            Receive{.stream = "s", .consumer = long_},
+                            Receive{.stream = "s", .consumer = "c", .owner = long_},
+                            CreateConsumer{"s", "c", {.dead_letters = long_}},
+                            Trim{long_, Sequence{1}},
+                            Resolve{.scope = "c", .key = "k", .actor = long_, .reason = "r"},
+                            Forget{"c", long_, "ann", "r"},
+                            RetireProducer{"s", long_, "ann", "r"}};
   for (std::size_t i = 0; i < all.size(); ++i) {
     SCOPED_TRACE(i);
     if (std::holds_alternative<End>(all[i])) {
@@ -66,10 +77,10 @@ TEST_P(Limits, OfNames) {
 
 TEST_P(Limits, OfMissingNames) {
   make_stream("s");
-  for (const Op& op : std::vector<Op>{
-           CreateStream{}, Append{}, Claim{.scope = "s"}, Claim{.key = "k"}, Set{}, Begin{},
-           Receive{.stream = "s"}, Receive{.consumer = "c"}, Advance{.source = "s"},
-           Append{.stream = "s", .producer = ProducerMark{}}}) {
+  for (const Op& op :
+       std::vector<Op>{CreateStream{}, Append{}, Claim{.scope = "s"}, Claim{.key = "k"}, Set{},
+                       Begin{}, Receive{.stream = "s"}, Receive{.consumer = "c"},
+                       Advance{.source = "s"}, Append{.stream = "s", .producer = ProducerMark{}}}) {
     SCOPED_TRACE(op.index());
     EXPECT_EQ(refusal(op).code, Errc::kInvalidArgument);
   }

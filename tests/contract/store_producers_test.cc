@@ -190,9 +190,8 @@ TEST_P(Producers, RetiringIsAudited) {
   always([&] {
     const std::vector<Record> audit = records("$audit");
     ASSERT_THAT(audit, SizeIs(1));
-    EXPECT_EQ(audit[0].payload,
-              R"({"act":"retire-producer","subject":"s/a","actor":"ann",)"
-              R"("reason":"it was \"moved\""})");
+    EXPECT_EQ(audit[0].payload, R"({"act":"retire-producer","subject":"s/a","actor":"ann",)"
+                                R"("reason":"it was \"moved\""})");
   });
 }
 

@@ -22,8 +22,8 @@ class Reads : public StoreContract {
   }
   std::vector<std::uint64_t> range(std::uint64_t from, std::uint32_t max,
                                    std::uint64_t bytes_max = std::uint64_t{4} << 20) {
-    const auto read = store().read(
-        {.stream = "s", .from = Sequence{from}, .max = max, .bytes_max = bytes_max});
+    const auto read =
+        store().read({.stream = "s", .from = Sequence{from}, .max = max, .bytes_max = bytes_max});
     std::vector<std::uint64_t> all;
     for (const Record& record : read.value().records) all.push_back(record.sequence.value);
     return all;
@@ -91,8 +91,7 @@ TEST_P(Reads, AStreamIsDescribed) {
   const Time created = commit({CreateStream{"s", settings}}).time;
   append("s", "p", "one");
   append("s", "p", "two");
-  run<Appended>(Append{
-      .stream = "s", .payload = "p", .producer = ProducerMark{"w", Epoch{1}, {}}});
+  run<Appended>(Append{.stream = "s", .payload = "p", .producer = ProducerMark{"w", Epoch{1}, {}}});
   receive("s", "c", 2);
   always([&] {
     const StreamStats stats = store().describe("s").value();

@@ -1,4 +1,6 @@
 // Transactions over several commits: invisible until the end, fenced by name.
+#include <array>
+
 #include "store_contract.h"
 
 namespace hapax::contract {

@@ -131,6 +131,7 @@ bool run_one(const Arguments& arguments, const RunOptions& wanted, Tally& tally)
                 replay(options).c_str());
   const RunResult result = run_seed(options);
   tally.add(result.tally);
+  tally.add("runs");
   if (arguments.hash) std::cout << options.seed << ' ' << std::hex << result.hash << std::dec << '\n';
   if (!result.violation) return true;
   if (!arguments.trace) {
@@ -219,6 +220,7 @@ int main(int argc, char** argv) {
       fine = run_one(*arguments, options, tally);
     }
   }
+  if (fine) std::cout << tally["runs"] << " runs, no promise broken\n";
   if (arguments->guards) {
     for (const auto& [what, count] : tally.all()) std::cout << count << ' ' << what << '\n';
     fine = check_guards(tally, arguments->damage) && fine;

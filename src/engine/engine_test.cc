@@ -1,0 +1,453 @@
+// The embedded store without threads, on a simulated disk: when answers leave, what a full disk
+// undoes, what snapshots keep and remove, and what a start accepts.
+#include "engine/engine.h"
+
+#include <deque>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/state_codec.h"
+#include "engine/embedded_store.h"
+#include "engine/queries.h"
+#include "journal/names.h"
+#include "sim/clock.h"
+#include "sim/disk.h"
+#include "sim/entropy.h"
+
+namespace hapax::engine {
+namespace {
+
+using journal::FileName;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+EngineOptions tiny() {
+  EngineOptions options;
+  options.segment_bytes = 4'096;
+  options.reserve_step = 1'024;
+  options.snapshot_every_bytes = 8'192;
+  options.index_shards_log2 = 2;
+  return options;
+}
+
+// A commit on its way, and what became of it.
+struct Call {
+  std::vector<Op> ops;  // The request refers to them.
+  std::string id;
+  std::optional<Finished> finished;
+
+  [[nodiscard]] bool answered() const { return finished.has_value(); }
+  [[nodiscard]] const Verdict& verdict() const { return finished->answer->verdicts.front(); }
+};
+
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest() { open(); }
+  ~EngineTest() override { engine_.reset(); }
+
+  Result<std::unique_ptr<Engine>> try_open(const EngineOptions& options = tiny()) {
+    folder_ = std::make_unique<sim::SimFolder>(disk_);
+    return Engine::open(*folder_, clock_, entropy_, options);
+  }
+  void open() {
+    auto opened = try_open();
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+    engine_ = *std::move(opened);
+  }
+  // The process ends between two calls, without a clean mark.
+  void kill() {
+    disk_.process_kill();
+    engine_.reset();
+    disk_.restart();
+  }
+
+  Machine& machine() { return engine_->machine(); }
+  core::State& state() { return machine().state(); }
+
+  Call& submit(std::vector<Op> ops, std::string id = {}) {
+    Call& call = calls_.emplace_back(Call{std::move(ops), std::move(id), {}});
+    Commit commit;
+    commit.ops = call.ops;
+    commit.id = call.id;
+    auto request = prepare(commit, engine_->key());
+    EXPECT_TRUE(request.ok());
+    machine().submit(*std::move(request),
+                     [&call](Finished finished) { call.finished = std::move(finished); });
+    return call;
+  }
+  // What the owner's loop does with the batch being built.
+  Status write() {
+    journal::Batch& batch = machine().seal();
+    auto written = engine_->writer().write(batch);
+    if (written.ok()) {
+      machine().completed(*written);
+      return Ok{};
+    }
+    if (written.error().code == Errc::kNoSpace) machine().refused(written.error());
+    return written.error();
+  }
+  Call& commit(std::vector<Op> ops, std::string id = {}) {
+    Call& call = submit(std::move(ops), std::move(id));
+    if (machine().has_facts()) {
+      EXPECT_TRUE(write().ok());
+    }
+    EXPECT_TRUE(call.answered());
+    return call;
+  }
+  // A whole snapshot, and what it found worth moving.
+  void snapshot() {
+    engine_->begin_snapshot();
+    while (engine_->snapshotter().busy()) {
+      const Status stepped = engine_->snapshotter().step();
+      ASSERT_TRUE(stepped.ok()) << stepped.error().text();
+    }
+    engine_->carry_out_moves();
+    if (machine().has_facts()) {
+      EXPECT_TRUE(write().ok());
+    }
+  }
+  std::vector<std::uint64_t> files(FileName::Kind kind) {
+    std::vector<std::uint64_t> numbers;
+    const std::vector<std::string> names = folder_->list().value();
+    for (const std::string& name : names) {
+      const FileName parsed = journal::parse_name(name);
+      if (parsed.kind == kind) numbers.push_back(parsed.number);
+    }
+    return numbers;
+  }
+  std::string canonical(Time at) { return core::canonical(state(), at); }
+  std::vector<Record> records(std::string_view stream) {
+    ReadPlan plan = plan_read(state(), {.stream = stream, .max = 1'000}).value();
+    EXPECT_TRUE(open_places(plan.places, engine_->files()).ok());
+    return read_records(plan.places).value();
+  }
+  void fill_disk() { disk_.set_faults({.no_space = sim::kAlways}); }
+  void free_disk() { disk_.set_faults({}); }
+
+  // Some of everything that lasts.
+  void live_a_little(int rounds) {
+    commit({CreateStream{"s", {}}, CreateConsumer{"s", "c", {.attempts_max = 2}}});
+    for (int i = 0; i < rounds; ++i) {
+      texts_.push_back("text " + std::to_string(i));
+      const std::string_view text = texts_.back();
+      clock_.advance(10);
+      commit({Append{.stream = "s",
+                     .payload = text,
+                     .id = text,
+                     .group = i % 3 == 0 ? "g" : "",
+                     .producer = ProducerMark{"w", Epoch{1},
+                                              ProducerSequence{static_cast<std::uint64_t>(i)}}},
+              Claim{.scope = "c", .key = text, .owner = "o"}},
+             "commit " + std::string(text));
+      Call& received = commit({Receive{"s", "c", 1, Duration{1'000}, "o"}});
+      const auto& got = std::get<Received>(received.verdict()).deliveries;
+      if (got.empty()) continue;
+      const Receipt receipt{got[0].record.sequence, got[0].token};
+      if (i % 2 == 0) commit({Ack{"s", "c", receipt}});
+      if (i % 4 == 1) commit({Nack{"s", "c", receipt, Duration{5}, "no"}});
+      const auto claim = state().open_claims.find(claim_hash(engine_->key(), "c", text));
+      if (i % 3 == 0 && claim != state().open_claims.end()) {
+        commit({Settle{
+            .scope = "c", .key = text, .fence = claim->second.fence, .result = {200, "h", text}}});
+      }
+      commit({Set{.name = "r", .value = text, .mode = SetMode::kLastWriter}});
+    }
+    commit({Begin{"t"}, Advance{"source", "", "1", Epoch{1}}});
+  }
+
+  sim::SimDisk disk_{sim::Random(1)};
+  sim::SimClock clock_;
+  sim::SimEntropy entropy_{sim::Random(2)};
+  std::unique_ptr<sim::SimFolder> folder_;
+  std::unique_ptr<Engine> engine_;
+  std::deque<Call> calls_;
+  std::deque<std::string> texts_;
+};
+
+// --- E1: when answers leave ----------------------------------------------------------------------
+
+TEST_F(EngineTest, NothingIsAnsweredBeforeItIsDurable) {
+  Call& made = submit({CreateStream{"s", {}}});
+  Call& stored = submit({Append{.stream = "s", .payload = "p", .id = "id"}});
+  Call& repeat = submit({Append{.stream = "s", .payload = "p", .id = "id"}});
+  bool looked = false;
+  machine().look([&](const core::State& seen, Time) {
+    EXPECT_NE(seen.find_stream("s"), nullptr);
+    return [&looked] { looked = true; };
+  });
+  EXPECT_FALSE(made.answered() || stored.answered() || repeat.answered() || looked);
+
+  journal::Batch& batch = machine().seal();
+  EXPECT_TRUE(machine().in_flight());
+  // Decided while the batch is on its way: it saw what is not durable yet, so it waits, too.
+  Call& late = submit({Append{.stream = "s", .payload = "p", .id = "id"}});
+  Call& next = submit({Append{.stream = "s", .payload = "q"}});
+  Call& after = submit({Append{.stream = "s", .payload = "p", .id = "id"}});
+  const journal::Durable proof = engine_->writer().write(batch).value();
+  EXPECT_FALSE(made.answered() || stored.answered() || repeat.answered() || looked);
+  machine().completed(proof);
+  EXPECT_TRUE(made.answered() && stored.answered() && repeat.answered() && looked);
+  EXPECT_TRUE(late.answered());
+  EXPECT_FALSE(next.answered() || after.answered());
+  EXPECT_TRUE(write().ok());
+  EXPECT_TRUE(next.answered() && after.answered());
+  EXPECT_EQ(std::get<Duplicate>(after.verdict()).sequence, Sequence{1});
+}
+
+TEST_F(EngineTest, WhatSeesOnlyDurableThingsIsAnsweredAtOnce) {
+  commit({CreateStream{"s", {}}, Append{.stream = "s", .payload = "p", .id = "id"}});
+  EXPECT_TRUE(machine().quiescent());
+  EXPECT_TRUE(submit({Append{.stream = "s", .payload = "p", .id = "id"}}).answered());
+  EXPECT_TRUE(submit({Append{.stream = "s", .payload = "other", .id = "id"}}).answered());
+  EXPECT_TRUE(submit({Append{.stream = "nowhere", .payload = "p"}}).answered());
+  bool looked = false;
+  machine().look([&](const core::State&, Time) { return [&looked] { looked = true; }; });
+  EXPECT_TRUE(looked);
+  EXPECT_FALSE(machine().has_facts());
+}
+
+TEST_F(EngineTest, ABatchHasOneLogTime) {
+  Call& first = submit({CreateStream{"s", {}}});
+  clock_.advance(1'000);
+  Call& second = submit({Append{.stream = "s", .payload = "p"}});
+  EXPECT_TRUE(write().ok());
+  EXPECT_EQ(first.finished->answer->time, second.finished->answer->time);
+  Call& third = commit({Append{.stream = "s", .payload = "q"}});
+  EXPECT_EQ(third.finished->answer->time, first.finished->answer->time + Duration{1'000});
+}
+
+// --- E2: a full disk -----------------------------------------------------------------------------
+
+TEST_F(EngineTest, AFullDiskUndoesEverythingAndDecidesLookersAgain) {
+  commit({CreateStream{"s", {}}, Append{.stream = "s", .payload = "old", .id = "old"}});
+  const Time now = machine().decided_at();
+  const std::string before = canonical(now);
+  fill_disk();
+  Call& stored = submit({Append{.stream = "s", .payload = "p", .id = "id"}});
+  journal::Batch& batch = machine().seal();
+  Call& repeat = submit({Append{.stream = "s", .payload = "p", .id = "id"}});
+  Call& next = submit({Append{.stream = "s", .payload = "q", .id = "next"}});
+  Call& known = submit({Append{.stream = "s", .payload = "old", .id = "old"}});
+  std::vector<std::uint64_t> seen;
+  bool delivered = false;
+  machine().look([&](const core::State& look, Time) {
+    seen.push_back(look.find_stream("s")->last.value);
+    return [&delivered] { delivered = true; };
+  });
+  const Error full = engine_->writer().write(batch).error();
+  ASSERT_EQ(full.code, Errc::kNoSpace);
+  machine().refused(full);
+
+  EXPECT_EQ(stored.finished->answer.error().code, Errc::kNoSpace);
+  EXPECT_EQ(next.finished->answer.error().code, Errc::kNoSpace);
+  EXPECT_FALSE(repeat.answered()) << "it is a new record now and waits for the disk";
+  EXPECT_FALSE(known.answered()) << "it saw the new one before it";
+  EXPECT_THAT(seen, ElementsAre(3, 2));
+  EXPECT_TRUE(machine().statistics().writes_refused);
+
+  EXPECT_EQ(write().error().code, Errc::kNoSpace);
+  EXPECT_EQ(repeat.finished->answer.error().code, Errc::kNoSpace);
+  EXPECT_EQ(std::get<Duplicate>(known.verdict()).sequence, Sequence{1});
+  EXPECT_THAT(seen, ElementsAre(3, 2, 1));
+  EXPECT_TRUE(delivered);
+  EXPECT_TRUE(canonical(now) == before);
+
+  free_disk();
+  EXPECT_EQ(
+      std::get<Appended>(commit({Append{.stream = "s", .payload = "p", .id = "id"}}).verdict())
+          .sequence,
+      Sequence{2});
+  EXPECT_FALSE(machine().statistics().writes_refused);
+  commit({Set{.name = "last"}});  // A start after a kill writes the last batch again, elsewhere.
+  const std::string after = canonical(now);
+  kill();
+  open();
+  EXPECT_TRUE(canonical(now) == after);
+}
+
+TEST_F(EngineTest, AFullDiskDuringASnapshotCostsTheSnapshotOnly) {
+  live_a_little(10);
+  fill_disk();
+  engine_->begin_snapshot();
+  Status stepped = Ok{};
+  while (engine_->snapshotter().busy()) stepped = engine_->snapshotter().step();
+  EXPECT_EQ(stepped.error().code, Errc::kNoSpace);
+  EXPECT_EQ(engine_->snapshotter().finished(), 0U);
+  free_disk();
+  snapshot();
+  EXPECT_EQ(engine_->snapshotter().finished(), 1U);
+}
+
+// --- starts --------------------------------------------------------------------------------------
+
+TEST_F(EngineTest, AReplayedJournalGivesTheSameState) {
+  live_a_little(30);
+  const Time now = machine().decided_at();
+  const std::string before = canonical(now);
+  kill();
+  open();
+  EXPECT_EQ(engine_->report().snapshot_lsn, 0U);
+  EXPECT_TRUE(canonical(now) == before);
+}
+
+TEST_F(EngineTest, ASnapshotAndWhatFollowedGiveTheSameState) {
+  live_a_little(20);
+  snapshot();
+  live_a_little(40);
+  for (int i = 0; i < 3; ++i) {
+    // A start after a kill writes the last batch again, elsewhere: no place of it is compared.
+    commit({Set{.name = "last", .mode = SetMode::kLastWriter}});
+    const Time now = machine().decided_at();
+    const std::string before = canonical(now);
+    kill();
+    open();
+    EXPECT_GT(engine_->report().snapshot_lsn, 0U);
+    EXPECT_TRUE(canonical(now) == before);
+    snapshot();
+  }
+}
+
+TEST_F(EngineTest, ADamagedNewestSnapshotCostsTimeNotData) {
+  live_a_little(20);
+  snapshot();
+  live_a_little(30);
+  snapshot();
+  live_a_little(35);
+  const Time now = machine().decided_at();
+  const std::string before = canonical(now);
+  const std::vector<std::uint64_t> kept = files(FileName::Kind::kSnapshot);
+  ASSERT_THAT(kept, SizeIs(2));
+  kill();
+  disk_.flip_bit(journal::snapshot_name(kept[1]), 8 * 200);
+  open();
+  EXPECT_EQ(engine_->report().snapshot_lsn, kept[0]);
+  EXPECT_THAT(engine_->report().lines, Contains(HasSubstr(journal::snapshot_name(kept[1]))));
+  EXPECT_TRUE(canonical(now) == before);
+}
+
+TEST_F(EngineTest, AFolderIsOpenedByOneAtATime) {
+  sim::SimFolder again(disk_);
+  const auto second = Engine::open(again, clock_, entropy_, tiny());
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, Errc::kLocked);
+  engine_.reset();
+  open();
+}
+
+TEST_F(EngineTest, AClockThatJumpedBetweenTwoStartsIsNotBelievedUntilAccepted) {
+  live_a_little(1);
+  const Time last = machine().decided_at();
+  kill();
+  clock_.jump(std::int64_t{1'000} * 24 * 3'600 * 1'000);
+  open();
+  EXPECT_TRUE(machine().statistics().clock_jump_pending);
+  EXPECT_LT(machine().decided_at(), last + std::chrono::hours{1});
+  kill();
+  EngineOptions accepting = tiny();
+  accepting.clock_jump = LogClock::Jump::kAccept;
+  engine_ = std::move(try_open(accepting)).value();
+  EXPECT_FALSE(machine().statistics().clock_jump_pending);
+  EXPECT_EQ(to_ms(machine().decided_at()), clock_.wall_ms());
+}
+
+// --- snapshots and segments ----------------------------------------------------------------------
+
+TEST_F(EngineTest, DeadSegmentsLeaveWithTheSecondSnapshotThatKnowsThemDead) {
+  commit({CreateStream{"s", {}}});
+  const std::string payload(1'000, 'p');
+  for (int i = 0; i < 30; ++i) commit({Append{.stream = "s", .payload = payload}});
+  ASSERT_THAT(files(FileName::Kind::kSegment), Contains(2));
+  const Sequence last = state().find_stream("s")->last;
+  commit({Trim{"s", last}});
+  snapshot();
+  EXPECT_THAT(files(FileName::Kind::kSegment), Contains(2)) << "S1: the facts are still needed";
+  for (int i = 0; i < 8; ++i) commit({Append{.stream = "s", .payload = payload}});
+  snapshot();
+  EXPECT_THAT(files(FileName::Kind::kSegment), Not(Contains(2)));
+  EXPECT_THAT(files(FileName::Kind::kSnapshot), SizeIs(2));
+  EXPECT_THAT(records("s"), SizeIs(9));
+  const Time now = machine().decided_at();
+  const std::string before = canonical(now);
+  kill();
+  open();
+  EXPECT_TRUE(canonical(now) == before);
+  EXPECT_THAT(records("s"), SizeIs(9));
+}
+
+TEST_F(EngineTest, WhatIsLeftOfAMostlyDeadSegmentMoves) {
+  const std::string payload(1'000, 'p');
+  commit({CreateStream{"kept", {}}, CreateStream{"s", {}},
+          Append{.stream = "kept", .payload = "small", .id = "id"},
+          Claim{.scope = "c", .key = "k"}});
+  commit({Settle{.scope = "c", .key = "k", .fence = Fence{1}, .result = {200, "h", "result"}}});
+  const std::vector<std::uint64_t> first = files(FileName::Kind::kSegment);
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 12; ++i) {
+      commit({Trim{"s", Sequence{1'000'000}}, Append{.stream = "s", .payload = payload}});
+    }
+    snapshot();
+  }
+  EXPECT_THAT(files(FileName::Kind::kSegment), Not(Contains(first.front())));
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<Record> found = records("kept");
+    ASSERT_THAT(found, SizeIs(1));
+    EXPECT_EQ(found[0].payload, "small");
+    Call& repeat = commit({Claim{.scope = "c", .key = "k"}});
+    const Answer answer = complete(std::move(*repeat.finished)).value();
+    EXPECT_EQ(std::get<DuplicateClaim>(answer.verdicts[0]).result,
+              (StoredResult{200, "h", "result"}));
+    Call& known = commit({Append{.stream = "kept", .payload = "small", .id = "id"}});
+    EXPECT_EQ(std::get<Duplicate>(known.verdict()).sequence, Sequence{1});
+    kill();
+    open();
+  }
+}
+
+TEST_F(EngineTest, ASnapshotIsDueAfterSoMuchJournal) {
+  commit({CreateStream{"s", {}}});
+  EXPECT_FALSE(engine_->snapshot_due());
+  const std::string payload(1'000, 'p');
+  for (int i = 0; i < 8; ++i) commit({Append{.stream = "s", .payload = payload}});
+  EXPECT_TRUE(engine_->snapshot_due());
+  snapshot();
+  EXPECT_FALSE(engine_->snapshot_due());
+}
+
+// --- what must end the process -------------------------------------------------------------------
+
+TEST_F(EngineTest, AfterAFailedSyncNothingIsAnswered) {
+  Call& call = submit({CreateStream{"s", {}}});
+  disk_.set_faults({.sync_error = sim::kAlways});
+  EXPECT_EQ(write().error().code, Errc::kIo);
+  EXPECT_FALSE(call.answered());
+  disk_.set_faults({});
+  kill();
+  open();  // Whatever the disk has kept, it is a sound store.
+}
+
+using FatalDeathTest = EngineTest;
+
+TEST_F(FatalDeathTest, AFailedSyncEndsTheProcessThroughOnFatal) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto lose_the_disk = [this] {
+    const auto fatal = [](const Error& error) {
+      std::fprintf(stderr, "fatal: %s\n", error.text().c_str());
+      std::_Exit(kExitSyncFailed);
+    };
+    EmbeddedStore store(nullptr, std::move(engine_), fatal, [](const std::string&) {});
+    disk_.set_faults({.sync_error = sim::kAlways});
+    const std::vector<Op> ops{CreateStream{"s", {}}};
+    Commit commit;
+    commit.ops = ops;
+    ignore(store.commit(commit), "it never answers");
+  };
+  EXPECT_EXIT(lose_the_disk(), testing::ExitedWithCode(kExitSyncFailed), "fatal: HX1020");
+}
+
+}  // namespace
+}  // namespace hapax::engine

@@ -1,0 +1,203 @@
+// What a commit is before it meets the state: limits, and hashes that never meet by accident.
+#include "engine/prepare.h"
+
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace hapax::engine {
+namespace {
+
+constexpr digest::HashKey kKey{1, 2, 3};
+constexpr digest::HashKey kOtherKey{1, 2, 4};
+
+Commit commit_of(std::span<const Op> ops, std::string_view id = {}) {
+  Commit commit;
+  commit.ops = ops;
+  commit.id = id;
+  return commit;
+}
+Errc refusal(const Commit& commit) { return prepare(commit, kKey).error().code; }
+
+TEST(Prepare, RefusesWhatNoStateCouldAccept) {
+  const std::vector<Op> one{Set{.name = "r"}};
+  EXPECT_EQ(refusal(commit_of({})), Errc::kInvalidArgument);
+  EXPECT_TRUE(prepare(commit_of(one), kKey).ok());
+
+  const std::vector<Op> many(limits::kCommitOpsMax + 1, one.front());
+  EXPECT_EQ(refusal(commit_of(many)), Errc::kLimitExceeded);
+  EXPECT_TRUE(prepare(commit_of(std::span(many).subspan(1)), kKey).ok());
+
+  const std::string id(limits::kMessageIdBytesMax + 1, 'i');
+  EXPECT_EQ(refusal(commit_of(one, id)), Errc::kLimitExceeded);
+  EXPECT_TRUE(prepare(commit_of(one, std::string_view(id).substr(1)), kKey).ok());
+
+  const std::string large(limits::kCommitBytesMax + 600, 'l');
+  const std::vector<Op> heavy{Append{.stream = "s", .payload = large}};
+  EXPECT_EQ(refusal(commit_of(heavy)), Errc::kLimitExceeded);
+}
+
+TEST(Prepare, ARefusalNamesTheLimitTheValueAndTheMost) {
+  const std::vector<Op> many(100'001, Op{Set{.name = "r"}});
+  EXPECT_EQ(prepare(commit_of(many), kKey).error().text(),
+            "HX1002 limit_exceeded: number of operations of a commit has 100001; the most is "
+            "100000");
+}
+
+TEST(Prepare, EqualCommitsAreEqualAndTheKeyMatters) {
+  const std::vector<Op> ops{Append{.stream = "s", .payload = "p", .id = "id", .group = "g"},
+                            Claim{.scope = "c", .key = "k", .content = "x"}};
+  const Prepared one = prepare(commit_of(ops, "id"), kKey).value();
+  const Prepared two = prepare(commit_of(ops, "id"), kKey).value();
+  const Prepared other = prepare(commit_of(ops, "id"), kOtherKey).value();
+  EXPECT_EQ(one.content, two.content);
+  EXPECT_EQ(one.id, two.id);
+  EXPECT_NE(one.content, other.content);
+  EXPECT_NE(one.id, other.id);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    EXPECT_EQ(one.hashes[i].key, two.hashes[i].key);
+    EXPECT_NE(one.hashes[i].key, other.hashes[i].key);
+    EXPECT_NE(one.hashes[i].content, other.hashes[i].content);
+  }
+}
+
+TEST(Prepare, HashesOfDifferentThingsDoNotMeet) {
+  EXPECT_NE(id_hash(kKey, "x"), claim_hash(kKey, "", "x"));
+  EXPECT_NE(claim_hash(kKey, "ab", "c"), claim_hash(kKey, "a", "bc"));
+  EXPECT_NE(claim_hash(kKey, "a", ""), claim_hash(kKey, "", "a"));
+  EXPECT_EQ(group_hash(kKey, ""), 0U);
+  EXPECT_NE(group_hash(kKey, "g"), 0U);
+  const std::vector<Op> ops{
+      Append{.stream = "s", .payload = "ab"},
+      Append{.stream = "s", .payload = "a", .group = "b"},
+      Append{.stream = "s", .payload = "", .group = "ab"},
+      Append{.stream = "s", .payload = "ab", .group = "ab"},
+  };
+  const Prepared prepared = prepare(commit_of(ops, "ab"), kKey).value();
+  std::map<Fingerprint, std::size_t> seen;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    EXPECT_TRUE(seen.emplace(prepared.hashes[i].content, i).second) << i;
+  }
+  EXPECT_NE(prepared.id, id_hash(kKey, "ab"));
+}
+
+// Each differs from every other one in what it says, however its bytes would lie side by side.
+std::vector<std::vector<Op>> different_commits(const std::array<Header, 1>& header) {
+  const ProducerMark mark{"a", Epoch{1}, ProducerSequence{98}};  // 98 is 'b'
+  const ExpectLast expect{ExpectLast::Of::kStream, Sequence{0}};
+  Set timed{.name = "r", .mode = SetMode::kLastWriter};
+  timed.at = HybridTime{1, 2, 3};
+  return {
+      {Append{.stream = "s"}},
+      {Append{.stream = "s", .payload = "p"}},
+      {Append{.stream = "s", .id = "p"}},
+      {Append{.stream = "s", .group = "p"}},
+      {Append{.stream = "s", .headers = header}},
+      {Append{.stream = "s", .producer = mark}},
+      {Append{.stream = "s", .expect = expect}},
+      {Append{.stream = "s", .producer = mark, .expect = expect}},
+      {Append{.stream = "s"}, Append{.stream = "s"}},
+      {Append{.stream = "s"}, Append{.stream = "s"}, Append{.stream = "s"}},
+      {Claim{.scope = "s", .key = "k"}},
+      {Claim{.scope = "s", .key = "k", .content = "c"}},
+      {Claim{.scope = "s", .key = "k", .owner = "c"}},
+      {Claim{.scope = "s", .key = "k", .lease = Duration{1}}},
+      {Renew{"s", "k", Fence{1}}},
+      {Settle{.scope = "s", .key = "k", .fence = Fence{1}}},
+      {Settle{.scope = "s", .key = "k", .fence = Fence{1}, .outcome = Outcome::kFailed}},
+      {Settle{.scope = "s", .key = "k", .fence = Fence{1}, .result = {1, "", ""}}},
+      {Settle{.scope = "s", .key = "k", .fence = Fence{1}, .result = {0, "x", ""}}},
+      {Settle{.scope = "s", .key = "k", .fence = Fence{1}, .result = {0, "", "x"}}},
+      {Settle{.scope = "s", .key = "k", .fence = Fence{1}, .reason = "x"}},
+      {Resolve{.scope = "s", .key = "k", .actor = "a", .reason = "r"}},
+      {Forget{"s", "k", "a", "r"}},
+      {Receive{"s", "c", 1}},
+      {Receive{"s", "c", 2}},
+      {Ack{"s", "c", {Sequence{1}, Token{2}}}},
+      {Ack{"s", "c", {Sequence{2}, Token{1}}}},
+      {Nack{"s", "c", {Sequence{1}, Token{2}}}},
+      {Nack{"s", "c", {Sequence{1}, Token{2}}, Duration{1}}},
+      {Extend{"s", "c", {Sequence{1}, Token{2}}}},
+      {Advance{"s", "", "1", Epoch{1}}},
+      {Advance{"s", "1", "", Epoch{1}}},
+      {Set{.name = "r"}},
+      {Set{.name = "r", .mode = SetMode::kLastWriter}},
+      {timed},
+      {CreateStream{"s", {}}},
+      {CreateStream{"s", {.content_ids = true}}},
+      {ConfigureStream{"s", {}}},
+      {DeleteStream{"s"}},
+      {Trim{"s", Sequence{1}}},
+      {Trim{"s", Sequence{2}}},
+      {RetireProducer{"s", "k", "a", "r"}},
+      {CreateConsumer{"s", "c", {}}},
+      {CreateConsumer{"s", "c", {.attempts_max = 3}}},
+      {DeleteConsumer{"s", "c"}},
+      {Seek{"s", "c", Sequence{1}}},
+      {Redrive{"s", Sequence{1}}},
+      {Begin{"t"}},
+      {End{"t", Epoch{1}, Finish::kCommit}},
+      {End{"t", Epoch{1}, Finish::kAbort}},
+  };
+}
+
+TEST(Prepare, CommitsThatSayDifferentThingsAreToldApart) {
+  const std::array header{Header{"a", "b"}};
+  std::map<Fingerprint, std::size_t> seen;
+  const auto commits = different_commits(header);
+  for (std::size_t i = 0; i < commits.size(); ++i) {
+    Commit commit = commit_of(commits[i], "id");
+    for (const Mode mode : {Mode::kAtomic, Mode::kEach}) {
+      commit.mode = mode;
+      commit.transaction.reset();
+      EXPECT_TRUE(seen.emplace(prepare(commit, kKey).value().content, i).second) << i;
+      commit.transaction = TransactionRef{"t", Epoch{1}};
+      EXPECT_TRUE(seen.emplace(prepare(commit, kKey).value().content, i).second) << i;
+    }
+  }
+  EXPECT_EQ(seen.size(), commits.size() * 4);
+}
+
+TEST(Prepare, WhenItWasFirstSentIsNoPartOfACommit) {
+  const std::vector<Op> plain{Append{.stream = "s", .payload = "p"}};
+  const std::vector<Op> dated{Append{.stream = "s", .payload = "p", .first_sent = time_from_ms(1)}};
+  EXPECT_EQ(prepare(commit_of(plain, "id"), kKey).value().content,
+            prepare(commit_of(dated, "id"), kKey).value().content);
+}
+
+TEST(Prepare, TheRoomOfACommitIsNeverUnderrated) {
+  const std::string text(255, 't');
+  const std::string long_text(1'024, 'r');
+  const std::string value(65'536, 'v');
+  const std::vector<Op> ops{
+      Append{.stream = text,
+             .payload = value,
+             .id = text,
+             .group = text,
+             .producer = ProducerMark{text, Epoch{1}, {}}},
+      Resolve{text, text, Resolution::kCompleted, {200, text, value}, text, long_text},
+      Settle{.scope = text, .key = text, .result = {200, text, value}, .reason = long_text},
+      Nack{text, text, {}, {}, long_text},
+      Set{.name = text, .value = value},
+      Advance{text, long_text, long_text, Epoch{1}}};
+  for (const Op& op : ops) {
+    std::string described;
+    const std::size_t bytes = prepare(commit_of({&op, 1}), kKey).value().bytes;
+    EXPECT_GE(bytes, std::visit(
+                         [&](const auto& plain) -> std::size_t {
+                           if constexpr (requires { plain.payload; })
+                             return plain.payload.size() + 3 * text.size();
+                           if constexpr (requires { plain.result; })
+                             return plain.result.body.size() + long_text.size();
+                           if constexpr (requires { plain.value; })
+                             return plain.value.size() + text.size();
+                           return long_text.size();
+                         },
+                         op))
+        << op.index();
+  }
+}
+
+}  // namespace
+}  // namespace hapax::engine

@@ -291,15 +291,24 @@ void bench_growth(Table& table, std::uint64_t ids) {
   Pipeline pipeline(*store, hapax::Mode::kEach, 2);
   const std::uint64_t warm = 125'000;  // 100,000 ids, as every fifth is a repeat
   pipeline.run(0, warm, fill_appends);
-  const double small = pipeline.run(warm, warm, fill_appends) / static_cast<double>(warm);
+  std::uint64_t at = warm;
+  // The quickest of some runs: the disk's bad moments are not what is compared.
+  const auto quickest = [&] {
+    double best = 1e9;
+    for (int run = 0; run < 4; ++run, at += warm) {
+      best = std::min(best, pipeline.run(at, warm, fill_appends) / static_cast<double>(warm));
+    }
+    return best;
+  };
+  const double small = quickest();
   const std::uint64_t before = resident_bytes();
+  const std::uint64_t ids_before = at * 4 / 5;
   const std::uint64_t count = ids * 5 / 4;
-  std::uint64_t at = 2 * warm;
   for (; at < count; at += warm) pipeline.run(at, std::min(warm, count - at), fill_appends);
   const double bytes = static_cast<double>(resident_bytes() - before);
   table.at_most("memory per remembered message id",
-                bytes / (static_cast<double>(ids) - 2.0 * 100'000), "B", 64);
-  const double large = pipeline.run(count, warm, fill_appends) / static_cast<double>(warm);
+                bytes / static_cast<double>(ids - ids_before), "B", 64);
+  const double large = quickest();
   table.ratio_at_most("time per append at " + std::to_string(ids / 1'000'000) + " M ids",
                       large * 1e9, "ns", "at 100 k ids", small * 1e9, 1.5);
 

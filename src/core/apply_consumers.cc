@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/mutant.h"
 #include "core/group_cursor.h"
 #include "core/sequences.h"
 #include "core/state.h"
@@ -205,6 +206,13 @@ void unack(State& state, AckTrace& trace) {
   consumer.pending.insert(std::move(trace.pending));
 }
 
+// Mutants only: a replayed ack is taken for a failed attempt.
+bool is_stale_cursor(Consumer& consumer, const Acked& fact, const Undo* undo) {
+  if (!base::mutant(base::Mutant::kStaleCursor) || undo != nullptr || fact.gave_up) return false;
+  const Pending& pending = pending_of(consumer, fact.sequence);
+  return pending.state == PendingState::kInFlight && pending.group == 0;
+}
+
 }  // namespace
 
 void apply_consumer(State& state, const ConsumerMade& fact, base::Where, Time, Undo* undo) {
@@ -298,8 +306,11 @@ void apply_consumer(State& state, const HandedOut& fact, base::Where, Time now, 
   consumer.next_token = handing.token;
 }
 
-void apply_consumer(State& state, const Acked& fact, base::Where, Time now, Undo* undo) {
+void apply_consumer(State& state, const Acked& fact, base::Where at, Time now, Undo* undo) {
   Consumer& consumer = consumer_of(state, fact.consumer);
+  if (is_stale_cursor(consumer, fact, undo)) {
+    return apply_consumer(state, Returned{fact.consumer, fact.sequence, now, {}}, at, now, undo);
+  }
   const Weighed weighed(state, consumer);
   AckTrace trace;
   trace.consumer = &consumer;

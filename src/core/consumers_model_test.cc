@@ -57,7 +57,7 @@ struct Side {
   ConsumerSettings settings;
 };
 const std::vector<Side> kSides = {
-    {"orders", "first", {.attempts_max = 2}},
+    {"orders", "first", {.attempts_max = 1}},
     {"orders",
      "second",
      {.attempts_max = 2,
@@ -65,7 +65,7 @@ const std::vector<Side> kSides = {
       .start = Sequence{2},
       .in_flight_max = 3}},
     {"orders.dead", "clerk", {.attempts_max = 2, .last_attempt = LastAttempt::kBlock}},
-    {"orders.dead", "auditor", {.attempts_max = 1}},
+    {"orders.dead", "auditor", {.attempts_max = 2}},
 };
 
 bool agree(const Verdict& real, const Verdict& expected) {

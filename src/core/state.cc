@@ -38,6 +38,16 @@ void drop_runs(State& state, std::deque<Run>& runs, Sequence before) {
   }
 }
 
+void drop_removed(Stream& stream) {
+  while (!stream.removed.empty()) {
+    Spans::Span span = stream.removed.pop_front();
+    if (span.last < stream.first) continue;
+    span.first = std::max(span.first, stream.first);
+    stream.removed.add(span);
+    return;
+  }
+}
+
 void collect_transactions(State& state, Time now) {
   if (state.transactions_open == 0) return;
   for (auto& [name, transaction] : state.transactions) {
@@ -115,7 +125,9 @@ void drop_live(State& state, std::uint32_t segment, std::uint64_t bytes) {
 void collect(State& state, Time now, std::size_t work_max) {
   for (const StreamUid uid : state.trimmed) {
     Stream* stream = state.streams[uid.value - 1].get();
-    if (stream != nullptr) drop_runs(state, stream->runs, stream->first);
+    if (stream == nullptr) continue;
+    drop_runs(state, stream->runs, stream->first);
+    drop_removed(*stream);
   }
   state.trimmed.clear();
   for (const auto& stream : state.graveyard) drop_runs(state, stream->runs, stream->last.next());

@@ -122,7 +122,8 @@ Verdict answer_known_id(Turn& turn, const Stream& stream, const IdEntry& known,
     if (auto error = check_producers(stream, op)) return Refused{*std::move(error)};
     turn.emit(ProducerNoted{stream.uid, *op.producer, known.sequence(), hashes.content});
   }
-  const bool renews = stream.settings.window_start == WindowStart::kLastSeen;
+  const bool renews = stream.settings.window_start == WindowStart::kLastSeen ||
+                      mutant(Mutant::kWindowRefreshed);
   const Window window = renewed_window(stream, known, turn.now());
   if (renews && !known.window().is_forever() && window.end(duplicate.first_seen) > duplicate.expires_at) {
     turn.emit(IdRenewed{stream.uid, id, window});
@@ -164,6 +165,13 @@ void keep_retention(Turn& turn, const Stream& stream) {
   }
 }
 
+// Mutants only: why others forgot ids that they had.
+bool forgets(const Stream& stream, const IdEntry& known, const Append& op) {
+  if (mutant(Mutant::kIdsDieWithRecords) && !stream.keeps(known.sequence())) return true;
+  const bool starts_over = op.producer && op.producer->sequence == ProducerSequence{0};
+  return mutant(Mutant::kEpochIsIdentity) && starts_over;
+}
+
 Verdict run_append(Turn& turn, Stream& stream, const Append& op, const AppendHashes& hashes) {
   if (op.producer) {
     if (auto told = decide_producer(stream, *op.producer, hashes.content, turn.now())) {
@@ -174,7 +182,8 @@ Verdict run_append(Turn& turn, Stream& stream, const Append& op, const AppendHas
   base::Hash128 id;
   if (!op.id.empty()) {
     id = scoped_id(stream, hashes);
-    if (const IdEntry* known = turn.state().ids.find(id, turn.now())) {
+    const IdEntry* known = turn.state().ids.find(id, turn.now());
+    if (known != nullptr && !forgets(stream, *known, op)) {
       return answer_known_id(turn, stream, *known, hashes, op, id);
     }
     const Time horizon = stream.horizon(turn.now());

@@ -220,49 +220,4 @@ inline void collect_all(State& state, Time now) {
   collect(state, now, std::numeric_limits<std::size_t>::max());
 }
 
-// --- what follows from the rest of a state -------------------------------------------------------
-
-class Told {
- public:
-  template <class... Numbers>
-  void say(std::string_view what, Numbers... numbers) {
-    text += what;
-    ((text += ' ' + std::to_string(numbers)), ...);
-    text += '\n';
-  }
-  std::string text;
-};
-
-inline void tell(const Consumer& consumer, Told& told) {
-  told.say("consumer", consumer.uid.value, consumer.in_flight, consumer.parked.size());
-  for (const auto& [due, sequence] : consumer.due) told.say("due", to_ms(due), sequence.value);
-  const std::map<GroupHash, Sequence> heads(consumer.heads.begin(), consumer.heads.end());
-  for (const auto& [group, sequence] : heads) told.say("head", group, sequence.value);
-  consumer.acked.for_each([&told](const Spans::Span& span) {
-    told.say("acked", span.first.value, span.last.value, span.label);
-  });
-}
-
-// In words, so that a difference can be read. Two states with equal canonical() bytes and nothing
-// to collect are equal in this too.
-inline std::string derived(const State& state) {
-  Told told;
-  told.say("text bytes", state.text_bytes);
-  told.say("open transactions, unknown claims", state.transactions_open, state.claims_unknown);
-  told.say("deleted, trimmed", state.graveyard.size(), state.trimmed.size());
-  for (const auto& [segment, bytes] : state.live_bytes) told.say("live", segment, bytes);
-  for (const auto& [end, hash] : state.open_claims_end) told.say("end", to_ms(end), hash.low);
-  const std::map<std::string, StreamUid> names(state.stream_names.begin(),
-                                               state.stream_names.end());
-  for (const auto& [name, uid] : names) told.say(name, uid.value);
-  for (const auto& stream : state.streams) {
-    if (stream == nullptr) continue;
-    told.say("stream", stream->uid.value, stream->bytes, stream->producers_active,
-             stream->runs.size());
-    for (const auto& [name, uid] : stream->consumers) told.say(name, uid.value);
-  }
-  for (const auto& [uid, consumer] : state.consumers) tell(consumer, told);
-  return told.text;
-}
-
 }  // namespace hapax::core::rig

@@ -62,7 +62,7 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
   engine->writer_ = std::move(recovered.writer);
   engine->files_ = std::make_unique<journal::SegmentFiles>(folder);
   engine->snapshotter_ = std::make_unique<Snapshotter>(folder, identity, *engine->files_);
-  engine->snapshotter_->adopt(loaded.snapshots, loaded.parts);
+  if (loaded.lsn != journal::Lsn{0}) engine->snapshotter_->adopt(loaded.lsn, loaded.parts);
   engine->machine_ = std::make_unique<Machine>(
       std::move(state), engine->writer_->next(), engine->writer_->slot(),
       engine->writer_->segment_bytes(), engine->key_, *engine->clock_, *engine->files_);

@@ -215,7 +215,6 @@ Result<Loaded> load_snapshot(ports::Folder& folder, const journal::Identity& ide
                              std::vector<std::string>& lines) {
   HAPAX_TRY(const journal::SnapshotFiles files, journal::list_snapshots(folder));
   Loaded loaded;
-  loaded.snapshots = files.snapshots;
   for (const journal::Lsn lsn : files.snapshots) {
     state = std::make_unique<core::State>(index_shards_log2);
     auto meta = load_one(folder, identity, lsn, *state);

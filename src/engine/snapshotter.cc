@@ -26,11 +26,9 @@ Snapshotter::Snapshotter(ports::Folder& folder, const journal::Identity& identit
                          journal::SegmentFiles& files)
     : folder_(folder), identity_(identity), files_(files) {}
 
-void Snapshotter::adopt(std::vector<journal::Lsn> snapshots, const std::set<std::uint64_t>& parts) {
+void Snapshotter::adopt(journal::Lsn snapshot, const std::set<std::uint64_t>& parts) {
   parts_ = parts;
-  std::sort(snapshots.begin(), snapshots.end());
-  for (const journal::Lsn lsn : snapshots) kept_.push_back({lsn, {parts.begin(), parts.end()}, {}});
-  while (kept_.size() > 2) kept_.pop_front();
+  kept_.push_back({snapshot, {parts.begin(), parts.end()}, {}});
 }
 
 void Snapshotter::begin(SnapshotImage image) {

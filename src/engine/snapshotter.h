@@ -68,8 +68,9 @@ class Snapshotter {
   Snapshotter(ports::Folder& folder, const journal::Identity& identity,
               journal::SegmentFiles& files);
 
-  // What the start found on disk.
-  void adopt(std::vector<journal::Lsn> snapshots, const std::set<std::uint64_t>& parts);
+  // The snapshot that the start was made from, with its parts. Others on disk do not count as kept:
+  // nobody has verified them.
+  void adopt(journal::Lsn snapshot, const std::set<std::uint64_t>& parts);
 
   // REQUIRES: not busy().
   void begin(SnapshotImage image);
@@ -118,7 +119,6 @@ class Snapshotter {
 struct Loaded {
   journal::Lsn lsn;  // 0 = there is no snapshot
   Time log_time{};
-  std::vector<journal::Lsn> snapshots;  // whole or not, newest first
   std::set<std::uint64_t> parts;
 };
 [[nodiscard]] Result<Loaded> load_snapshot(ports::Folder& folder, const journal::Identity& identity,

@@ -65,7 +65,7 @@ Result<Durable> Writer::write(Batch& batch) {
   tail_.chain = batch.checksum();
   tail_.log_time = batch.log_time();
   slot_ = slot_after(slot_, batch.bytes(), options_.segment_bytes);
-  return Durable(base::mutant(base::Mutant::kRefuseValidAfterInvalid) ? durable_ : last);
+  return Durable(last);
 }
 
 Status Writer::write_mark(MarkKind kind) {

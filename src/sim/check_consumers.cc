@@ -267,12 +267,12 @@ class ConsumerCheck {
           return Violation{"I7", name, "a copy has other bytes than what it was made from"};
         }
         if (lineage.redrives > 0 || lineage.consumer.empty()) continue;
+        const auto consumer = consumers_.find({lineage.stream, lineage.consumer});
+        if (consumer == consumers_.end() || consumer->second.moved) continue;
         if (!seen.emplace(lineage.consumer, lineage.sequence, lineage.stream).second) {
           return Violation{"I2", name + "/" + std::to_string(record.sequence.value),
                            "a record is twice among the dead letters of one consumer"};
         }
-        const auto consumer = consumers_.find({lineage.stream, lineage.consumer});
-        if (consumer == consumers_.end() || consumer->second.moved) continue;
         const auto handed = consumer->second.records.find(lineage.sequence);
         if (handed != consumer->second.records.end() && handed->second.acked_with) {
           return broken("I2", consumer->second, lineage.sequence,

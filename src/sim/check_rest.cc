@@ -47,8 +47,10 @@ Judgement check_commit_ids(const History& history) {
       if (answer.committed) firsts[request.id] = attempt;
       continue;
     }
-    if (found == firsts.end()) {
-      firsts[request.id] = attempt;  // The first answer was lost.
+    const bool lost = found == firsts.end() ||
+                      answer.time >= request.id_window.end(found->second->answer.time);
+    if (lost) {  // Nobody heard the answer that is repeated here.
+      firsts[request.id] = attempt;
       continue;
     }
     const Answer& first = found->second->answer;
@@ -57,6 +59,22 @@ Judgement check_commit_ids(const History& history) {
       equal = same(first.verdicts[i], answer.verdicts[i]);
     }
     if (!equal) return broken("I13", key, "its repetition got another answer");
+  }
+  return std::nullopt;
+}
+
+// I15: an atomic commit is refused only if one of its operations is.
+Judgement check_refusals(const History& history) {
+  for (const Attempt* attempt : history.ended()) {
+    if (attempt->ending != Ending::kOk || attempt->answer.committed) continue;
+    const std::vector<Verdict>& verdicts = attempt->answer.verdicts;
+    const bool reason = std::any_of(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
+      return !holds(verdict) && !std::holds_alternative<NotApplied>(verdict);
+    });
+    if (!reason) {
+      return broken("I15", "#" + std::to_string(attempt->request->number),
+                    "was not applied although nothing in it was refused");
+    }
   }
   return std::nullopt;
 }
@@ -229,6 +247,7 @@ Judgement check_transform(const Contents& contents) {
 Judgement check_rest(const History& history, const std::vector<Effect>& effects,
                      const Contents& contents) {
   if (auto found = check_commit_ids(history)) return found;
+  if (auto found = check_refusals(history)) return found;
   if (auto found = check_producers(effects)) return found;
   if (auto found = check_transactions(history)) return found;
   if (auto found = check_registers(effects, contents)) return found;

@@ -84,9 +84,9 @@ Swarm draw_swarm(Random random) {
 }
 
 std::string_view word_of(Trouble trouble) {
-  constexpr std::array<std::string_view, kTroubleKinds> kWords = {
+  constexpr std::array<std::string_view, kTroubleKinds> kTroubleWords = {
       "crash", "disk_full", "sync_error", "other_error", "short_write", "clock_jump"};
-  return kWords.at(static_cast<std::size_t>(trouble));
+  return kTroubleWords.at(static_cast<std::size_t>(trouble));
 }
 
 }  // namespace hapax::sim

@@ -296,10 +296,13 @@ void Workload::ended(const Attempt& attempt) {
     if (request.repeatable) client.answered = client.under_way;
   } else if (attempt.ending == Ending::kUnknown) {
     lose(client, attempt);
-  } else if (request.transaction) {
-    client.transaction.open = false;
   } else {
+    // Nothing happened, because the disk is full or the like: it is tried again.
+    if (request.transaction) client.transaction.open = false;
     client.transform = {};
+    if (request.repeatable && attempt.error->code == Errc::kNoSpace) {
+      client.unresolved = client.under_way;
+    }
   }
   client.under_way = nullptr;
 }

@@ -184,6 +184,7 @@ void World::read_some() {
       auto records = read_places((*plan)->places);
       if (!records) return;
       for (Record& record : *records) {
+        if (record.lineage) continue;  // A copy of what was sent only once.
         history_.saw({stream, record.sequence, std::move(record.payload)});
       }
     };

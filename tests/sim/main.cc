@@ -36,6 +36,7 @@ struct Arguments {
   bool damage = false;
   bool trace = false;
   bool hash = false;
+  bool twice = false;   // every run must be the same when it is repeated
   bool guards = false;  // also demand that everything happened at least once
   std::string seeds_file;
 };
@@ -93,6 +94,8 @@ std::optional<Arguments> parse(const std::vector<std::string_view>& words) {
       arguments.trace = true;
     } else if (word == "--hash") {
       arguments.hash = true;
+    } else if (word == "--twice") {
+      arguments.twice = true;
     } else if (word == "--guards") {
       arguments.guards = true;
     } else {
@@ -133,6 +136,10 @@ bool run_one(const Arguments& arguments, const RunOptions& wanted, Tally& tally)
   tally.add(result.tally);
   tally.add("runs");
   if (arguments.hash) std::cout << options.seed << ' ' << std::hex << result.hash << std::dec << '\n';
+  if (arguments.twice && run_seed(wanted).hash != result.hash) {
+    std::cout << "not deterministic: " << replay(options) << '\n';
+    return false;
+  }
   if (!result.violation) return true;
   if (!arguments.trace) {
     explain(wanted, result);
@@ -203,7 +210,7 @@ int main(int argc, char** argv) {
   const auto arguments = parse({argv + 1, argv + argc});
   if (!arguments) {
     std::cerr << "usage: hapax_sim [--seed N | --seeds FROM..TO | --file FILE] [--steps N]"
-                 " [--damage] [--trace] [--hash] [--guards]\n";
+                 " [--damage] [--trace] [--hash] [--twice] [--guards]\n";
     return 2;
   }
   std::signal(SIGABRT, on_abort);

@@ -1,0 +1,159 @@
+// For tests of the core as a whole: every field of a state in words, those that follow from others
+// included, so that a difference can be read. It shares nothing with the state's encoding, which
+// could forget a field in both directions. Ids and settled claims are left out: canonical() has
+// them. No part of the product.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "core/state.h"
+
+namespace hapax::core::rig {
+
+template <class Map>
+std::map<typename Map::key_type, typename Map::mapped_type> ordered(const Map& map) {
+  return {map.begin(), map.end()};
+}
+
+class Telling {
+ public:
+  explicit Telling(const State& state) {
+    say("next", state.next_fence, state.next_consumer, state.next_epoch, state.gaps);
+    say("hybrid", state.hybrid);
+    say("open transactions, unknown claims", state.transactions_open, state.claims_unknown);
+    say("text, deleted, trimmed", state.text_bytes, state.graveyard.size(), state.trimmed.size());
+    for (const auto& [segment, bytes] : state.live_bytes) say("live", segment, bytes);
+    for (const auto& [end, slice] : state.results_end) {
+      for (const auto& [segment, bytes] : slice) say("results", end, segment, bytes);
+    }
+    for (const auto& [name, uid] : ordered(state.stream_names)) say("stream name", name, uid);
+    for (const auto& stream : state.streams) {
+      if (stream == nullptr) say("no stream");
+      if (stream != nullptr) tell(*stream);
+    }
+    for (const auto& [uid, consumer] : state.consumers) tell(consumer);
+    for (const auto& [hash, claim] : ordered(state.open_claims)) tell(hash, claim);
+    for (const auto& [end, hash] : state.open_claims_end) say("claim ends", end, hash);
+    for (const auto& [name, at] : ordered(state.positions)) say("position", name, at.value, at.epoch);
+    for (const auto& [name, set] : ordered(state.registers)) {
+      say("register", name, set.value, set.version, set.at);
+    }
+    for (const auto& [name, transaction] : ordered(state.transactions)) tell(name, transaction);
+  }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  template <class... Values>
+  void say(std::string_view what, const Values&... values) {
+    text_ += what;
+    ((text_ += ' ', add(values)), ...);
+    text_ += '\n';
+  }
+  template <class Plain>
+    requires std::integral<Plain> || std::is_enum_v<Plain>
+  void add(Plain number) { text_ += std::to_string(static_cast<std::uint64_t>(number)); }
+  template <class Tag>
+  void add(Number<Tag> number) { add(number.value); }
+  void add(std::string_view text) { text_.append("'").append(text).append("'"); }
+  void add(Time time) { add(to_ms(time)); }
+  void add(Window window) { add(window.raw()); }
+  void add(const Fingerprint& print) { text_ += print.hex(); }
+  void add(const base::Hash128& hash) { add(base::to_fingerprint(hash)); }
+  void add(const HybridTime& at) {
+    text_ += std::to_string(at.wall_ms) + '.' + std::to_string(at.counter) + '.' +
+             std::to_string(at.node);
+  }
+  template <class Value>
+  void add(const std::optional<Value>& value) {
+    if (value) add(*value);
+    if (!value) text_ += "none";
+  }
+  void add(Duration span) { add(span.count()); }
+  void add(const Spans& spans) {
+    spans.for_each([this](const Spans::Span& span) {
+      add(span.first);
+      text_ += '-';
+      add(span.last);
+      text_ += '@';
+      add(span.label);
+      text_ += ' ';
+    });
+  }
+
+  void tell(const Stream& stream) {
+    say("stream", stream.uid, stream.name, stream.created_at, stream.horizon_floor, stream.first,
+        stream.last, stream.bytes, stream.producers_active);
+    const StreamSettings& set = stream.settings;
+    say("settings", set.window, set.window_start, set.id_scope, set.content_ids, set.track_groups,
+        set.record_bytes_max, set.quota_bytes, set.producer_memory, set.producers_max);
+    say("retention", set.retention.age, set.retention.bytes, set.retention.count,
+        set.retention.acked_by_all);
+    say("removed", stream.removed);
+    for (const Run& run : stream.runs) {
+      say("run", run.first, run.count, run.at.segment, run.at.offset, run.at.length, run.time);
+      for (const GroupHash group : run.groups) say("of", group);
+    }
+    for (const auto& [group, last] : ordered(stream.group_last)) say("group", group, last);
+    for (const auto& [name, producer] : ordered(stream.producers)) {
+      say("producer", name, producer.epoch, producer.next, producer.retired);
+      for (const Producer::Stored& stored : producer.stored) {
+        say("stored", stored.at, stored.fingerprint);
+      }
+    }
+    for (const auto& [name, uid] : stream.consumers) say("consumer", name, uid);
+  }
+  void tell(const Consumer& consumer) {
+    say("consumer", consumer.uid, consumer.stream, consumer.name, consumer.next,
+        consumer.next_token, consumer.valid_from, consumer.in_flight, consumer.dead_lettered);
+    const OwnedConsumerSettings& set = consumer.settings;
+    say("settings", set.attempts_max, set.last_attempt, set.dead_letters, set.start,
+        set.in_flight_max);
+    say("acked", consumer.acked);
+    say("tokens", consumer.acked_tokens);
+    for (const auto& [sequence, pending] : consumer.pending) {
+      say("pending", sequence, pending.state, pending.attempts, pending.group, pending.token,
+          pending.due, pending.first_handed_out, pending.last_handed_out, pending.reason,
+          pending.owner == nullptr ? "-" : *pending.owner);
+    }
+    for (const auto& [due, sequence] : consumer.due) say("due", due, sequence);
+    for (const auto& [group, sequence] : ordered(consumer.heads)) say("head", group, sequence);
+    for (const auto& [group, sequence] : consumer.parked) say("parked", group, sequence);
+  }
+  void tell(const base::Hash128& hash, const OpenClaim& claim) {
+    say("claim", hash, claim.state, claim.scope, claim.key, claim.fingerprint, claim.owner,
+        claim.reason, claim.fence, claim.attempts, claim.since, claim.lease_until, claim.retention,
+        claim.tombstone);
+  }
+  void tell(const std::string& name, const Transaction& transaction) {
+    say("transaction", name, transaction.epoch, transaction.open, transaction.committed,
+        transaction.expires_at, transaction.staged_bytes);
+    for (const std::string& ops : transaction.staged) say("staged", ops);
+  }
+
+  std::string text_;
+};
+
+inline std::string told(const State& state) { return Telling(state).text(); }
+
+// The first line in which two such texts differ; "" = none.
+inline std::string difference(std::string_view one, std::string_view other) {
+  if (one == other) return "";
+  const auto lines = [](std::string_view text, std::size_t from) {
+    return std::string(text.substr(from, text.find('\n', from) - from));
+  };
+  std::size_t line = 0;
+  for (std::size_t at = 0; at < std::min(one.size(), other.size()); ++at) {
+    if (one[at] != other[at]) break;
+    if (one[at] == '\n') line = at + 1;
+  }
+  return "\"" + lines(one, line) + "\", but \"" + lines(other, line) + "\"";
+}
+
+}  // namespace hapax::core::rig

@@ -1,11 +1,10 @@
 // What the embedded store costs: throughput beside the yardstick programs of the same run, memory
 // per remembered thing, growth, restart, latency. See docs/benchmarks.md.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,10 +14,11 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
-#include <condition_variable>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 #include <hapax/hapax.h>
 
@@ -47,8 +47,8 @@ class Scratch {
  public:
   Scratch() {
     static int count = 0;
-    path_ = fs::current_path() / ("bench-data-" + std::to_string(::getpid()) + "-" +
-                                  std::to_string(count++));
+    path_ = fs::current_path() /
+            ("bench-data-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
     fs::create_directories(path_);
   }
   ~Scratch() {
@@ -146,8 +146,7 @@ const std::string kPayload(100, 'x');
 void fill_appends(Batch& batch, std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     write_id(first + i, batch.ids[i].data());
-    batch.ops.emplace_back(
-        hapax::Append{.stream = "s", .payload = kPayload, .id = batch.id(i)});
+    batch.ops.emplace_back(hapax::Append{.stream = "s", .payload = kPayload, .id = batch.id(i)});
   }
 }
 
@@ -269,8 +268,8 @@ void bench_throughput(Table& table, const std::string& limit_dir, std::uint64_t 
     table.figure("claims, batches of 1,000", median(claims), "claims/s");
   } else {
     table.figure("yardstick limit/journal", median(limit), "records/s");
-    table.ratio_at_least("append + dedup, batches of 1,000", appends, "records/s",
-                         "limit/journal", median(limit), 0.6);
+    table.ratio_at_least("append + dedup, batches of 1,000", appends, "records/s", "limit/journal",
+                         median(limit), 0.6);
     table.ratio_at_least("claims, batches of 1,000", median(claims), "claims/s", "limit/journal",
                          median(limit), 0.6);
   }
@@ -306,8 +305,8 @@ void bench_growth(Table& table, std::uint64_t ids) {
   const std::uint64_t count = ids * 5 / 4;
   for (; at < count; at += warm) pipeline.run(at, std::min(warm, count - at), fill_appends);
   const double bytes = static_cast<double>(resident_bytes() - before);
-  table.at_most("memory per remembered message id",
-                bytes / static_cast<double>(ids - ids_before), "B", 64);
+  table.at_most("memory per remembered message id", bytes / static_cast<double>(ids - ids_before),
+                "B", 64);
   const double large = quickest();
   table.ratio_at_most("time per append at " + std::to_string(ids / 1'000'000) + " M ids",
                       large * 1e9, "ns", "at 100 k ids", small * 1e9, 1.5);
@@ -436,8 +435,7 @@ void bench_expiry(Table& table, std::uint64_t ids) {
   const auto fill = [](Batch& batch, std::uint64_t first, std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) {
       write_id((first + i) * 5, batch.ids[i].data());
-      batch.ops.emplace_back(
-          hapax::Append{.stream = "short", .payload = "x", .id = batch.id(i)});
+      batch.ops.emplace_back(hapax::Append{.stream = "short", .payload = "x", .id = batch.id(i)});
     }
   };
   const double took = Pipeline(*store, hapax::Mode::kEach, 2).run(0, ids, fill);
@@ -482,12 +480,17 @@ Options parse(int argc, char** argv) {
       if (i + 1 >= argc) fail(std::string(word) + " needs a value");
       return argv[++i];
     };
-    if (word == "--json") options.json = value();
-    else if (word == "--limit-dir") options.limit_dir = value();
-    else if (word == "--only") options.only = value();
-    else if (word == "--quick") options.quick = true;
-    else fail("unknown argument '" + std::string(word) +
-              "'; known: --json FILE, --limit-dir DIR, --only PART, --quick");
+    if (word == "--json")
+      options.json = value();
+    else if (word == "--limit-dir")
+      options.limit_dir = value();
+    else if (word == "--only")
+      options.only = value();
+    else if (word == "--quick")
+      options.quick = true;
+    else
+      fail("unknown argument '" + std::string(word) +
+           "'; known: --json FILE, --limit-dir DIR, --only PART, --quick");
   }
   return options;
 }
@@ -507,6 +510,7 @@ int main(int argc, char** argv) {
   if (wanted("expiry")) bench_expiry(table, 1'000'000 / scale);
   if (wanted("growth")) bench_growth(table, 10'000'000 / scale);
   if (wanted("claims")) bench_claim_memory(table, 10'000'000 / scale);
-  if (!options.json.empty() && !table.write_json(options.json)) fail("cannot write " + options.json);
+  if (!options.json.empty() && !table.write_json(options.json))
+    fail("cannot write " + options.json);
   return table.all_ok() ? 0 : 1;
 }

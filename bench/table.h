@@ -14,9 +14,9 @@ struct Row {
   std::string name;
   double value = 0;
   std::string unit;
-  std::string against;          // what the ratio is taken against; empty = a plain figure
+  std::string against;  // what the ratio is taken against; empty = a plain figure
   std::optional<double> ratio;
-  std::string bar;              // "≥ 0.6", "≤ 64"; empty = reported only
+  std::string bar;  // "≥ 0.6", "≤ 64"; empty = reported only
   std::optional<bool> ok;
 };
 
@@ -52,9 +52,9 @@ class Table {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const Row& row = rows_[i];
       out << "  {\"name\": \"" << row.name << "\", \"value\": " << row.value << ", \"unit\": \""
-          << row.unit << "\", \"against\": \"" << row.against << "\", \"ratio\": "
-          << (row.ratio ? text(*row.ratio) : "null") << ", \"bar\": \"" << row.bar
-          << "\", \"ok\": " << (row.ok ? (*row.ok ? "true" : "false") : "null") << "}"
+          << row.unit << "\", \"against\": \"" << row.against
+          << "\", \"ratio\": " << (row.ratio ? text(*row.ratio) : "null") << ", \"bar\": \""
+          << row.bar << "\", \"ok\": " << (row.ok ? (*row.ok ? "true" : "false") : "null") << "}"
           << (i + 1 < rows_.size() ? "," : "") << "\n";
     }
     out << "]\n";

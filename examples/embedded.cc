@@ -52,21 +52,28 @@ int main() {
       store, hapax::Receive{.stream = "orders", .consumer = "charge", .owner = "worker-7"}));
   if (received.deliveries.empty()) return 0;  // A second run of this program: all is done.
   const hapax::Delivery& delivery = received.deliveries.front();
-  const auto claimed = std::get<hapax::Claimed>(commit_one(
-      store, hapax::Claim{.scope = "charge", .key = delivery.record.id,
-                          .content = delivery.record.payload, .owner = "worker-7"}));
+  const auto claimed =
+      std::get<hapax::Claimed>(commit_one(store, hapax::Claim{.scope = "charge",
+                                                              .key = delivery.record.id,
+                                                              .content = delivery.record.payload,
+                                                              .owner = "worker-7"}));
   const hapax::Op finish[] = {
-      hapax::Settle{.scope = "charge", .key = delivery.record.id, .fence = claimed.fence,
+      hapax::Settle{.scope = "charge",
+                    .key = delivery.record.id,
+                    .fence = claimed.fence,
                     .result = {.status = 200, .headers = "", .body = "charged"}},
-      hapax::Ack{.stream = "orders", .consumer = "charge",
+      hapax::Ack{.stream = "orders",
+                 .consumer = "charge",
                  .receipt = {delivery.record.sequence, delivery.token}}};
   const auto finished = store.commit({.ops = finish});
   demand(finished.ok() && finished->committed, "result and ack are one commit");
 
   // Whoever asks again gets the first result, byte for byte.
-  const auto repeated = std::get<hapax::DuplicateClaim>(commit_one(
-      store, hapax::Claim{.scope = "charge", .key = delivery.record.id,
-                          .content = delivery.record.payload, .owner = "worker-8"}));
+  const auto repeated = std::get<hapax::DuplicateClaim>(
+      commit_one(store, hapax::Claim{.scope = "charge",
+                                     .key = delivery.record.id,
+                                     .content = delivery.record.payload,
+                                     .owner = "worker-8"}));
   demand(repeated.result && repeated.result->body == "charged", "the result is replayed");
   std::printf("charged once: %s\n", repeated.result->body.c_str());
   return 0;

@@ -10,12 +10,14 @@
 
 namespace hapax::limits {
 
-inline constexpr std::size_t kNameBytesMax = 255;         // stream, consumer, producer, scope, register …
-inline constexpr std::size_t kMessageIdBytesMax = 255;    // message id, claim key, commit id, group key
-inline constexpr std::size_t kOwnerBytesMax = 255;        // owner of a claim or receive; actor
-inline constexpr std::size_t kReasonBytesMax = 1024;      // reason of a settle, nack, resolve
-inline constexpr std::size_t kRecordBytesMax = std::size_t{8} << 20;   // payload; a stream may set less
-inline constexpr std::size_t kHeadersMax = 64;            // headers of a record
+inline constexpr std::size_t kNameBytesMax = 255;  // stream, consumer, producer, scope, register …
+inline constexpr std::size_t kMessageIdBytesMax =
+    255;                                              // message id, claim key, commit id, group key
+inline constexpr std::size_t kOwnerBytesMax = 255;    // owner of a claim or receive; actor
+inline constexpr std::size_t kReasonBytesMax = 1024;  // reason of a settle, nack, resolve
+inline constexpr std::size_t kRecordBytesMax = std::size_t{8}
+                                               << 20;  // payload; a stream may set less
+inline constexpr std::size_t kHeadersMax = 64;         // headers of a record
 inline constexpr std::size_t kHeaderBytesMax = std::size_t{64} << 10;  // all headers of a record
 inline constexpr std::size_t kResultBytesMax = std::size_t{8} << 20;   // stored result of a claim
 inline constexpr std::size_t kRegisterBytesMax = std::size_t{64} << 10;
@@ -24,8 +26,8 @@ inline constexpr std::size_t kCommitOpsMax = 100'000;
 inline constexpr std::size_t kCommitBytesMax = std::size_t{32} << 20;
 inline constexpr std::size_t kStreamsMax = 100'000;
 inline constexpr std::size_t kConsumersPerStreamMax = 1'000;
-inline constexpr std::size_t kReceiveMax = 10'000;        // records of one receive
-inline constexpr std::size_t kReadMax = 10'000;           // records of one read
+inline constexpr std::size_t kReceiveMax = 10'000;  // records of one receive
+inline constexpr std::size_t kReadMax = 10'000;     // records of one read
 inline constexpr std::size_t kInFlightPerConsumerMax = 100'000;
 inline constexpr std::size_t kParkedPerConsumerMax = 1'000'000;  // behind a busy group key
 inline constexpr std::size_t kTransactionsOpenMax = 1'000;
@@ -43,7 +45,8 @@ inline constexpr Duration kLeaseDefault{std::chrono::seconds{30}};
 inline constexpr Duration kDelayMax{std::chrono::days{30}};
 inline constexpr Duration kTransactionTimeoutDefault{std::chrono::seconds{60}};
 inline constexpr Duration kTransactionTimeoutMax{std::chrono::minutes{15}};
-inline constexpr Duration kHybridAheadMax{std::chrono::minutes{1}};  // a register's time ahead of log time
+inline constexpr Duration kHybridAheadMax{
+    std::chrono::minutes{1}};  // a register's time ahead of log time
 inline constexpr std::uint32_t kAttemptsMax = 1'000'000;
 
 }  // namespace hapax::limits

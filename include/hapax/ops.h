@@ -16,8 +16,11 @@ namespace hapax {
 
 // --- streams ---------------------------------------------------------------------------------
 
-enum class IdScope : std::uint8_t { kStream, kGroup };        // where a message id must be unique
-enum class WindowStart : std::uint8_t { kFirstSeen, kLastSeen };  // kLastSeen: a repeat renews the window
+enum class IdScope : std::uint8_t { kStream, kGroup };  // where a message id must be unique
+enum class WindowStart : std::uint8_t {
+  kFirstSeen,
+  kLastSeen
+};  // kLastSeen: a repeat renews the window
 
 // Records leave when any of these says so; all off = kept until trimmed.
 struct Retention {
@@ -32,8 +35,8 @@ struct StreamSettings {
   Window window = limits::kWindowDefault;
   WindowStart window_start = WindowStart::kFirstSeen;
   IdScope id_scope = IdScope::kStream;
-  bool content_ids = false;   // SHA-256 of the payload is the id of a record that has none
-  bool track_groups = true;   // remember the last sequence of each group key (conditional append)
+  bool content_ids = false;  // SHA-256 of the payload is the id of a record that has none
+  bool track_groups = true;  // remember the last sequence of each group key (conditional append)
   Retention retention;
   std::uint64_t record_bytes_max = std::uint64_t{1} << 20;
   std::uint64_t quota_bytes = 0;  // of stored records, 0 = none; a full quota refuses appends
@@ -81,8 +84,8 @@ struct ExpectLast {
 struct Append {
   std::string_view stream;
   std::string_view payload;
-  std::string_view id;      // message id; empty = none
-  std::string_view group;   // group key: order and "one in flight" are kept per group
+  std::string_view id;     // message id; empty = none
+  std::string_view group;  // group key: order and "one in flight" are kept per group
   std::span<const Header> headers;
   std::optional<ProducerMark> producer;
   std::optional<ExpectLast> expect;
@@ -105,8 +108,8 @@ struct Claim {
   std::string_view content;  // fingerprinted: the same key with other content is a conflict
   std::string_view owner;
   Duration lease = limits::kLeaseDefault;
-  Window retention = limits::kWindowDefault;   // of the result, from the settle on
-  Window tombstone = limits::kWindowDefault;   // of "it happened"; at least `retention`
+  Window retention = limits::kWindowDefault;  // of the result, from the settle on
+  Window tombstone = limits::kWindowDefault;  // of "it happened"; at least `retention`
 };
 struct Renew {
   std::string_view scope;
@@ -221,7 +224,8 @@ struct Redrive {
 
 // --- positions, registers, transactions ------------------------------------------------------
 
-// Position of an outside source. An owner with an older epoch is fenced; `expected` empty = none yet.
+// Position of an outside source. An owner with an older epoch is fenced; `expected` empty = none
+// yet.
 struct Advance {
   std::string_view source;
   std::string_view expected;
@@ -234,8 +238,8 @@ struct Set {
   std::string_view name;
   std::string_view value;
   SetMode mode = SetMode::kVersion;
-  Version expected;                  // of kVersion: the version it must have; 0 = not set yet
-  std::optional<HybridTime> at;      // of kLastWriter: the writer's time; none = the store's clock
+  Version expected;              // of kVersion: the version it must have; 0 = not set yet
+  std::optional<HybridTime> at;  // of kLastWriter: the writer's time; none = the store's clock
 };
 
 // Opens a transaction under a stable name; an older one of that name is aborted and fenced.
@@ -270,9 +274,9 @@ struct TransactionRef {
 struct Commit {
   std::span<const Op> ops;
   Mode mode = Mode::kAtomic;
-  std::string_view id;                         // repeating it returns the first answer
+  std::string_view id;  // repeating it returns the first answer
   Window id_window = limits::kWindowDefault;
-  std::optional<TransactionRef> transaction;   // stage the ops there instead of applying them
+  std::optional<TransactionRef> transaction;  // stage the ops there instead of applying them
 };
 
 }  // namespace hapax

@@ -41,10 +41,10 @@ struct ClaimStatus {
   Fence fence;
   std::uint32_t attempts = 0;
   Fingerprint fingerprint;
-  std::string owner;   // of kProcessing and kUnknown
-  std::string reason;  // of kFailed and kUnknown
-  Time since{};        // of the state
-  Time until{};        // lease end, or when it is forgotten
+  std::string owner;                   // of kProcessing and kUnknown
+  std::string reason;                  // of kFailed and kUnknown
+  Time since{};                        // of the state
+  Time until{};                        // lease end, or when it is forgotten
   std::optional<StoredResult> result;  // of kCompleted, while kept
 };
 
@@ -66,8 +66,8 @@ struct ProducerStatus {  // what a producer that restarts needs to know
 
 struct ConsumerStats {
   std::string consumer;
-  Sequence floor;   // everything up to here is acked
-  Sequence next;    // first never handed out
+  Sequence floor;  // everything up to here is acked
+  Sequence next;   // first never handed out
   std::uint64_t in_flight = 0;
   std::uint64_t waiting = 0;  // delayed, or behind a busy group
   std::uint64_t dead_lettered = 0;
@@ -102,8 +102,8 @@ struct Statistics {
   std::uint64_t batches = 0;
   std::uint64_t snapshots = 0;
   Time log_time{};
-  bool writes_refused = false;       // the disk is full
-  bool clock_jump_pending = false;   // see EmbeddedOptions::clock_jump_max
+  bool writes_refused = false;      // the disk is full
+  bool clock_jump_pending = false;  // see EmbeddedOptions::clock_jump_max
 };
 
 class Store {
@@ -117,9 +117,9 @@ class Store {
 
   // An Error means: certainly nothing happened, except kOutcomeUnknown.
   [[nodiscard]] virtual Result<Answer> commit(const Commit& commit) = 0;
-  // As commit(), answered by `done`: on a thread of the store, or at once on the caller's if no state
-  // could accept the commit. It must not block. Everything the commit's views refer to must stay
-  // alive until then.
+  // As commit(), answered by `done`: on a thread of the store, or at once on the caller's if no
+  // state could accept the commit. It must not block. Everything the commit's views refer to must
+  // stay alive until then.
   virtual void submit(const Commit& commit, Done done) = 0;
 
   [[nodiscard]] virtual Result<Records> read(const ReadRange& range) = 0;
@@ -128,7 +128,8 @@ class Store {
                                                                 std::string_view group) = 0;
   [[nodiscard]] virtual Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,
                                                                       std::string_view key) = 0;
-  [[nodiscard]] virtual Result<std::optional<RegisterValue>> find_register(std::string_view name) = 0;
+  [[nodiscard]] virtual Result<std::optional<RegisterValue>> find_register(
+      std::string_view name) = 0;
   [[nodiscard]] virtual Result<std::optional<Position>> find_position(std::string_view source) = 0;
   [[nodiscard]] virtual Result<std::optional<ProducerStatus>> find_producer(
       std::string_view stream, std::string_view producer) = 0;

@@ -23,7 +23,8 @@ using Time = std::chrono::time_point<LogTime, Duration>;
 // How long something is remembered: whole seconds, or for ever.
 class Window {
  public:
-  constexpr explicit Window(std::chrono::seconds span) : seconds_(static_cast<std::uint32_t>(span.count())) {}
+  constexpr explicit Window(std::chrono::seconds span)
+      : seconds_(static_cast<std::uint32_t>(span.count())) {}
   static constexpr Window forever() { return Window{kForever}; }
   static constexpr Window from_raw(std::uint32_t seconds) { return Window{seconds}; }
 

@@ -18,10 +18,10 @@ namespace hapax {
 
 // Where a redriven record or a dead letter came from.
 struct Lineage {
-  std::string stream;     // of the first record
+  std::string stream;  // of the first record
   Sequence sequence;
-  std::string consumer;   // that gave up; empty for a redriven record
-  std::string reason;     // of the last attempt
+  std::string consumer;  // that gave up; empty for a redriven record
+  std::string reason;    // of the last attempt
   std::uint32_t attempts = 0;
   Time first_handed_out{};
   Time last_handed_out{};
@@ -96,7 +96,7 @@ struct Claimed {  // "fresh"
   Time lease_until{};
   friend bool operator==(const Claimed&, const Claimed&) = default;
 };
-struct DuplicateClaim {  // settled as completed
+struct DuplicateClaim {                // settled as completed
   std::optional<StoredResult> result;  // none: its retention is over, the tombstone remains
   Fence fence;
   Time settled_at{};
@@ -128,7 +128,7 @@ struct Received {  // "records"
   std::vector<Delivery> deliveries;
   friend bool operator==(const Received&, const Received&) = default;
 };
-struct Stale {  // the receipt is not the latest one of that record
+struct Stale {        // the receipt is not the latest one of that record
   std::string owner;  // who holds it now; empty: nobody
   bool acked = false;
   friend bool operator==(const Stale&, const Stale&) = default;
@@ -168,10 +168,10 @@ struct Refused {  // the operation itself is wrong: unknown stream, limit, quota
   friend bool operator==(const Refused&, const Refused&) = default;
 };
 
-using Verdict = std::variant<Appended, Duplicate, Conflict, Fenced, Gap, UnknownProducer,
-                             TooOldToKnow, ExpectationFailed, Claimed, DuplicateClaim, InProgress,
-                             UnknownOutcome, Received, Stale, Done, Renewed, Registered, Superseded,
-                             Began, Staged, NotApplied, Refused>;
+using Verdict =
+    std::variant<Appended, Duplicate, Conflict, Fenced, Gap, UnknownProducer, TooOldToKnow,
+                 ExpectationFailed, Claimed, DuplicateClaim, InProgress, UnknownOutcome, Received,
+                 Stale, Done, Renewed, Registered, Superseded, Began, Staged, NotApplied, Refused>;
 
 [[nodiscard]] std::string_view word_of(const Verdict& verdict);
 
@@ -180,9 +180,9 @@ using Verdict = std::variant<Appended, Duplicate, Conflict, Fenced, Gap, Unknown
 [[nodiscard]] bool holds(const Verdict& verdict);
 
 struct Answer {
-  bool committed = false;  // an atomic commit: all applied; each: always true
-  bool repeated = false;   // the answer of an earlier commit with the same id
-  Time time{};             // log time at which it was decided
+  bool committed = false;         // an atomic commit: all applied; each: always true
+  bool repeated = false;          // the answer of an earlier commit with the same id
+  Time time{};                    // log time at which it was decided
   std::vector<Verdict> verdicts;  // one per op, in order
   friend bool operator==(const Answer&, const Answer&) = default;
 };

@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define HAPAX_ASSERT(condition, what)                                                      \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]] {                                                       \
+#define HAPAX_ASSERT(condition, what)                                                    \
+  do {                                                                                   \
+    if (!(condition)) [[unlikely]] {                                                     \
       std::fprintf(stderr, "hapax: %s:%d: %s must hold: %s\n", __FILE__, __LINE__, what, \
-                   #condition);                                                            \
-      std::abort();                                                                        \
-    }                                                                                      \
+                   #condition);                                                          \
+      std::abort();                                                                      \
+    }                                                                                    \
   } while (false)

@@ -75,7 +75,8 @@ struct Holds {
 }  // namespace
 
 bool is_known(Errc code) {
-  return std::any_of(kRows.begin(), kRows.end(), [code](const Row& row) { return row.code == code; });
+  return std::any_of(kRows.begin(), kRows.end(),
+                     [code](const Row& row) { return row.code == code; });
 }
 std::string_view word_of(Errc code) { return row_of(code).word; }
 Retry retry_of(Errc code) { return row_of(code).retry; }

@@ -11,10 +11,10 @@ namespace hapax::cli {
 
 // Meaningful exit codes, the same for every command.
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailed = 1;   // it ran, and the answer is no
-inline constexpr int kExitUsage = 64;   // wrong arguments
-inline constexpr int kExitDamaged = 65; // the data folder is damaged
-inline constexpr int kExitIo = 74;      // the disk or the system failed
+inline constexpr int kExitFailed = 1;    // it ran, and the answer is no
+inline constexpr int kExitUsage = 64;    // wrong arguments
+inline constexpr int kExitDamaged = 65;  // the data folder is damaged
+inline constexpr int kExitIo = 74;       // the disk or the system failed
 
 enum class Output : std::uint8_t { kText, kJson };
 

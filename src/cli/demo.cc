@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/demo_store.h"
@@ -49,13 +49,13 @@ std::string payload_of(const Request& request) {
 // What the client saw, apart from the store.
 struct Book {
   std::uint64_t sent = 0;
-  std::uint64_t retried = 0;     // no answer came: sent again after the restart
+  std::uint64_t retried = 0;  // no answer came: sent again after the restart
   std::uint64_t fresh = 0;
   std::uint64_t duplicates = 0;
   std::uint64_t conflicts = 0;
   std::uint64_t kills = 0;
   std::set<std::uint32_t> confirmed;
-  std::uint64_t wrong = 0;       // a verdict that contradicts an earlier one
+  std::uint64_t wrong = 0;  // a verdict that contradicts an earlier one
 };
 
 std::vector<Request> plan_requests(const DemoOptions& options) {

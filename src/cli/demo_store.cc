@@ -1,9 +1,5 @@
 #include "cli/demo_store.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -11,6 +7,10 @@
 #include <iostream>
 #include <memory>
 #include <utility>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <hapax/hapax.h>
 
@@ -38,7 +38,8 @@ void submit_order(Store& store, std::string line) {
   order->line = std::move(line);
   const std::string_view text = order->line;
   const std::size_t space = text.find(' ');
-  order->op = Append{.stream = kOrders, .payload = text.substr(space + 1), .id = text.substr(0, space)};
+  order->op =
+      Append{.stream = kOrders, .payload = text.substr(space + 1), .id = text.substr(0, space)};
   store.submit({.ops = {&order->op, 1}}, [order](const Result<Answer>& answer) {
     const std::string_view word = answer ? word_of(answer->verdicts.front()) : "error";
     std::cout << word << '\n' << std::flush;
@@ -64,7 +65,8 @@ int run_demo_store(const std::string& folder) {
 Status StoreProcess::start() {
   std::array<int, 2> in{};
   std::array<int, 2> out{};
-  if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) return failed("pipe");
+  if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0)
+    return failed("pipe");
   std::signal(SIGPIPE, SIG_IGN);
   pid_ = ::fork();
   if (pid_ < 0) return failed("fork");

@@ -2,13 +2,13 @@
 // one word per verdict out.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sys/types.h>
 
 #include <hapax/result.h>
 #include <hapax/verdicts.h>

@@ -13,11 +13,14 @@ namespace hapax::cli {
 class JsonObject {
  public:
   JsonObject& add(std::string_view key, std::string_view text) { return raw(key, json_text(text)); }
-  JsonObject& add(std::string_view key, const char* text) { return add(key, std::string_view(text)); }
+  JsonObject& add(std::string_view key, const char* text) {
+    return add(key, std::string_view(text));
+  }
   JsonObject& add(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }
   template <std::integral Integer>
-    requires(!std::same_as<Integer, bool>)
-  JsonObject& add(std::string_view key, Integer value) { return raw(key, std::to_string(value)); }
+  requires(!std::same_as<Integer, bool>) JsonObject& add(std::string_view key, Integer value) {
+    return raw(key, std::to_string(value));
+  }
   // `json` is already JSON.
   JsonObject& raw(std::string_view key, std::string_view json) {
     if (!body_.empty()) body_ += ",";

@@ -14,7 +14,8 @@ namespace {
 using namespace hapax::cli;
 
 void add_json(CLI::App& command, Output& output) {
-  command.add_flag_callback("--json", [&output] { output = Output::kJson; }, "Print JSON");
+  command.add_flag_callback(
+      "--json", [&output] { output = Output::kJson; }, "Print JSON");
 }
 
 struct Arguments {
@@ -28,17 +29,21 @@ struct Arguments {
 void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   app.set_version_flag("--version", HAPAX_VERSION, "Print the version");
   app.require_subcommand(1);
-  app.footer("Example: hapax demo --orders 1000\n         hapax inspect ./hapax-data --json\n"
-             "Exit codes: 0 ok, 1 no, 64 wrong arguments, 65 data folder damaged, 74 disk failed");
+  app.footer(
+      "Example: hapax demo --orders 1000\n         hapax inspect ./hapax-data --json\n"
+      "Exit codes: 0 ok, 1 no, 64 wrong arguments, 65 data folder damaged, 74 disk failed");
 
   CLI::App* demo = app.add_subcommand(
       "demo", "Send orders with duplicates through a store that is killed while it works");
   demo->add_option("--orders", arguments.demo.orders, "Distinct orders")
-      ->check(CLI::Range(10, 1'000'000))->capture_default_str();
+      ->check(CLI::Range(10, 1'000'000))
+      ->capture_default_str();
   demo->add_option("--duplicates", arguments.demo.duplicates, "Percent that are sent again")
-      ->check(CLI::Range(0, 100))->capture_default_str();
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
   demo->add_option("--kills", arguments.demo.kills, "How often the store's process is killed")
-      ->check(CLI::Range(0, 100))->capture_default_str();
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
   demo->add_option("--seed", arguments.demo.seed, "Of the order of things")->capture_default_str();
   demo->add_option("--data", arguments.demo.folder, "Keep the data folder here");
   add_json(*demo, arguments.demo.output);

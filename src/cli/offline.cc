@@ -1,11 +1,12 @@
 // inspect, verify, repair.
+#include "engine/offline.h"
+
 #include <cstdio>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/json.h"
-#include "engine/offline.h"
 #include "host/entropy.h"
 #include "host/folder.h"
 
@@ -104,10 +105,14 @@ void print_text(const engine::Inspection& found) {
 int report(const Error& error) {
   fmt::print(stderr, "hapax: {}\n", error.text());
   switch (error.code) {
-    case Errc::kInvalidArgument: return kExitUsage;
-    case Errc::kCorruption: return kExitDamaged;
-    case Errc::kIo: return kExitIo;
-    default: return kExitFailed;
+    case Errc::kInvalidArgument:
+      return kExitUsage;
+    case Errc::kCorruption:
+      return kExitDamaged;
+    case Errc::kIo:
+      return kExitIo;
+    default:
+      return kExitFailed;
   }
 }
 

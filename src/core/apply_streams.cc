@@ -21,8 +21,7 @@ bool extends(const Run& run, base::Where at, Time now) {
 }
 
 // The record joins the last run if it lies right behind it, else opens a new one.
-void add_to_runs(Stream& stream, const RecordAppended& fact, base::Where at, Time now,
-                 Undo* undo) {
+void add_to_runs(Stream& stream, const RecordAppended& fact, base::Where at, Time now, Undo* undo) {
   Stream* const owner = &stream;
   if (stream.runs.empty() || !extends(stream.runs.back(), at, now) ||
       stream.runs.back().last().next() != fact.sequence) {
@@ -136,8 +135,7 @@ void apply_stream(State& state, const StreamMade& fact, base::Where, Time now, U
 
 void apply_stream(State& state, const StreamConfigured& fact, base::Where, Time now, Undo* undo) {
   Stream& stream = state.stream(fact.stream);
-  record(undo, [owner = &stream, settings = stream.settings,
-                floor = stream.horizon_floor](State&) {
+  record(undo, [owner = &stream, settings = stream.settings, floor = stream.horizon_floor](State&) {
     owner->settings = settings;
     owner->horizon_floor = floor;
   });
@@ -196,8 +194,8 @@ void apply_stream(State& state, const RecordAppended& fact, base::Where at, Time
 }
 
 void apply_stream(State& state, const ProducerNoted& fact, base::Where, Time, Undo* undo) {
-  note_producer(state, state.stream(fact.stream), fact.producer,
-                {fact.sequence, fact.fingerprint}, undo);
+  note_producer(state, state.stream(fact.stream), fact.producer, {fact.sequence, fact.fingerprint},
+                undo);
 }
 
 void apply_stream(State& state, const IdRenewed& fact, base::Where, Time now, Undo* undo) {
@@ -233,9 +231,9 @@ void apply_stream(State& state, const RunMoved& fact, base::Where at, Time, Undo
   const auto size = static_cast<std::uint32_t>(fact.frames.size());
   const auto inner = static_cast<std::uint32_t>(at.length - kFactTrailer - size);
   const base::Where to{at.segment, at.offset + inner, size};
-  const auto found = std::lower_bound(
-      stream.runs.begin(), stream.runs.end(), fact.first,
-      [](const Run& run, Sequence wanted) { return run.first < wanted; });
+  const auto found =
+      std::lower_bound(stream.runs.begin(), stream.runs.end(), fact.first,
+                       [](const Run& run, Sequence wanted) { return run.first < wanted; });
   HAPAX_ASSERT(found != stream.runs.end() && found->first == fact.first, "only a kept run moves");
   HAPAX_ASSERT(found->count == fact.count && found->at.length == size, "a run moves as a whole");
   const base::Where from = found->at;

@@ -223,8 +223,7 @@ Error no_stream(std::string_view name) {
 }
 
 Error no_consumer(std::string_view stream, std::string_view name) {
-  return Error{Errc::kNotFound,
-               "stream " + shown(stream) + " has no consumer " + shown(name)};
+  return Error{Errc::kNotFound, "stream " + shown(stream) + " has no consumer " + shown(name)};
 }
 
 }  // namespace hapax::core

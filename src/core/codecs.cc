@@ -7,45 +7,83 @@ namespace hapax::core {
 // --- verdicts: the order of the variant is part of the format ----------------------------------
 
 template <class Io, Is<Appended> F>
-void fields(Io& io, F& f) { io.all(f.sequence); }
+void fields(Io& io, F& f) {
+  io.all(f.sequence);
+}
 template <class Io, Is<Duplicate> F>
-void fields(Io& io, F& f) { io.all(f.sequence, f.first_seen, f.expires_at); }
+void fields(Io& io, F& f) {
+  io.all(f.sequence, f.first_seen, f.expires_at);
+}
 template <class Io, Is<Conflict> F>
-void fields(Io& io, F& f) { io.all(f.stored, f.received, f.first_seen); }
+void fields(Io& io, F& f) {
+  io.all(f.stored, f.received, f.first_seen);
+}
 template <class Io, Is<Fenced> F>
-void fields(Io& io, F& f) { io.all(f.current, f.received); }
+void fields(Io& io, F& f) {
+  io.all(f.current, f.received);
+}
 template <class Io, Is<Gap> F>
-void fields(Io& io, F& f) { io.all(f.expected, f.received); }
+void fields(Io& io, F& f) {
+  io.all(f.expected, f.received);
+}
 template <class Io, Is<UnknownProducer> F>
-void fields(Io& io, F& f) { io.all(f.epoch, f.received); }
+void fields(Io& io, F& f) {
+  io.all(f.epoch, f.received);
+}
 template <class Io, Is<TooOldToKnow> F>
-void fields(Io& io, F& f) { io.all(f.horizon); }
+void fields(Io& io, F& f) {
+  io.all(f.horizon);
+}
 template <class Io, Is<ExpectationFailed> F>
-void fields(Io& io, F& f) { io.all(f.actual, f.actual_position); }
+void fields(Io& io, F& f) {
+  io.all(f.actual, f.actual_position);
+}
 template <class Io, Is<Claimed> F>
-void fields(Io& io, F& f) { io.all(f.fence, f.attempt, f.lease_until); }
+void fields(Io& io, F& f) {
+  io.all(f.fence, f.attempt, f.lease_until);
+}
 template <class Io, Is<DuplicateClaim> F>
-void fields(Io& io, F& f) { io.all(f.fence, f.settled_at, f.expires_at); }
+void fields(Io& io, F& f) {
+  io.all(f.fence, f.settled_at, f.expires_at);
+}
 template <class Io, Is<InProgress> F>
-void fields(Io& io, F& f) { io.all(f.owner, f.lease_until, f.attempt); }
+void fields(Io& io, F& f) {
+  io.all(f.owner, f.lease_until, f.attempt);
+}
 template <class Io, Is<UnknownOutcome> F>
-void fields(Io& io, F& f) { io.all(f.owner, f.reason, f.since); }
+void fields(Io& io, F& f) {
+  io.all(f.owner, f.reason, f.since);
+}
 template <class Io, Is<Delivery> F>
-void fields(Io& io, F& f) { io.all(f.token, f.attempt, f.lease_until, f.record.sequence); }
+void fields(Io& io, F& f) {
+  io.all(f.token, f.attempt, f.lease_until, f.record.sequence);
+}
 template <class Io, Is<Received> F>
-void fields(Io& io, F& f) { io.all(f.deliveries); }
+void fields(Io& io, F& f) {
+  io.all(f.deliveries);
+}
 template <class Io, Is<Stale> F>
-void fields(Io& io, F& f) { io.all(f.owner, f.acked); }
+void fields(Io& io, F& f) {
+  io.all(f.owner, f.acked);
+}
 template <class Io, Is<Done> F>
 void fields(Io&, F&) {}
 template <class Io, Is<Renewed> F>
-void fields(Io& io, F& f) { io.all(f.lease_until); }
+void fields(Io& io, F& f) {
+  io.all(f.lease_until);
+}
 template <class Io, Is<Registered> F>
-void fields(Io& io, F& f) { io.all(f.version, f.at); }
+void fields(Io& io, F& f) {
+  io.all(f.version, f.at);
+}
 template <class Io, Is<Superseded> F>
-void fields(Io& io, F& f) { io.all(f.version, f.at); }
+void fields(Io& io, F& f) {
+  io.all(f.version, f.at);
+}
 template <class Io, Is<Began> F>
-void fields(Io& io, F& f) { io.all(f.epoch, f.expires_at); }
+void fields(Io& io, F& f) {
+  io.all(f.epoch, f.expires_at);
+}
 template <class Io, Is<Staged> F>
 void fields(Io&, F&) {}
 template <class Io, Is<NotApplied> F>
@@ -60,7 +98,9 @@ inline void fields(Get& io, Refused& f) {
   if (!is_known(f.error.code)) io.refuse();
 }
 template <class Io, Is<Answer> F>
-void fields(Io& io, F& f) { io.all(f.committed, f.time, f.verdicts); }
+void fields(Io& io, F& f) {
+  io.all(f.committed, f.time, f.verdicts);
+}
 
 void encode_answer(const Answer& answer, std::string& out) { Put{out}(answer); }
 
@@ -77,23 +117,37 @@ Result<Answer> decode_answer(std::string_view bytes) {
 using StagedOp = std::variant<Append, Settle, Ack, Advance, Set>;
 
 template <class Io, Is<ExpectLast> F>
-void fields(Io& io, F& f) { io.all(f.of, f.last); }
+void fields(Io& io, F& f) {
+  io.all(f.of, f.last);
+}
 template <class Io, Is<Receipt> F>
-void fields(Io& io, F& f) { io.all(f.sequence, f.token); }
+void fields(Io& io, F& f) {
+  io.all(f.sequence, f.token);
+}
 template <class Io, Is<Append> F>
 void fields(Io& io, F& f) {  // The headers stand before each operation: see StagedItem.
   io.all(f.stream, f.payload, f.id, f.group, f.producer, f.expect, f.first_sent);
 }
 template <class Io, Is<Settle> F>
-void fields(Io& io, F& f) { io.all(f.scope, f.key, f.fence, f.outcome, f.result, f.reason); }
+void fields(Io& io, F& f) {
+  io.all(f.scope, f.key, f.fence, f.outcome, f.result, f.reason);
+}
 template <class Io, Is<Ack> F>
-void fields(Io& io, F& f) { io.all(f.stream, f.consumer, f.receipt); }
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.consumer, f.receipt);
+}
 template <class Io, Is<Advance> F>
-void fields(Io& io, F& f) { io.all(f.source, f.expected, f.to, f.epoch); }
+void fields(Io& io, F& f) {
+  io.all(f.source, f.expected, f.to, f.epoch);
+}
 template <class Io, Is<Set> F>
-void fields(Io& io, F& f) { io.all(f.name, f.value, f.mode, f.expected, f.at); }
+void fields(Io& io, F& f) {
+  io.all(f.name, f.value, f.mode, f.expected, f.at);
+}
 template <class Io, Is<OpHashes> F>
-void fields(Io& io, F& f) { io.all(f.key, f.content, f.group); }
+void fields(Io& io, F& f) {
+  io.all(f.key, f.content, f.group);
+}
 
 namespace {
 
@@ -118,7 +172,8 @@ std::optional<StagedItem> to_staged(const Op& op, const OpHashes& hashes) {
       op);
   if (!allowed) return std::nullopt;
   if (const auto* append = std::get_if<Append>(&op)) {
-    for (const Header& header : append->headers) item.headers.emplace_back(header.name, header.value);
+    for (const Header& header : append->headers)
+      item.headers.emplace_back(header.name, header.value);
   }
   return item;
 }
@@ -126,7 +181,9 @@ std::optional<StagedItem> to_staged(const Op& op, const OpHashes& hashes) {
 }  // namespace
 
 template <class Io, Is<StagedItem> F>
-void fields(Io& io, F& f) { io.all(f.headers, f.hashes, f.op); }
+void fields(Io& io, F& f) {
+  io.all(f.headers, f.hashes, f.op);
+}
 
 std::optional<Error> encode_staged(std::span<const Op> ops, std::span<const OpHashes> hashes,
                                    std::string& out) {

@@ -172,7 +172,8 @@ Executed stage(Turn& turn, const CommitRequest& request) {
     if (auto error = check(op)) return *std::move(error);
   }
   std::string bytes;
-  if (auto error = encode_staged(request.commit.ops, request.hashes, bytes)) return *std::move(error);
+  if (auto error = encode_staged(request.commit.ops, request.hashes, bytes))
+    return *std::move(error);
   if (transaction->staged_bytes + bytes.size() > limits::kTransactionBytesMax) {
     return limit_error("transaction '" + std::string(ref.name) + "'",
                        transaction->staged_bytes + bytes.size(), limits::kTransactionBytesMax);
@@ -209,10 +210,10 @@ std::optional<Executed> find_repeat(const Turn& turn, const CommitRequest& reque
   const SettledEntry* known = turn.state().settled.find(request.id, turn.now());
   if (known == nullptr || known->forgotten != 0) return std::nullopt;
   if (known->fingerprint != request.content) {
-    return Error{Errc::kConflict,
-                 "commit id '" + std::string(request.commit.id) +
-                     "' was used for other operations (fingerprint " + known->fingerprint.hex() +
-                     ", now " + request.content.hex() + "); nothing happened. Use a new id."};
+    return Error{Errc::kConflict, "commit id '" + std::string(request.commit.id) +
+                                      "' was used for other operations (fingerprint " +
+                                      known->fingerprint.hex() + ", now " + request.content.hex() +
+                                      "); nothing happened. Use a new id."};
   }
   return Repeat{known->where};
 }

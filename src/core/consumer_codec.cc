@@ -20,8 +20,7 @@ void fields(Io& io, F& f) {
 }
 template <class Io, Is<Consumer> F>
 void fields(Io& io, F& f) {
-  io.all(f.uid, f.stream, f.name, f.settings, f.next, f.next_token, f.valid_from,
-         f.dead_lettered);
+  io.all(f.uid, f.stream, f.name, f.settings, f.next, f.next_token, f.valid_from, f.dead_lettered);
 }
 template <class Io, Is<Pending> F>
 void fields(Io& io, F& f) {

@@ -10,11 +10,17 @@ namespace hapax::core {
 
 // F is const when writing.
 template <class Io, Is<StreamMade> F>
-void fields(Io& io, F& f) { io.all(f.stream, f.name, f.settings); }
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.name, f.settings);
+}
 template <class Io, Is<StreamConfigured> F>
-void fields(Io& io, F& f) { io.all(f.stream, f.settings); }
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.settings);
+}
 template <class Io, Is<StreamGone> F>
-void fields(Io& io, F& f) { io.all(f.stream); }
+void fields(Io& io, F& f) {
+  io.all(f.stream);
+}
 template <class Io, Is<RecordAppended> F>
 void fields(Io& io, F& f) {
   io.all(f.stream, f.sequence, f.id_hash, f.fingerprint, f.window, f.group_hash, f.id, f.group,
@@ -22,69 +28,113 @@ void fields(Io& io, F& f) {
   io.last(f.payload);
 }
 template <class Io, Is<IdRenewed> F>
-void fields(Io& io, F& f) { io.all(f.stream, f.id_hash, f.window); }
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.id_hash, f.window);
+}
 template <class Io, Is<RecordsTrimmed> F>
-void fields(Io& io, F& f) { io.all(f.stream, f.before); }
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.before);
+}
 template <class Io, Is<RunMoved> F>
 void fields(Io& io, F& f) {
   io.all(f.stream, f.first, f.count);
   io.last(f.frames);
 }
 template <class Io, Is<ProducerRetired> F>
-void fields(Io& io, F& f) { io.all(f.stream, f.producer); }
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.producer);
+}
 template <class Io, Is<ClaimOpened> F>
 void fields(Io& io, F& f) {
   io.all(f.hash, f.scope, f.key, f.fingerprint, f.owner, f.fence, f.lease_until, f.attempt,
          f.retention, f.tombstone);
 }
 template <class Io, Is<ClaimRenewed> F>
-void fields(Io& io, F& f) { io.all(f.hash, f.lease_until); }
+void fields(Io& io, F& f) {
+  io.all(f.hash, f.lease_until);
+}
 template <class Io, Is<ClaimSettled> F>
-void fields(Io& io, F& f) { io.all(f.hash, f.fence, f.outcome, f.reason, f.result); }
+void fields(Io& io, F& f) {
+  io.all(f.hash, f.fence, f.outcome, f.reason, f.result);
+}
 template <class Io, Is<ClaimForgotten> F>
-void fields(Io& io, F& f) { io.all(f.hash, f.fence); }
+void fields(Io& io, F& f) {
+  io.all(f.hash, f.fence);
+}
 template <class Io, Is<CommitAnswered> F>
-void fields(Io& io, F& f) { io.all(f.hash, f.fingerprint, f.fence, f.window, f.answer); }
+void fields(Io& io, F& f) {
+  io.all(f.hash, f.fingerprint, f.fence, f.window, f.answer);
+}
 template <class Io, Is<ResultMoved> F>
 void fields(Io& io, F& f) {
   io.all(f.hash);
   io.last(f.frame);
 }
 template <class Io, Is<ConsumerMade> F>
-void fields(Io& io, F& f) { io.all(f.stream, f.consumer, f.name, f.settings); }
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.consumer, f.name, f.settings);
+}
 template <class Io, Is<ConsumerGone> F>
-void fields(Io& io, F& f) { io.all(f.consumer); }
+void fields(Io& io, F& f) {
+  io.all(f.consumer);
+}
 template <class Io, Is<Sought> F>
-void fields(Io& io, F& f) { io.all(f.consumer, f.to); }
+void fields(Io& io, F& f) {
+  io.all(f.consumer, f.to);
+}
 template <class Io, Is<HandedOut> F>
 void fields(Io& io, F& f) {
   io.all(f.consumer, f.owner, f.lease_until, f.first_token, f.next, f.sequences);
 }
 template <class Io, Is<Acked> F>
-void fields(Io& io, F& f) { io.all(f.consumer, f.sequence, f.gave_up); }
+void fields(Io& io, F& f) {
+  io.all(f.consumer, f.sequence, f.gave_up);
+}
 template <class Io, Is<Returned> F>
-void fields(Io& io, F& f) { io.all(f.consumer, f.sequence, f.ready_at, f.reason); }
+void fields(Io& io, F& f) {
+  io.all(f.consumer, f.sequence, f.ready_at, f.reason);
+}
 template <class Io, Is<LeaseExtended> F>
-void fields(Io& io, F& f) { io.all(f.consumer, f.sequence, f.lease_until); }
+void fields(Io& io, F& f) {
+  io.all(f.consumer, f.sequence, f.lease_until);
+}
 template <class Io, Is<Blocked> F>
-void fields(Io& io, F& f) { io.all(f.consumer, f.sequence); }
+void fields(Io& io, F& f) {
+  io.all(f.consumer, f.sequence);
+}
 template <class Io, Is<PositionMoved> F>
-void fields(Io& io, F& f) { io.all(f.source, f.value, f.epoch); }
+void fields(Io& io, F& f) {
+  io.all(f.source, f.value, f.epoch);
+}
 template <class Io, Is<RegisterSet> F>
-void fields(Io& io, F& f) { io.all(f.name, f.value, f.version, f.at); }
+void fields(Io& io, F& f) {
+  io.all(f.name, f.value, f.version, f.at);
+}
 template <class Io, Is<TransactionBegun> F>
-void fields(Io& io, F& f) { io.all(f.name, f.epoch, f.expires_at); }
+void fields(Io& io, F& f) {
+  io.all(f.name, f.epoch, f.expires_at);
+}
 template <class Io, Is<TransactionStaged> F>
-void fields(Io& io, F& f) { io.all(f.name, f.ops); }
+void fields(Io& io, F& f) {
+  io.all(f.name, f.ops);
+}
 template <class Io, Is<TransactionEnded> F>
-void fields(Io& io, F& f) { io.all(f.name, f.committed); }
+void fields(Io& io, F& f) {
+  io.all(f.name, f.committed);
+}
 template <class Io, Is<JournalGap> F>
-void fields(Io& io, F& f) { io.all(f.first_lsn, f.last_lsn); }
+void fields(Io& io, F& f) {
+  io.all(f.first_lsn, f.last_lsn);
+}
 
 template <class Io, Is<ProducerNoted> F>
-void fields(Io& io, F& f) { io.all(f.stream, f.producer, f.sequence, f.fingerprint); }
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.producer, f.sequence, f.fingerprint);
+}
 template <class Io, Is<RecordRemoved> F>
-void fields(Io& io, F& f) { io.all(f.stream, f.sequence); }
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.sequence);
+}
 
 namespace {
 

@@ -39,7 +39,7 @@ struct StreamGone {
 struct RecordAppended {
   StreamUid stream;
   Sequence sequence;
-  base::Hash128 id_hash;     // in its scope; zero = not remembered
+  base::Hash128 id_hash;  // in its scope; zero = not remembered
   Fingerprint fingerprint;
   Window window = limits::kWindowDefault;  // of the id
   GroupHash group_hash = 0;
@@ -202,13 +202,12 @@ struct RecordRemoved {
   Sequence sequence;
 };
 
-using Fact =
-    std::variant<StreamMade, StreamConfigured, StreamGone, RecordAppended, IdRenewed,
-                 RecordsTrimmed, RunMoved, ProducerRetired, ClaimOpened, ClaimRenewed, ClaimSettled,
-                 ClaimForgotten, CommitAnswered, ResultMoved, ConsumerMade, ConsumerGone, Sought,
-                 HandedOut, Acked, Returned, LeaseExtended, Blocked, PositionMoved, RegisterSet,
-                 TransactionBegun, TransactionStaged, TransactionEnded, JournalGap, ProducerNoted,
-                 RecordRemoved>;
+using Fact = std::variant<StreamMade, StreamConfigured, StreamGone, RecordAppended, IdRenewed,
+                          RecordsTrimmed, RunMoved, ProducerRetired, ClaimOpened, ClaimRenewed,
+                          ClaimSettled, ClaimForgotten, CommitAnswered, ResultMoved, ConsumerMade,
+                          ConsumerGone, Sought, HandedOut, Acked, Returned, LeaseExtended, Blocked,
+                          PositionMoved, RegisterSet, TransactionBegun, TransactionStaged,
+                          TransactionEnded, JournalGap, ProducerNoted, RecordRemoved>;
 
 // A fact's kind on disk is its place in the variant plus one: the order above never changes.
 // Every encoded fact is followed by the CRC32C that the engine adds, so that one fact can be read

@@ -37,7 +37,9 @@ class Put {
   explicit Put(std::string& out) : out_(out) {}
 
   template <class Tag>
-  void operator()(const Number<Tag>& number) { out_.varint(number.value); }
+  void operator()(const Number<Tag>& number) {
+    out_.varint(number.value);
+  }
   void operator()(std::uint64_t value) { out_.varint(value); }
   void operator()(std::uint32_t value) { out_.varint(value); }
   void operator()(std::uint16_t value) { out_.varint(value); }
@@ -49,13 +51,13 @@ class Put {
   void operator()(Duration span) { out_.i64(span.count()); }
   void operator()(Window window) { out_.u32(window.raw()); }
   template <class Pair>
-    requires(std::is_same_v<Pair, base::Hash128> || std::is_same_v<Pair, Fingerprint>)
-  void operator()(const Pair& pair) {
+  requires(std::is_same_v<Pair, base::Hash128> || std::is_same_v<Pair, Fingerprint>) void
+  operator()(const Pair& pair) {
     out_.u64(pair.high);
     out_.u64(pair.low);
   }
   template <class Enum>
-    requires std::is_enum_v<Enum>
+  requires std::is_enum_v<Enum>
   void operator()(Enum value) { out_.u8(static_cast<std::uint8_t>(value)); }
   template <class Value>
   void operator()(const std::optional<Value>& value) {
@@ -68,19 +70,23 @@ class Put {
     for (const Value& value : values) (*this)(value);
   }
   template <class First, class Second>
-  void operator()(const std::pair<First, Second>& pair) { all(pair.first, pair.second); }
+  void operator()(const std::pair<First, Second>& pair) {
+    all(pair.first, pair.second);
+  }
   template <class... Kinds>
   void operator()(const std::variant<Kinds...>& value) {
     out_.u8(static_cast<std::uint8_t>(value.index()));
     std::visit(*this, value);
   }
   template <class Value>
-    requires requires(Put& put, const Value& value) { fields(put, value); }
+  requires requires(Put& put, const Value& value) { fields(put, value); }
   void operator()(const Value& value) { fields(*this, value); }
   void last(std::string_view bytes) { out_.raw(bytes); }  // up to the end of the input
 
   template <class... Values>
-  void all(const Values&... values) { ((*this)(values), ...); }
+  void all(const Values&... values) {
+    ((*this)(values), ...);
+  }
 
  private:
   base::Encoder out_;
@@ -91,7 +97,9 @@ class Get {
   explicit Get(std::string_view in) : in_(in) {}
 
   template <class Tag>
-  void operator()(Number<Tag>& number) { number.value = in_.varint(); }
+  void operator()(Number<Tag>& number) {
+    number.value = in_.varint();
+  }
   void operator()(std::uint64_t& value) { value = in_.varint(); }
   void operator()(std::uint32_t& value) { narrow(value); }
   void operator()(std::uint16_t& value) { narrow(value); }
@@ -107,14 +115,13 @@ class Get {
   void operator()(Duration& span) { span = Duration{in_.i64()}; }
   void operator()(Window& window) { window = Window::from_raw(in_.u32()); }
   template <class Pair>
-    requires(std::is_same_v<Pair, base::Hash128> || std::is_same_v<Pair, Fingerprint>)
-  void operator()(Pair& pair) {
+  requires(std::is_same_v<Pair, base::Hash128> || std::is_same_v<Pair, Fingerprint>) void
+  operator()(Pair& pair) {
     pair.high = in_.u64();
     pair.low = in_.u64();
   }
   template <class Enum>
-    requires(std::is_enum_v<Enum> && !std::is_same_v<Enum, Errc>)
-  void operator()(Enum& value) {
+  requires(std::is_enum_v<Enum> && !std::is_same_v<Enum, Errc>) void operator()(Enum& value) {
     const std::uint8_t byte = in_.u8();
     if (byte > kEnumMax<Enum>) in_.refuse();
     value = static_cast<Enum>(byte);
@@ -132,7 +139,9 @@ class Get {
     for (std::uint64_t i = 0; i < count && in_.ok(); ++i) (*this)(values.emplace_back());
   }
   template <class First, class Second>
-  void operator()(std::pair<First, Second>& pair) { all(pair.first, pair.second); }
+  void operator()(std::pair<First, Second>& pair) {
+    all(pair.first, pair.second);
+  }
   template <class... Kinds>
   void operator()(std::variant<Kinds...>& value) {
     const std::size_t kind = in_.u8();
@@ -143,12 +152,14 @@ class Get {
     read_kind(value, kind, std::index_sequence_for<Kinds...>{});
   }
   template <class Value>
-    requires requires(Get& get, Value& value) { fields(get, value); }
+  requires requires(Get& get, Value& value) { fields(get, value); }
   void operator()(Value& value) { fields(*this, value); }
   void last(std::string_view& bytes) { bytes = in_.raw(in_.left()); }
 
   template <class... Values>
-  void all(Values&... values) { ((*this)(values), ...); }
+  void all(Values&... values) {
+    ((*this)(values), ...);
+  }
 
   void refuse() { in_.refuse(); }
   [[nodiscard]] bool ok() const { return in_.ok(); }
@@ -173,20 +184,30 @@ class Get {
 // --- parts that several formats share ----------------------------------------------------------
 
 template <class Io, Is<HybridTime> F>
-void fields(Io& io, F& f) { io.all(f.wall_ms, f.counter, f.node); }
+void fields(Io& io, F& f) {
+  io.all(f.wall_ms, f.counter, f.node);
+}
 template <class Io, Is<base::Where> F>
-void fields(Io& io, F& f) { io.all(f.segment, f.offset, f.length); }
+void fields(Io& io, F& f) {
+  io.all(f.segment, f.offset, f.length);
+}
 template <class Io, Is<ProducerMark> F>
-void fields(Io& io, F& f) { io.all(f.name, f.epoch, f.sequence); }
+void fields(Io& io, F& f) {
+  io.all(f.name, f.epoch, f.sequence);
+}
 template <class Io, Is<ResultView> F>
-void fields(Io& io, F& f) { io.all(f.status, f.headers, f.body); }
+void fields(Io& io, F& f) {
+  io.all(f.status, f.headers, f.body);
+}
 template <class Io, Is<Lineage> F>
 void fields(Io& io, F& f) {
   io.all(f.stream, f.sequence, f.consumer, f.reason, f.attempts, f.first_handed_out,
          f.last_handed_out, f.redrives);
 }
 template <class Io, Is<Retention> F>
-void fields(Io& io, F& f) { io.all(f.age, f.bytes, f.count, f.acked_by_all); }
+void fields(Io& io, F& f) {
+  io.all(f.age, f.bytes, f.count, f.acked_by_all);
+}
 template <class Io, Is<StreamSettings> F>
 void fields(Io& io, F& f) {
   io.all(f.window, f.window_start, f.id_scope, f.content_ids, f.track_groups, f.retention,

@@ -10,7 +10,8 @@ namespace hapax::core {
 namespace {
 
 // H1: the clock is never behind anything it has seen, so a wall clock that jumps back cannot make
-// a later write lose, and one that jumps ahead does not drag the register along: log time is clamped.
+// a later write lose, and one that jumps ahead does not drag the register along: log time is
+// clamped.
 HybridTime tick(const HybridTime& seen, Time now) {
   if (to_ms(now) > seen.wall_ms) return {to_ms(now), 0, 0};
   return {seen.wall_ms, seen.counter + 1, 0};
@@ -31,11 +32,11 @@ std::optional<Verdict> refuse_set(const RegisterValue* known, const Set& op, Hyb
   }
   const std::int64_t ahead = at.wall_ms - to_ms(now);
   if (op.at && ahead > limits::kHybridAheadMax.count()) {
-    return Refused{{Errc::kInvalidArgument,
-                    "register '" + std::string(op.name) + "': the time given is " +
-                        std::to_string(ahead) + " ms ahead of the store; the most is " +
-                        std::to_string(limits::kHybridAheadMax.count()) +
-                        ". Check the writer's clock."}};
+    return Refused{{Errc::kInvalidArgument, "register '" + std::string(op.name) +
+                                                "': the time given is " + std::to_string(ahead) +
+                                                " ms ahead of the store; the most is " +
+                                                std::to_string(limits::kHybridAheadMax.count()) +
+                                                ". Check the writer's clock."}};
   }
   if (known != nullptr && at <= known_at) return Superseded{version, known_at};
   return std::nullopt;
@@ -61,9 +62,8 @@ Verdict run(Turn& turn, const Advance& op) {
 
 Verdict run(Turn& turn, const Set& op) {
   const RegisterValue* known = find_register(turn.state(), op.name);
-  const HybridTime at = op.mode == SetMode::kLastWriter && op.at
-                            ? *op.at
-                            : tick(turn.state().hybrid, turn.now());
+  const HybridTime at =
+      op.mode == SetMode::kLastWriter && op.at ? *op.at : tick(turn.state().hybrid, turn.now());
   if (auto refusal = refuse_set(known, op, at, turn.now())) return *std::move(refusal);
   const std::uint64_t room = turn.state().memory_bytes() + op.value.size();
   if (room > turn.state().memory_max) {
@@ -129,12 +129,14 @@ void apply_rest(State& state, const JournalGap& fact, base::Where, Time now, Und
   record(undo, [lost](State& s) {
     s.next_fence.value -= lost;
     s.next_epoch.value -= lost;
-    for (auto& [uid, consumer] : s.consumers) consumer.next_token.value -= lost * limits::kReceiveMax;
+    for (auto& [uid, consumer] : s.consumers)
+      consumer.next_token.value -= lost * limits::kReceiveMax;
     --s.gaps;
   });
   state.next_fence.value += lost;
   state.next_epoch.value += lost;
-  for (auto& [uid, consumer] : state.consumers) consumer.next_token.value += lost * limits::kReceiveMax;
+  for (auto& [uid, consumer] : state.consumers)
+    consumer.next_token.value += lost * limits::kReceiveMax;
   ++state.gaps;
 }
 
@@ -165,7 +167,8 @@ void apply_rest(State& state, const TransactionBegun& fact, base::Where, Time, U
 
 void apply_rest(State& state, const TransactionStaged& fact, base::Where, Time, Undo* undo) {
   const auto found = state.transactions.find(fact.name);
-  HAPAX_ASSERT(found != state.transactions.end() && found->second.open, "staging needs a transaction");
+  HAPAX_ASSERT(found != state.transactions.end() && found->second.open,
+               "staging needs a transaction");
   Transaction& transaction = found->second;
   const std::uint64_t bytes = fact.ops.size();
   transaction.staged.emplace_back(fact.ops);

@@ -68,17 +68,17 @@ void apply(State& state, const Fact& fact, base::Where at, Time now, Undo* undo)
 
 const Run* Stream::run_of(Sequence sequence) const {
   if (sequence < first || sequence > last) return nullptr;
-  const auto after = std::upper_bound(
-      runs.begin(), runs.end(), sequence,
-      [](Sequence wanted, const Run& run) { return wanted < run.first; });
+  const auto after =
+      std::upper_bound(runs.begin(), runs.end(), sequence,
+                       [](Sequence wanted, const Run& run) { return wanted < run.first; });
   HAPAX_ASSERT(after != runs.begin(), "a kept record has a run");
   return &*std::prev(after);
 }
 
 const Run* Stream::run_starting_at(Sequence first_of_run) const {
-  const auto found = std::lower_bound(
-      runs.begin(), runs.end(), first_of_run,
-      [](const Run& run, Sequence wanted) { return run.first < wanted; });
+  const auto found =
+      std::lower_bound(runs.begin(), runs.end(), first_of_run,
+                       [](const Run& run, Sequence wanted) { return run.first < wanted; });
   return found == runs.end() || found->first != first_of_run ? nullptr : &*found;
 }
 

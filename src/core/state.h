@@ -1,9 +1,9 @@
 // Everything the store remembers, in memory. The same facts always give the same state. Owned by
 // one thread; no clock, no I/O: `now` is always a parameter.
 //
-// apply(state, fact, …) changes it and pushes the inverse of each change to `undo` (null on replay).
-// Removing what is logically dead (expired ids, trimmed runs) is not undone: it happens in collect(),
-// after the facts that killed it are durable.
+// apply(state, fact, …) changes it and pushes the inverse of each change to `undo` (null on
+// replay). Removing what is logically dead (expired ids, trimmed runs) is not undone: it happens in
+// collect(), after the facts that killed it are durable.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +49,9 @@ struct Producer {
     Fingerprint fingerprint;  // shows that two writers share a name
   };
   Epoch epoch;
-  ProducerSequence next;        // the one expected now
-  std::deque<Stored> stored;    // the latest ones; back() is next - 1
-  bool retired = false;         // only a higher epoch may come back
+  ProducerSequence next;      // the one expected now
+  std::deque<Stored> stored;  // the latest ones; back() is next - 1
+  bool retired = false;       // only a higher epoch may come back
 };
 
 struct Stream {
@@ -64,7 +64,7 @@ struct Stream {
   Sequence last{0};
   std::uint64_t bytes = 0;  // of the kept records' frames
   std::deque<Run> runs;
-  Spans removed;            // single records that left from between others
+  Spans removed;  // single records that left from between others
   std::unordered_map<GroupHash, Sequence> group_last;
   StringMap<Producer> producers;
   std::uint32_t producers_active = 0;  // not retired
@@ -95,7 +95,7 @@ struct OpenClaim {
   std::string reason;
   Fence fence;
   std::uint32_t attempts = 1;
-  Time since{};        // of the state
+  Time since{};  // of the state
   Time lease_until{};
   Window retention = limits::kWindowDefault;
   Window tombstone = limits::kWindowDefault;

@@ -19,11 +19,17 @@ void fields(Io& io, F& f) {
          f.lease_until, f.retention, f.tombstone);
 }
 template <class Io, Is<Position> F>
-void fields(Io& io, F& f) { io.all(f.value, f.epoch); }
+void fields(Io& io, F& f) {
+  io.all(f.value, f.epoch);
+}
 template <class Io, Is<RegisterValue> F>
-void fields(Io& io, F& f) { io.all(f.value, f.version, f.at); }
+void fields(Io& io, F& f) {
+  io.all(f.value, f.version, f.at);
+}
 template <class Io, Is<Transaction> F>
-void fields(Io& io, F& f) { io.all(f.epoch, f.open, f.committed, f.expires_at, f.staged); }
+void fields(Io& io, F& f) {
+  io.all(f.epoch, f.open, f.committed, f.expires_at, f.staged);
+}
 
 namespace {
 
@@ -33,9 +39,8 @@ constexpr std::uint64_t kVersion = 1;
 
 void encode_claims(const State& state, Time over_at, Put& put) {
   auto claims = sorted(state.open_claims);
-  std::erase_if(claims, [over_at](const auto& element) {
-    return element.second->forgotten_at() <= over_at;
-  });
+  std::erase_if(
+      claims, [over_at](const auto& element) { return element.second->forgotten_at() <= over_at; });
   put.all(state.next_fence, std::uint64_t{claims.size()});
   for (const auto& [hash, claim] : claims) put.all(hash, *claim);
 }
@@ -157,8 +162,7 @@ Status decode_rest(Reading& in, State& into) {
                              for (const auto& ops : transaction.staged) {
                                transaction.staged_bytes += ops.size();
                              }
-                             into.text_bytes +=
-                                 kNodeBytes + name.size() + transaction.staged_bytes;
+                             into.text_bytes += kNodeBytes + name.size() + transaction.staged_bytes;
                              into.transactions_open += transaction.open ? 1 : 0;
                              return wrong_with(transaction, into.next_epoch);
                            }));

@@ -15,7 +15,9 @@ void fields(Io& io, F& f) {
   io.all(f.name, f.settings, f.created_at, f.horizon_floor, f.first, f.last, f.bytes);
 }
 template <class Io, Is<Producer> F>
-void fields(Io& io, F& f) { io.all(f.epoch, f.next, f.retired); }
+void fields(Io& io, F& f) {
+  io.all(f.epoch, f.next, f.retired);
+}
 
 namespace {
 
@@ -28,14 +30,16 @@ struct PackedRun {
   std::uint64_t segment = 0;  // zigzag, from the run before
   std::uint64_t offset = 0;   // zigzag, from the end of the run before if in the same segment
   std::uint32_t length = 0;
-  std::uint64_t wait = 0;     // milliseconds since the run before; log time does not go back
-  std::string_view groups;    // eight bytes per record, or nothing
+  std::uint64_t wait = 0;   // milliseconds since the run before; log time does not go back
+  std::string_view groups;  // eight bytes per record, or nothing
 };
 
 }  // namespace
 
 template <class Io, Is<PackedRun> F>
-void fields(Io& io, F& f) { io.all(f.count, f.segment, f.offset, f.length, f.wait, f.groups); }
+void fields(Io& io, F& f) {
+  io.all(f.count, f.segment, f.offset, f.length, f.wait, f.groups);
+}
 
 namespace {
 
@@ -85,17 +89,15 @@ std::optional<Run> unpack(const PackedRun& packed, const Run& before) {
   Run run;
   run.first = Sequence{before.first.value + before.count};
   run.count = packed.count;
-  run.at = {static_cast<std::uint32_t>(segment), static_cast<std::uint32_t>(offset),
-            packed.length};
+  run.at = {static_cast<std::uint32_t>(segment), static_cast<std::uint32_t>(offset), packed.length};
   run.time = before.time + Duration{static_cast<std::int64_t>(packed.wait)};
   if (!is_plausible(run.time) || !read_groups(packed.groups, run)) return std::nullopt;
   return run;
 }
 
 void encode_runs(const Stream& stream, Writing& out) {
-  const auto kept = std::find_if(stream.runs.begin(), stream.runs.end(), [&](const Run& run) {
-    return run.last() >= stream.first;
-  });
+  const auto kept = std::find_if(stream.runs.begin(), stream.runs.end(),
+                                 [&](const Run& run) { return run.last() >= stream.first; });
   for (auto run = stream.runs.begin(); run != kept; ++run) {
     out.waiting.add(run->at.segment, run->at.length);
   }

@@ -15,8 +15,8 @@ using base::mutant;
 
 // --- producers -------------------------------------------------------------------------------
 
-Verdict decide_stored(const Stream& stream, const Producer& producer,
-                               const ProducerMark& mark, const Fingerprint& content, Time now) {
+Verdict decide_stored(const Stream& stream, const Producer& producer, const ProducerMark& mark,
+                      const Fingerprint& content, Time now) {
   const std::uint64_t back = producer.next.value - mark.sequence.value;  // 1 = the latest
   // P3: everything below `next` was stored; only where is remembered for a limited number.
   if (back > producer.stored.size()) return TooOldToKnow{stream.horizon(now)};
@@ -41,7 +41,8 @@ std::optional<Verdict> decide_producer(const Stream& stream, const ProducerMark&
     return UnknownProducer{mark.epoch, mark.sequence};
   }
   const Producer& producer = found->second;
-  const bool too_old = producer.retired ? mark.epoch <= producer.epoch : mark.epoch < producer.epoch;
+  const bool too_old =
+      producer.retired ? mark.epoch <= producer.epoch : mark.epoch < producer.epoch;
   if (too_old) return Fenced{producer.epoch.value, mark.epoch.value};
   if (mark.epoch > producer.epoch) {
     if (starts) return std::nullopt;
@@ -122,10 +123,11 @@ Verdict answer_known_id(Turn& turn, const Stream& stream, const IdEntry& known,
     if (auto error = check_producers(stream, op)) return Refused{*std::move(error)};
     turn.emit(ProducerNoted{stream.uid, *op.producer, known.sequence(), hashes.content});
   }
-  const bool renews = stream.settings.window_start == WindowStart::kLastSeen ||
-                      mutant(Mutant::kWindowRefreshed);
+  const bool renews =
+      stream.settings.window_start == WindowStart::kLastSeen || mutant(Mutant::kWindowRefreshed);
   const Window window = renewed_window(stream, known, turn.now());
-  if (renews && !known.window().is_forever() && window.end(duplicate.first_seen) > duplicate.expires_at) {
+  if (renews && !known.window().is_forever() &&
+      window.end(duplicate.first_seen) > duplicate.expires_at) {
     turn.emit(IdRenewed{stream.uid, id, window});
     duplicate.expires_at = window.end(duplicate.first_seen);
   }

@@ -68,11 +68,16 @@ class RandomCommit {
   }
   Op staged_op() {
     switch (dice_.below(6)) {
-      case 0: return ack();
-      case 1: return advance();
-      case 2: return set();
-      case 3: return settle();
-      default: return append();
+      case 0:
+        return ack();
+      case 1:
+        return advance();
+      case 2:
+        return set();
+      case 3:
+        return settle();
+      default:
+        return append();
     }
   }
   std::uint32_t small(std::uint32_t first, std::uint32_t last) {
@@ -135,12 +140,16 @@ class RandomCommit {
         if (dice_.one_in(4)) return DeleteStream{name};
         return ConfigureStream{name, settings()};
       case 3:
-      case 4: return Trim{name, some_sequence(name)};
-      case 5: return RetireProducer{name, kKeys[dice_.below(2)], "ann", "it left"};
+      case 4:
+        return Trim{name, some_sequence(name)};
+      case 5:
+        return RetireProducer{name, kKeys[dice_.below(2)], "ann", "it left"};
       case 6:
       case 7:
-      case 8: return Redrive{"a.dead", some_sequence("a.dead")};
-      default: return CreateStream{name, settings()};
+      case 8:
+        return Redrive{"a.dead", some_sequence("a.dead")};
+      default:
+        return CreateStream{name, settings()};
     }
   }
   Sequence some_sequence(std::string_view name) {
@@ -159,24 +168,28 @@ class RandomCommit {
   ResultView result() { return {200, "h", dice_.pick(kPayloads)}; }
   Op settle() {
     const std::string_view key = dice_.pick(kKeys);
-    return Settle{"s", key, fence(key), Outcome{static_cast<std::uint8_t>(dice_.below(4))},
-                  result(), dice_.pick(kOwners)};
+    return Settle{"s",        key,
+                  fence(key), Outcome{static_cast<std::uint8_t>(dice_.below(4))},
+                  result(),   dice_.pick(kOwners)};
   }
   Op claim_op() {
     const std::string_view key = dice_.pick(kKeys);
     switch (dice_.below(9)) {
-      case 0: return Renew{"s", key, fence(key), span()};
+      case 0:
+        return Renew{"s", key, fence(key), span()};
       case 1:
       case 2: {
         const Resolution resolution{static_cast<std::uint8_t>(dice_.below(3))};
         return Resolve{"s", key, resolution, result(), "ann", "checked"};
       }
-      case 3: return Forget{"s", key, "ann", "asked"};
+      case 3:
+        return Forget{"s", key, "ann", "asked"};
       case 4:
       case 5:
-      case 6: return settle();
+      case 6:
+        return settle();
       default:
-        return Claim{"s", key, dice_.one_in(8) ? "other" : "", dice_.pick(kOwners), span(),
+        return Claim{"s",      key,     dice_.one_in(8) ? "other" : "", dice_.pick(kOwners), span(),
                      window(), window()};
     }
   }
@@ -216,9 +229,11 @@ class RandomCommit {
   Op consumer_op() {
     const std::string_view name = stream();
     switch (dice_.below(12)) {
-      case 0: return DeleteConsumer{name, consumer()};
+      case 0:
+        return DeleteConsumer{name, consumer()};
       case 1:
-      case 2: return Seek{name, consumer(), some_sequence(name)};
+      case 2:
+        return Seek{name, consumer(), some_sequence(name)};
       default: {
         ConsumerSettings settings;
         settings.attempts_max = small(1, 3);

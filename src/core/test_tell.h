@@ -40,7 +40,8 @@ class Telling {
     for (const auto& [uid, consumer] : state.consumers) tell(consumer);
     for (const auto& [hash, claim] : ordered(state.open_claims)) tell(hash, claim);
     for (const auto& [end, hash] : state.open_claims_end) say("claim ends", end, hash);
-    for (const auto& [name, at] : ordered(state.positions)) say("position", name, at.value, at.epoch);
+    for (const auto& [name, at] : ordered(state.positions))
+      say("position", name, at.value, at.epoch);
     for (const auto& [name, set] : ordered(state.registers)) {
       say("register", name, set.value, set.version, set.at);
     }
@@ -57,10 +58,12 @@ class Telling {
     text_ += '\n';
   }
   template <class Plain>
-    requires std::integral<Plain> || std::is_enum_v<Plain>
+  requires std::integral<Plain> || std::is_enum_v<Plain>
   void add(Plain number) { text_ += std::to_string(static_cast<std::uint64_t>(number)); }
   template <class Tag>
-  void add(Number<Tag> number) { add(number.value); }
+  void add(Number<Tag> number) {
+    add(number.value);
+  }
   void add(std::string_view text) { text_.append("'").append(text).append("'"); }
   void add(Time time) { add(to_ms(time)); }
   void add(Window window) { add(window.raw()); }

@@ -79,9 +79,9 @@ class Turn {
 
 // Hashes are computed outside, in parallel, before the state is touched.
 struct AppendHashes {
-  base::Hash128 id;         // of the message id alone; ignored when there is none
-  Fingerprint content;      // of payload and group key
-  GroupHash group = 0;      // never 0 for a group key
+  base::Hash128 id;     // of the message id alone; ignored when there is none
+  Fingerprint content;  // of payload and group key
+  GroupHash group = 0;  // never 0 for a group key
 };
 struct ClaimHashes {
   base::Hash128 key;    // of scope and key

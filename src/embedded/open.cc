@@ -1,9 +1,9 @@
 // Where the embedded store meets the real disk and the real clock.
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
 #include <utility>
+
+#include <unistd.h>
 
 #include <hapax/embedded.h>
 
@@ -51,8 +51,8 @@ engine::EngineOptions to_engine(const EmbeddedOptions& options) {
   to.segment_bytes = static_cast<std::uint32_t>(options.segment_bytes);
   to.snapshot_every_bytes = options.snapshot_every_bytes;
   to.clock_jump_max = options.clock_jump_max;
-  to.clock_jump = options.accept_clock_jump ? engine::LogClock::Jump::kAccept
-                                            : engine::LogClock::Jump::kRefuse;
+  to.clock_jump =
+      options.accept_clock_jump ? engine::LogClock::Jump::kAccept : engine::LogClock::Jump::kRefuse;
   return to;
 }
 

@@ -23,8 +23,8 @@ class RunCache {
     }
     HAPAX_TRY(const std::string_view fact,
               record_in_run(rest_, place.sequence.value - next_.value));
-    const std::size_t end = static_cast<std::size_t>(fact.data() - bytes_.data()) + fact.size() +
-                            core::kFactTrailer;
+    const std::size_t end =
+        static_cast<std::size_t>(fact.data() - bytes_.data()) + fact.size() + core::kFactTrailer;
     rest_ = std::string_view(bytes_).substr(end);
     next_ = place.sequence.next();
     return to_record(fact, place.time);
@@ -73,8 +73,9 @@ Result<Answer> read_missing(Finished finished) {
 }  // namespace
 
 Error unreadable(const Error& error) {
-  return Error{Errc::kOutcomeUnknown, "the commit stands, but what it answers with cannot be read: " +
-                                          error.text() + " Look it up under its id."};
+  return Error{Errc::kOutcomeUnknown,
+               "the commit stands, but what it answers with cannot be read: " + error.text() +
+                   " Look it up under its id."};
 }
 
 Result<Answer> complete(Finished finished) {

@@ -87,7 +87,8 @@ EmbeddedStore::~EmbeddedStore() {
   journal_thread_.join();
 }
 
-// --- callers ---------------------------------------------------------------------------------------
+// --- callers
+// ---------------------------------------------------------------------------------------
 
 void EmbeddedStore::hand_over(Task task) {
   const auto* commit = std::get_if<CommitTask>(&task);
@@ -131,22 +132,22 @@ Value EmbeddedStore::ask(std::function<Value(const core::State&, Time)> question
 }
 
 Result<Records> EmbeddedStore::read(const ReadRange& range) {
-  if (range.max == 0) return Error{Errc::kInvalidArgument, "a read of 0 records; ask for at least 1"};
+  if (range.max == 0)
+    return Error{Errc::kInvalidArgument, "a read of 0 records; ask for at least 1"};
   if (range.max > limits::kReadMax) {
     return core::limit_error("records of a read", range.max, limits::kReadMax);
   }
   return again_if_moved<Records>([&]() -> Result<Records> {
     HAPAX_TRY(ReadPlan plan, ask<Result<ReadPlan>>([&](const core::State& state, Time) {
-      return plan_read(state, range);
-    }));
+                return plan_read(state, range);
+              }));
     HAPAX_CHECK(open_places(plan.places, engine_->files()));
     HAPAX_TRY(plan.range.records, read_records(plan.places));
     return std::move(plan.range);
   });
 }
 
-Result<std::optional<IdStatus>> EmbeddedStore::find_id(std::string_view stream,
-                                                       std::string_view id,
+Result<std::optional<IdStatus>> EmbeddedStore::find_id(std::string_view stream, std::string_view id,
                                                        std::string_view group) {
   return ask<Result<std::optional<IdStatus>>>([&](const core::State& state, Time now) {
     return look_up_id(state, engine_->key(), {stream, id, group}, now);
@@ -164,34 +165,29 @@ Result<std::optional<ClaimStatus>> EmbeddedStore::find_claim(std::string_view sc
 }
 
 Result<std::optional<RegisterValue>> EmbeddedStore::find_register(std::string_view name) {
-  return ask<Result<std::optional<RegisterValue>>>([&](const core::State& state, Time) {
-    return look_up_register(state, name);
-  });
+  return ask<Result<std::optional<RegisterValue>>>(
+      [&](const core::State& state, Time) { return look_up_register(state, name); });
 }
 
 Result<std::optional<Position>> EmbeddedStore::find_position(std::string_view source) {
-  return ask<Result<std::optional<Position>>>([&](const core::State& state, Time) {
-    return look_up_position(state, source);
-  });
+  return ask<Result<std::optional<Position>>>(
+      [&](const core::State& state, Time) { return look_up_position(state, source); });
 }
 
 Result<std::optional<ProducerStatus>> EmbeddedStore::find_producer(std::string_view stream,
                                                                    std::string_view producer) {
-  return ask<Result<std::optional<ProducerStatus>>>([&](const core::State& state, Time) {
-    return look_up_producer(state, stream, producer);
-  });
+  return ask<Result<std::optional<ProducerStatus>>>(
+      [&](const core::State& state, Time) { return look_up_producer(state, stream, producer); });
 }
 
 Result<StreamStats> EmbeddedStore::describe(std::string_view stream) {
-  return ask<Result<StreamStats>>([&](const core::State& state, Time now) {
-    return describe_stream(state, stream, now);
-  });
+  return ask<Result<StreamStats>>(
+      [&](const core::State& state, Time now) { return describe_stream(state, stream, now); });
 }
 
 Result<std::vector<std::string>> EmbeddedStore::streams() {
-  return ask<Result<std::vector<std::string>>>([&](const core::State& state, Time) {
-    return list_streams(state);
-  });
+  return ask<Result<std::vector<std::string>>>(
+      [&](const core::State& state, Time) { return list_streams(state); });
 }
 
 Result<Statistics> EmbeddedStore::statistics() {
@@ -202,7 +198,8 @@ Result<Statistics> EmbeddedStore::statistics() {
   });
 }
 
-// --- state thread ------------------------------------------------------------------------------------
+// --- state thread
+// ------------------------------------------------------------------------------------
 
 // Waits until there is something to do; false when the store is to stop and all is done.
 bool EmbeddedStore::next_event(std::deque<Task>& tasks,
@@ -328,7 +325,8 @@ void EmbeddedStore::tend() {
   start_write();
 }
 
-// --- journal thread ----------------------------------------------------------------------------------
+// --- journal thread
+// ----------------------------------------------------------------------------------
 
 void EmbeddedStore::run_journal() {
   journal::Writer& writer = engine_->writer();
@@ -365,7 +363,8 @@ void EmbeddedStore::run_journal() {
   mark(journal::MarkKind::kClean);
 }
 
-// --- background thread -------------------------------------------------------------------------------
+// --- background thread
+// -------------------------------------------------------------------------------
 
 void EmbeddedStore::run_background() {
   Snapshotter& snapshotter = engine_->snapshotter();

@@ -101,13 +101,13 @@ class EmbeddedStore final : public Store {
   journal::Batch* to_write_ = nullptr;
   std::optional<Result<journal::Durable>> written_;
   bool snapshot_ready_ = false;
-  bool stop_ = false;          // no new tasks; the state thread drains and leaves
+  bool stop_ = false;  // no new tasks; the state thread drains and leaves
   bool journal_stop_ = false;
   bool background_stop_ = false;
 
   // Owned by the state thread:
-  bool holding_ = false;       // tasks wait until the machine is quiescent
-  bool full_ = false;          // tasks wait until the batch in flight is written
+  bool holding_ = false;  // tasks wait until the machine is quiescent
+  bool full_ = false;     // tasks wait until the batch in flight is written
   std::int64_t tended_ms_ = 0;
   std::size_t sweep_from_ = 0;
   bool told_full_ = false;

@@ -16,8 +16,8 @@ namespace hapax::engine {
 namespace {
 
 constexpr std::size_t kSnapshotCollectWork = 65'536;
-constexpr std::size_t kMoveRunsMax = 4'096;       // per snapshot
-constexpr std::uint64_t kVictimShare = 4;         // emptied when less than a quarter is live
+constexpr std::size_t kMoveRunsMax = 4'096;  // per snapshot
+constexpr std::uint64_t kVictimShare = 4;    // emptied when less than a quarter is live
 
 digest::HashKey key_of(const journal::Identity& identity) {
   digest::HashKey key{};
@@ -40,8 +40,8 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
 
   std::unique_ptr<core::State> state;
   OpenReport& report = engine->report_;
-  HAPAX_TRY(const Loaded loaded, load_snapshot(folder, identity, options.index_shards_log2, state,
-                                               report.lines));
+  HAPAX_TRY(const Loaded loaded,
+            load_snapshot(folder, identity, options.index_shards_log2, state, report.lines));
   state->memory_max = options.memory_max;
   report.snapshot_lsn = loaded.lsn.value;
 

@@ -75,7 +75,7 @@ class Engine {
   std::unique_ptr<Snapshotter> snapshotter_;
   OpenReport report_;
   std::uint64_t replayed_bytes_ = 0;  // of journal behind the snapshot a start found
-  std::uint64_t snapshot_at_ = 0;  // Machine::written_bytes() when the last one began
+  std::uint64_t snapshot_at_ = 0;     // Machine::written_bytes() when the last one began
 };
 
 }  // namespace hapax::engine

@@ -8,8 +8,8 @@ namespace hapax::engine {
 
 namespace {
 
-constexpr Duration kStepMax{2000};      // the wall clock may be this far ahead and is followed at once
-constexpr std::int64_t kSlewShare = 10; // of the elapsed time
+constexpr Duration kStepMax{2000};  // the wall clock may be this far ahead and is followed at once
+constexpr std::int64_t kSlewShare = 10;  // of the elapsed time
 
 }  // namespace
 

@@ -101,10 +101,9 @@ bool Machine::decide_commit(WaitingCommit& waiting) {
   if (overflow_) {
     // Copies of large records (dead letters) are not known beforehand.
     deciding.roll_back(mark);
-    executed = Error{Errc::kLimitExceeded,
-                     "the commit does not fit a batch of the journal (" +
-                         std::to_string(journal::kBatchBytesMax) +
-                         " bytes); nothing happened. Use fewer operations."};
+    executed = Error{Errc::kLimitExceeded, "the commit does not fit a batch of the journal (" +
+                                               std::to_string(journal::kBatchBytesMax) +
+                                               " bytes); nothing happened. Use fewer operations."};
   }
   waiting.finished = finish(waiting.request, std::move(executed), deciding.now());
   return building_.batch.count() != facts;
@@ -186,7 +185,8 @@ void Machine::refused(const Error& error) {
       decide(std::move(one));
       continue;
     }
-    if (base::mutant(base::Mutant::kIdBeforePersist)) remember_unstored(*state_, commit->request, now);
+    if (base::mutant(base::Mutant::kIdBeforePersist))
+      remember_unstored(*state_, commit->request, now);
     Finished finished;
     finished.answer = error;
     commit->reply(std::move(finished));
@@ -293,7 +293,8 @@ void Machine::resolve_files(Finished& finished) const {
   }
 }
 
-// --- the door --------------------------------------------------------------------------------------
+// --- the door
+// --------------------------------------------------------------------------------------
 
 core::Turn Machine::turn() {
   return core::Turn(*state_, building_.batch.log_time(), building_.undo, door());
@@ -323,8 +324,7 @@ Result<std::string> Machine::door_read_record(void* self, const core::Stream& st
                                       stream.name + "' is no longer kept"};
   }
   HAPAX_TRY(const std::string bytes, machine.bytes_at(run->at));
-  HAPAX_TRY(const std::string_view fact,
-            record_in_run(bytes, sequence.value - run->first.value));
+  HAPAX_TRY(const std::string_view fact, record_in_run(bytes, sequence.value - run->first.value));
   return std::string(fact);
 }
 

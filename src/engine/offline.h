@@ -17,11 +17,11 @@
 namespace hapax::engine {
 
 struct Inspection {
-  std::string store_id;         // hex
+  std::string store_id;  // hex
   std::uint64_t history = 0;
   std::uint64_t last_lsn = 0;
   std::uint64_t snapshot_lsn = 0;
-  bool clean = false;           // the last process ended in order
+  bool clean = false;                  // the last process ended in order
   std::optional<std::string> refusal;  // why a start would refuse
   std::uint64_t segments = 0;
   std::uint64_t journal_bytes = 0;

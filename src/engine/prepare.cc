@@ -13,7 +13,15 @@ using core::OpHashes;
 using digest::HashKey;
 
 // Hashes of different things under one key must never meet: each has a number of its own added.
-enum class Domain : std::uint64_t { kId = 1, kGroup, kContent, kClaim, kCommitId, kOps, kGroupedContent };
+enum class Domain : std::uint64_t {
+  kId = 1,
+  kGroup,
+  kContent,
+  kClaim,
+  kCommitId,
+  kOps,
+  kGroupedContent
+};
 
 Hash128 in_domain(Domain domain, Hash128 hash) {
   return hash.plus(base::spread(~static_cast<std::uint64_t>(domain)));
@@ -138,9 +146,13 @@ class Describe {
  private:
   static std::uint64_t ms(Duration span) { return static_cast<std::uint64_t>(span.count()); }
   template <class... Texts>
-  void text(const Texts&... texts) { (encoder_.bytes(texts), ...); }
+  void text(const Texts&... texts) {
+    (encoder_.bytes(texts), ...);
+  }
   template <class... Numbers>
-  void number(Numbers... numbers) { (encoder_.varint(numbers), ...); }
+  void number(Numbers... numbers) {
+    (encoder_.varint(numbers), ...);
+  }
   template <class ReceiptOp>
   void receipt(const ReceiptOp& op) {
     text(op.stream, op.consumer);
@@ -179,7 +191,8 @@ std::size_t room_of(const Op& op) {
   std::string described;
   if (const auto* append = std::get_if<Append>(&op)) {  // Not copied: it may be large.
     std::size_t headers = 0;
-    for (const Header& header : append->headers) headers += header.name.size() + header.value.size();
+    for (const Header& header : append->headers)
+      headers += header.name.size() + header.value.size();
     return kOverhead + append->payload.size() + append->id.size() + append->group.size() + headers;
   }
   if (const auto* claim = std::get_if<Claim>(&op)) {

@@ -19,7 +19,9 @@ void fields(Io& io, F& f) {
   if constexpr (!std::is_const_v<F>) f.width_log2 = static_cast<std::uint8_t>(width);
 }
 template <class Io, Is<OwnerCount> F>
-void fields(Io& io, F& f) { io.all(f.owner, f.count); }
+void fields(Io& io, F& f) {
+  io.all(f.owner, f.count);
+}
 
 }  // namespace hapax::core
 
@@ -48,10 +50,13 @@ struct Meta {
 namespace hapax::core {
 
 template <class Io, Is<engine::Counts> F>
-void fields(Io& io, F& f) { io.all(f.generation, f.counts); }
+void fields(Io& io, F& f) {
+  io.all(f.generation, f.counts);
+}
 template <class Io, Is<engine::Meta> F>
 void fields(Io& io, F& f) {
-  io.all(f.log_time, f.next_id_serial, f.next_settled_serial, f.id_counts, f.settled_counts, f.parts);
+  io.all(f.log_time, f.next_id_serial, f.next_settled_serial, f.id_counts, f.settled_counts,
+         f.parts);
 }
 
 }  // namespace hapax::core
@@ -113,9 +118,9 @@ Status restore_part(journal::SnapshotReader& part, std::uint64_t number, core::S
   for (const journal::Section& section : part.sections()) {
     HAPAX_TRY(const std::string bytes, part.read(section));
     const Status restored =
-        number % 2 == 0 ? restore_chunk<decltype(state.ids), core::IdEntry>(state.ids, bytes, now)
-                        : restore_chunk<decltype(state.settled), core::SettledEntry>(
-                              state.settled, bytes, now);
+        number % 2 == 0
+            ? restore_chunk<decltype(state.ids), core::IdEntry>(state.ids, bytes, now)
+            : restore_chunk<decltype(state.settled), core::SettledEntry>(state.settled, bytes, now);
     HAPAX_CHECK(restored);
   }
   return Ok{};
@@ -135,14 +140,15 @@ Result<Meta> read_meta(const journal::SnapshotReader& reader) {
 
 Result<Meta> load_one(ports::Folder& folder, const journal::Identity& identity, journal::Lsn lsn,
                       core::State& state) {
-  HAPAX_TRY(journal::SnapshotReader reader,
-            journal::SnapshotReader::open(folder, identity, journal::SnapshotKind::kSnapshot,
-                                          lsn.value));
+  HAPAX_TRY(
+      journal::SnapshotReader reader,
+      journal::SnapshotReader::open(folder, identity, journal::SnapshotKind::kSnapshot, lsn.value));
   HAPAX_TRY(Meta meta, read_meta(reader));
   const Time now = time_from_ms(meta.log_time);
   for (const std::uint64_t number : meta.parts) {
-    HAPAX_TRY(journal::SnapshotReader part,
-              journal::SnapshotReader::open(folder, identity, journal::SnapshotKind::kPart, number));
+    HAPAX_TRY(
+        journal::SnapshotReader part,
+        journal::SnapshotReader::open(folder, identity, journal::SnapshotKind::kPart, number));
     HAPAX_CHECK(restore_part(part, number, state, now));
   }
   for (const journal::Section& section : reader.sections()) {
@@ -228,8 +234,8 @@ Result<Loaded> load_snapshot(ports::Folder& folder, const journal::Identity& ide
     if (meta.error().code == Errc::kIo || meta.error().code == Errc::kFormatVersion) {
       return std::move(meta).error();
     }
-    lines.push_back("snapshot " + std::to_string(lsn.value) + " is not usable, trying an older one: " +
-                    meta.error().text());
+    lines.push_back("snapshot " + std::to_string(lsn.value) +
+                    " is not usable, trying an older one: " + meta.error().text());
   }
   state = std::make_unique<core::State>(index_shards_log2);
   return loaded;

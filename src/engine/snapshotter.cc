@@ -43,10 +43,18 @@ void Snapshotter::begin(SnapshotImage image) {
 Status Snapshotter::step() {
   Status done = Ok{};
   switch (phase_) {
-    case Phase::kParts: done = write_next_part(); break;
-    case Phase::kFile: done = write_file(); break;
-    case Phase::kPrune: done = prune(); break;
-    case Phase::kGather: done = gather(); break;
+    case Phase::kParts:
+      done = write_next_part();
+      break;
+    case Phase::kFile:
+      done = write_file();
+      break;
+    case Phase::kPrune:
+      done = prune();
+      break;
+    case Phase::kGather:
+      done = gather();
+      break;
   }
   if (!done) end();
   return done;

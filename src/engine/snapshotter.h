@@ -57,10 +57,10 @@ struct SnapshotImage {
   std::string state;
   IdChunks ids;
   SettledChunks settled;
-  std::uint32_t segment = 0;            // being written
-  std::set<std::uint32_t> live;         // segments with bytes that are needed
-  std::set<std::uint32_t> victims;      // segments to be emptied
-  std::vector<RunMove> runs_to_move;    // in the victims, without their bytes
+  std::uint32_t segment = 0;          // being written
+  std::set<std::uint32_t> live;       // segments with bytes that are needed
+  std::set<std::uint32_t> victims;    // segments to be emptied
+  std::vector<RunMove> runs_to_move;  // in the victims, without their bytes
 };
 
 class Snapshotter {

@@ -18,9 +18,9 @@ struct KeyWitness {
   Time settled_at{};
   Window retention = Window::forever();
   Window tombstone = Window::forever();
-  std::vector<const Effect*> doubtful;     // nobody knows whether they happened
-  std::set<std::string> results;           // of the current fence: any of them may be stored
-  std::map<Fence, StoredResult> shown;     // what duplicates were given
+  std::vector<const Effect*> doubtful;  // nobody knows whether they happened
+  std::set<std::string> results;        // of the current fence: any of them may be stored
+  std::map<Fence, StoredResult> shown;  // what duplicates were given
 };
 
 std::string flat(const ResultView& result) {
@@ -118,8 +118,8 @@ class ClaimCheck {
     if (certain && key.standing == Standing::kUnknown) {
       return broken("I14", op.key, "was won although its outcome is unknown");
     }
-    const bool remembered = key.standing == Standing::kCompleted &&
-                            effect.time < key.tombstone.end(key.settled_at);
+    const bool remembered =
+        key.standing == Standing::kCompleted && effect.time < key.tombstone.end(key.settled_at);
     if (certain && remembered) {
       return broken("I2", op.key, "was won again although it was completed");
     }
@@ -184,8 +184,8 @@ class ClaimCheck {
   template <class WithFence>
   Judgement judge_fenced(const Effect& effect, const WithFence& op, const KeyWitness& key) {
     if (effect.got<Fenced>() == nullptr || op.fence != key.fence) return std::nullopt;
-    const bool holds = key.standing == Standing::kHeld &&
-                       effect.time < key.retention.end(key.lease_until);
+    const bool holds =
+        key.standing == Standing::kHeld && effect.time < key.retention.end(key.lease_until);
     if (!holds || doubted(key, effect)) return std::nullopt;
     return broken("I14", op.key, "its holder was told that somebody else is");
   }

@@ -143,7 +143,7 @@ class ConsumerCheck {
       return broken("I7", consumer, sequence, "was handed out with other bytes than are stored");
     }
     consumer.newest = delivery.token;
-    record = {true, delivery.token, delivery.attempt, delivery.lease_until, effect.ended(), {},
+    record = {true,  delivery.token, delivery.attempt, delivery.lease_until, effect.ended(), {},
               false, false};
     return std::nullopt;
   }
@@ -296,8 +296,8 @@ class ConsumerCheck {
         const bool acked = found != consumer.records.end() &&
                            (found->second.acked_with || found->second.may_be_acked);
         // A dead letter may have been redriven, given up again and trimmed; it was handed out then.
-        const bool exhausted = found != consumer.records.end() &&
-                               found->second.attempt >= consumer.attempts_max;
+        const bool exhausted =
+            found != consumer.records.end() && found->second.attempt >= consumer.attempts_max;
         if (acked || exhausted) continue;
         return broken("I9", consumer, at, "was passed over: neither acked nor given up");
       }

@@ -47,8 +47,8 @@ Judgement check_commit_ids(const History& history) {
       if (answer.committed) firsts[request.id] = attempt;
       continue;
     }
-    const bool lost = found == firsts.end() ||
-                      answer.time >= request.id_window.end(found->second->answer.time);
+    const bool lost =
+        found == firsts.end() || answer.time >= request.id_window.end(found->second->answer.time);
     if (lost) {  // Nobody heard the answer that is repeated here.
       firsts[request.id] = attempt;
       continue;
@@ -96,8 +96,8 @@ Judgement check_producers(const std::vector<Effect>& effects) {
     const std::string key = "producer " + std::string(mark.name);
     if (mark.epoch < known.epoch) return broken("I11", key, "an older epoch was stored");
     if (mark.epoch == known.epoch && mark.sequence < known.next) {
-      return broken("I2", key, "its record " + std::to_string(mark.sequence.value) +
-                                   " was stored again");
+      return broken("I2", key,
+                    "its record " + std::to_string(mark.sequence.value) + " was stored again");
     }
     known = {mark.epoch, mark.sequence.next()};
   }
@@ -191,8 +191,8 @@ Judgement check_positions(const std::vector<Effect>& effects, const Contents& co
     if (op == nullptr || effect.repeated()) continue;
     Latest& latest = positions[std::string(op->source)];
     if (effect.unknown()) latest.candidates.insert(op->to);
-    const bool done = effect.got<Done>() != nullptr ||
-                      effect.certainty == Effect::Certainty::kApplied;
+    const bool done =
+        effect.got<Done>() != nullptr || effect.certainty == Effect::Certainty::kApplied;
     if (!done) continue;
     const std::string key = "position " + std::string(op->source);
     if (op->epoch < latest.epoch) return broken("I11", key, "an older epoch moved it");
@@ -209,8 +209,8 @@ Judgement check_positions(const std::vector<Effect>& effects, const Contents& co
     if (!latest.moved) continue;
     const auto found = contents.positions.find(source);
     const bool there = found != contents.positions.end();
-    if (!there || (found->second.value != latest.value &&
-                   !latest.candidates.contains(found->second.value))) {
+    if (!there ||
+        (found->second.value != latest.value && !latest.candidates.contains(found->second.value))) {
       return broken("I9", "position " + source, "is not where it was moved to");
     }
   }

@@ -14,10 +14,10 @@ struct Item {
   std::string_view stream;
   std::string_view id;
   std::string_view group;
-  bool may = false;   // some attempt may have stored it
-  bool must = false;  // some attempt has
-  std::optional<Window> repeats_after;    // when it may be stored again; none = never
-  std::map<Sequence, Time> at;            // Time{} = not known when
+  bool may = false;                     // some attempt may have stored it
+  bool must = false;                    // some attempt has
+  std::optional<Window> repeats_after;  // when it may be stored again; none = never
+  std::map<Sequence, Time> at;          // Time{} = not known when
   std::set<std::uint64_t> requests;
 };
 
@@ -25,8 +25,8 @@ struct StreamWitness {
   Window shortest = Window::forever();
   Window longest{std::chrono::seconds{0}};
   StreamSettings settings;
-  Sequence trimmed;  // what somebody may have asked to remove, exclusive
-  std::map<std::string_view, Item> items;  // by payload
+  Sequence trimmed;                         // what somebody may have asked to remove, exclusive
+  std::map<std::string_view, Item> items;   // by payload
   std::map<Sequence, std::string_view> at;  // payloads
   Sequence newest;                          // of a fresh one
 
@@ -124,9 +124,9 @@ class StreamCheck {
       }
       if (op.expect && op.expect->of == ExpectLast::Of::kStream &&
           fresh->sequence != op.expect->last.next()) {
-        return broken("I5", op.stream, fresh->sequence,
-                      "stored although the last one was not " +
-                          std::to_string(op.expect->last.value));
+        return broken(
+            "I5", op.stream, fresh->sequence,
+            "stored although the last one was not " + std::to_string(op.expect->last.value));
       }
       return place(witness, op.stream, fresh->sequence, op.payload, effect.time, "I5");
     }
@@ -307,8 +307,9 @@ class StreamCheck {
       if (other) continue;
       const bool certain = own != witness.items.end() && records.first == Sequence{1};
       if (certain) {
-        return broken("I3", name, Sequence{0},
-                      shown(op.payload) + " was refused as a conflict, but nobody else used its id");
+        return broken(
+            "I3", name, Sequence{0},
+            shown(op.payload) + " was refused as a conflict, but nobody else used its id");
       }
     }
     return std::nullopt;

@@ -66,8 +66,8 @@ struct DescribeOp {
   }
   std::string operator()(const Begin& op) const { return "begin " + text(op.transaction); }
   std::string operator()(const End& op) const {
-    return std::string(op.finish == Finish::kCommit ? "commit " : "abort ") +
-           text(op.transaction) + " epoch " + text(op.epoch.value);
+    return std::string(op.finish == Finish::kCommit ? "commit " : "abort ") + text(op.transaction) +
+           " epoch " + text(op.epoch.value);
   }
   template <class Rest>
   std::string operator()(const Rest&) const {
@@ -88,7 +88,8 @@ struct DescribeVerdict {
     return "duplicate " + text(v.sequence.value) + " until " + std::to_string(to_ms(v.expires_at));
   }
   std::string operator()(const Claimed& v) const {
-    return "claimed fence " + text(v.fence.value) + " until " + std::to_string(to_ms(v.lease_until));
+    return "claimed fence " + text(v.fence.value) + " until " +
+           std::to_string(to_ms(v.lease_until));
   }
   std::string operator()(const Fenced& v) const { return "fenced by " + text(v.current); }
   std::string operator()(const Began& v) const { return "began epoch " + text(v.epoch.value); }

@@ -150,8 +150,7 @@ class Dumping {
       const std::size_t size = at(header, 28, 4);
       const bool whole = header_holds(header) && header.starts_with("HXB1") &&
                          at(header, 8, 8) == salt && at(header, 16, 8) == dump_.next_lsn &&
-                         at(header, 48, 4) == chain_ &&
-                         offset + kHeader + size + 4 <= bytes.size();
+                         at(header, 48, 4) == chain_ && offset + kHeader + size + 4 <= bytes.size();
       if (!whole) {
         trouble_unless_superseded(segment, offset, "no batch that follows");
         return;

@@ -251,8 +251,8 @@ void Workload::add_producer(std::uint32_t index, Request& request) {
     op.stream = streams_[kPlain].name;
     op.payload = request.keep(item.payload);
     op.id = request.keep(item.id);
-    op.producer = ProducerMark{producer_name(index), mind.epoch,
-                               ProducerSequence{mind.next.value + i}};
+    op.producer =
+        ProducerMark{producer_name(index), mind.epoch, ProducerSequence{mind.next.value + i}};
     request.ops.emplace_back(op);
   }
 }
@@ -330,9 +330,9 @@ void Workload::add_transform(std::uint32_t index, Request& request) {
   if (!split || !mind.appended) {
     Append effect;
     effect.stream = streams_[kOut].name;
-    effect.payload = request.keep(std::string(kTransformedMark) +
-                                  std::to_string(look.record->sequence.value) + "|" +
-                                  look.record->payload);
+    effect.payload =
+        request.keep(std::string(kTransformedMark) + std::to_string(look.record->sequence.value) +
+                     "|" + look.record->payload);
     request.ops.emplace_back(effect);
   }
   if (!split || mind.appended) {

@@ -138,12 +138,12 @@ class Workload {
   Random random_;
   std::vector<StreamPlan> streams_;
   std::vector<Client> clients_;
-  std::vector<std::deque<Item>> items_;       // by stream, the latest
-  std::vector<Sequence> last_;                // by stream, the highest seen
-  std::map<std::string, Version> versions_;   // of registers
-  std::string position_;                      // of kSource
+  std::vector<std::deque<Item>> items_;      // by stream, the latest
+  std::vector<Sequence> last_;               // by stream, the highest seen
+  std::map<std::string, Version> versions_;  // of registers
+  std::string position_;                     // of kSource
   std::uint64_t requests_ = 0;
-  Time now_{};                                // the latest log time in an answer
+  Time now_{};  // the latest log time in an answer
   bool is_set_up_ = false;
 };
 

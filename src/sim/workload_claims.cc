@@ -28,8 +28,8 @@ void Workload::add_claim(std::uint32_t index, Request& request) {
     const std::size_t at = random.below(client.claims.size());
     const HeldClaim held = client.claims[at];
     if (random.chance(1, 4)) {
-      request.ops.emplace_back(Renew{kScope, request.keep(held.key), held.fence,
-                                     Duration{swarm_.lease_ms}});
+      request.ops.emplace_back(
+          Renew{kScope, request.keep(held.key), held.fence, Duration{swarm_.lease_ms}});
       return;
     }
     put_aside(client.claims, at, client.spent);
@@ -46,8 +46,8 @@ void Workload::add_claim(std::uint32_t index, Request& request) {
     return;
   }
   if (random.chance(1, 10)) {
-    Resolve op{kScope, request.keep(key), static_cast<Resolution>(random.below(3)), {}, "simulation",
-               "by chance"};
+    Resolve op{kScope, request.keep(key), static_cast<Resolution>(random.below(3)),
+               {},     "simulation",      "by chance"};
     if (op.resolution == Resolution::kCompleted) op.result.body = request.keep(make_payload(index));
     request.ops.emplace_back(op);
     return;
@@ -94,7 +94,8 @@ void Workload::add_consume(std::uint32_t index, Request& request) {
   Client& client = clients_[index];
   Random& random = client.random;
   if (!client.records.empty() && random.chance(3, 5)) {
-    const auto count = random.between(1, std::min<std::size_t>(swarm_.ops_max, client.records.size()));
+    const auto count =
+        random.between(1, std::min<std::size_t>(swarm_.ops_max, client.records.size()));
     for (std::uint64_t i = 0; i < count; ++i) add_receipt(index, request);
     // What follows from a record is stored together with its ack.
     if (random.chance(1, 4)) add_append(index, request, kGrouped);
@@ -167,12 +168,12 @@ void Workload::add_upkeep(std::uint32_t index, Request& request) {
       break;
     }
     case 3:
-      request.ops.emplace_back(RetireProducer{streams_[kPlain].name, producer_name(index),
-                                              "simulation", "by chance"});
+      request.ops.emplace_back(
+          RetireProducer{streams_[kPlain].name, producer_name(index), "simulation", "by chance"});
       break;
     default:
-      request.ops.emplace_back(Redrive{request.keep(std::string(name) + ".dead"),
-                                       Sequence{1 + random.below(4)}});
+      request.ops.emplace_back(
+          Redrive{request.keep(std::string(name) + ".dead"), Sequence{1 + random.below(4)}});
       break;
   }
 }
@@ -221,7 +222,8 @@ struct Workload::React {
     const auto* received = std::get_if<Received>(&verdict);
     if (received == nullptr) return;
     for (const Delivery& delivery : received->deliveries) {
-      client.records.push_back({index_of(op.stream), std::string(op.consumer),
+      client.records.push_back({index_of(op.stream),
+                                std::string(op.consumer),
                                 {delivery.record.sequence, delivery.token}});
       if (client.records.size() > kHeldMax) client.records.erase(client.records.begin());
     }

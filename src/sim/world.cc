@@ -270,8 +270,8 @@ void World::pass_time() {
 }
 
 void World::jump_clock() {
-  constexpr std::int64_t kJumps[] = {1500, -1500, 60'000, -60'000, 86'400'000, -86'400'000,
-                                     315'360'000'000};
+  constexpr std::int64_t kJumps[] = {1500,       -1500,       60'000,         -60'000,
+                                     86'400'000, -86'400'000, 315'360'000'000};
   const std::int64_t jump = kJumps[scheduler_.below(std::size(kJumps))];
   say("the clock jumps by " + std::to_string(jump));
   clock_.jump(jump);

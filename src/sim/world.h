@@ -124,12 +124,12 @@ class World {
   journal::Batch* sealed_ = nullptr;
   std::size_t sweep_from_ = 0;
   std::optional<Memory> memory_;
-  bool troubled_ = false;   // faults are on
-  bool refused_ = false;    // damage was found and the store does not start
+  bool troubled_ = false;  // faults are on
+  bool refused_ = false;   // damage was found and the store does not start
   bool damaged_ = false;
-  bool full_ = false;       // the space limit is on
-  Time last_time_{};        // of an answer of this process: log time never goes back
-  Time written_time_{};     // of an answer that stored something
+  bool full_ = false;                // the space limit is on
+  Time last_time_{};                 // of an answer of this process: log time never goes back
+  Time written_time_{};              // of an answer that stored something
   std::int64_t life_steady_ms_ = 0;  // when the process or the last jump began
   Time life_time_{};
   std::int64_t life_allowance_ms_ = 0;

@@ -69,8 +69,7 @@ void World::drain(const std::string& stream, const std::string& consumer) {
     SharedRequest acks = workload_.blank(workload_.clients());
     acks->mode = Mode::kEach;
     for (const Delivery& delivery : received->deliveries) {
-      acks->ops.emplace_back(
-          Ack{stream, consumer, {delivery.record.sequence, delivery.token}});
+      acks->ops.emplace_back(Ack{stream, consumer, {delivery.record.sequence, delivery.token}});
     }
     ignore(commit_now(acks), "the judges look at it");
   }

@@ -72,9 +72,9 @@ bool World::try_start(std::uint32_t tries) {
 }
 
 void World::note_refusal(const Error& error) {
-  const bool right = damaged_ && (error.code == Errc::kCorruption || error.code == Errc::kIo ||
-                                  error.code == Errc::kFormatVersion ||
-                                  error.code == Errc::kNotFound);
+  const bool right =
+      damaged_ && (error.code == Errc::kCorruption || error.code == Errc::kIo ||
+                   error.code == Errc::kFormatVersion || error.code == Errc::kNotFound);
   if (!right) return fail("I8", "start", error.text());
   refused_ = true;
   result_.tally.add("damage refused");
@@ -190,7 +190,8 @@ void World::do_damage() {
       return disk_.flip_bit(name, damage_.below(size * 8));
     case 2: {
       const std::uint64_t from = damage_.below(size);
-      return disk_.corrupt(name, from, 1 + damage_.below(std::min<std::uint64_t>(size - from, 600)));
+      return disk_.corrupt(name, from,
+                           1 + damage_.below(std::min<std::uint64_t>(size - from, 600)));
     }
     case 3:
       return disk_.truncate_raw(name, damage_.below(size));

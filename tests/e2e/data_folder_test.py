@@ -15,7 +15,8 @@ READER = os.path.join(SOURCE, "tests", "golden", "reader.py")
 
 
 def run(*arguments, **options):
-    return subprocess.run([HAPAX, *arguments], capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run([HAPAX, *arguments], capture_output=True, text=True, timeout=120,
+                          **options)
 
 
 def segments_of(folder):

@@ -31,9 +31,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % 3) {
-    case 0: try_answer(bytes); break;
-    case 1: try_staged(bytes); break;
-    default: hapax::ignore(hapax::core::decode_headers(bytes), "any answer is fine"); break;
+    case 0:
+      try_answer(bytes);
+      break;
+    case 1:
+      try_staged(bytes);
+      break;
+    default:
+      hapax::ignore(hapax::core::decode_headers(bytes), "any answer is fine");
+      break;
   }
   return 0;
 }

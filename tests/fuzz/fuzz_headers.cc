@@ -19,7 +19,8 @@ void must_match(const Header& header, std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  if (const auto segment = hapax::journal::decode_segment_header(bytes)) must_match(*segment, bytes);
+  if (const auto segment = hapax::journal::decode_segment_header(bytes))
+    must_match(*segment, bytes);
   if (const auto batch = hapax::journal::decode_batch_header(bytes)) must_match(*batch, bytes);
   if (const auto mark = hapax::journal::decode_mark(bytes)) must_match(*mark, bytes);
   return 0;

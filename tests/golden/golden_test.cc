@@ -51,24 +51,33 @@ void fill(Store& store) {
   for (int i = 1; i <= 100; ++i) {
     const std::string id = "order-" + std::to_string(i);
     const std::string group = "customer-" + std::to_string(i % 7);
-    commit_one(store, Append{.stream = "orders", .payload = "payload of " + id, .id = id,
-                             .group = group});
+    commit_one(store,
+               Append{.stream = "orders", .payload = "payload of " + id, .id = id, .group = group});
   }
-  commit_one(store, Append{.stream = "orders", .payload = "by producer",
+  commit_one(store, Append{.stream = "orders",
+                           .payload = "by producer",
                            .producer = ProducerMark{"p", Epoch{3}, ProducerSequence{0}}});
   const auto received = std::get<Received>(commit_one(
       store, Receive{.stream = "orders", .consumer = "c", .max = 3, .owner = "w"}, "receive-1"));
-  commit_one(store, Ack{.stream = "orders", .consumer = "c",
+  commit_one(store, Ack{.stream = "orders",
+                        .consumer = "c",
                         .receipt = {Sequence{1}, received.deliveries.at(0).token}});
-  const auto claimed = std::get<Claimed>(commit_one(
-      store, Claim{.scope = "s", .key = "done", .content = "x", .owner = "w",
-                   .retention = Window::forever(), .tombstone = Window::forever()}));
-  commit_one(store, Settle{.scope = "s", .key = "done", .fence = claimed.fence,
-                           .result = {201, "h: v", kBody}});
+  const auto claimed = std::get<Claimed>(commit_one(store, Claim{.scope = "s",
+                                                                 .key = "done",
+                                                                 .content = "x",
+                                                                 .owner = "w",
+                                                                 .retention = Window::forever(),
+                                                                 .tombstone = Window::forever()}));
+  commit_one(
+      store,
+      Settle{.scope = "s", .key = "done", .fence = claimed.fence, .result = {201, "h: v", kBody}});
   const auto doubtful = std::get<Claimed>(
       commit_one(store, Claim{.scope = "s", .key = "doubt", .content = "x", .owner = "w"}));
-  commit_one(store, Settle{.scope = "s", .key = "doubt", .fence = doubtful.fence,
-                           .outcome = Outcome::kUnknown, .reason = "timed out"});
+  commit_one(store, Settle{.scope = "s",
+                           .key = "doubt",
+                           .fence = doubtful.fence,
+                           .outcome = Outcome::kUnknown,
+                           .reason = "timed out"});
   commit_one(store, Set{.name = "register", .value = "value"});
   commit_one(store, Advance{.source = "source", .expected = "", .to = "42", .epoch = Epoch{2}});
   commit_one(store, Trim{.stream = "orders", .before = Sequence{11}});
@@ -83,27 +92,29 @@ void expect_records(Store& store) {
   EXPECT_EQ(read->records.front().payload, "payload of order-11");
   EXPECT_EQ(read->records.back().payload, "by producer");
   // The id of a record that was trimmed away.
-  const Verdict again = commit_one(
-      store, Append{.stream = "orders", .payload = "payload of order-1", .id = "order-1",
-                    .group = "customer-1"});
+  const Verdict again = commit_one(store, Append{.stream = "orders",
+                                                 .payload = "payload of order-1",
+                                                 .id = "order-1",
+                                                 .group = "customer-1"});
   ASSERT_TRUE(std::holds_alternative<Duplicate>(again)) << word_of(again);
   EXPECT_EQ(std::get<Duplicate>(again).sequence, Sequence{1});
   const Verdict other =
       commit_one(store, Append{.stream = "orders", .payload = "another", .id = "order-2"});
   EXPECT_TRUE(std::holds_alternative<Conflict>(other));
-  const Verdict old = commit_one(
-      store, Append{.stream = "orders", .payload = "by producer",
-                    .producer = ProducerMark{"p", Epoch{2}, ProducerSequence{0}}});
+  const Verdict old =
+      commit_one(store, Append{.stream = "orders",
+                               .payload = "by producer",
+                               .producer = ProducerMark{"p", Epoch{2}, ProducerSequence{0}}});
   EXPECT_EQ(std::get<Fenced>(old).current, 3u);
 }
 
 void expect_claims(Store& store) {
-  const Verdict done = commit_one(
-      store, Claim{.scope = "s", .key = "done", .content = "x", .owner = "other"});
+  const Verdict done =
+      commit_one(store, Claim{.scope = "s", .key = "done", .content = "x", .owner = "other"});
   ASSERT_TRUE(std::holds_alternative<DuplicateClaim>(done)) << word_of(done);
   EXPECT_EQ(std::get<DuplicateClaim>(done).result, (StoredResult{201, "h: v", kBody}));
-  const Verdict doubt = commit_one(
-      store, Claim{.scope = "s", .key = "doubt", .content = "x", .owner = "other"});
+  const Verdict doubt =
+      commit_one(store, Claim{.scope = "s", .key = "doubt", .content = "x", .owner = "other"});
   ASSERT_TRUE(std::holds_alternative<UnknownOutcome>(doubt)) << word_of(doubt);
   EXPECT_EQ(std::get<UnknownOutcome>(doubt).reason, "timed out");
 }
@@ -120,8 +131,8 @@ void expect_rest(Store& store) {
   ASSERT_TRUE(position.ok() && position->has_value());
   EXPECT_EQ((*position)->value, "42");
   const Op receive = Receive{.stream = "orders", .consumer = "c", .max = 3, .owner = "w"};
-  const auto repeated = store.commit(
-      {.ops = {&receive, 1}, .id = "receive-1", .id_window = Window::forever()});
+  const auto repeated =
+      store.commit({.ops = {&receive, 1}, .id = "receive-1", .id_window = Window::forever()});
   ASSERT_TRUE(repeated.ok()) << repeated.error().text();
   EXPECT_TRUE(repeated->repeated);
 }

@@ -3,8 +3,6 @@
 //   hapax_sim --seeds 1..20000          many runs; fails with the first broken promise
 //   hapax_sim --seed 17 --trace         one run, event by event
 //   hapax_sim --seeds 1..100 --hash     one line per seed: two builds must print the same
-#include <unistd.h>
-
 #include <charconv>
 #include <csignal>
 #include <cstdint>
@@ -17,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 #include "sim/world.h"
 
@@ -135,7 +135,8 @@ bool run_one(const Arguments& arguments, const RunOptions& wanted, Tally& tally)
   const RunResult result = run_seed(options);
   tally.add(result.tally);
   tally.add("runs");
-  if (arguments.hash) std::cout << options.seed << ' ' << std::hex << result.hash << std::dec << '\n';
+  if (arguments.hash)
+    std::cout << options.seed << ' ' << std::hex << result.hash << std::dec << '\n';
   if (arguments.twice && run_seed(wanted).hash != result.hash) {
     std::cout << "not deterministic: " << replay(options) << '\n';
     return false;
@@ -152,19 +153,49 @@ bool run_one(const Arguments& arguments, const RunOptions& wanted, Tally& tally)
 
 // A suite in which one of these never happened has not tested it.
 bool check_guards(const Tally& tally, bool damage) {
-  const std::vector<std::string_view> always = {
-      "answers", "batches", "starts", "snapshots written", "snapshots loaded", "states compared",
-      "verdict fresh", "verdict duplicate", "verdict conflict", "verdict fenced", "verdict stale",
-      "verdict in_progress", "verdict records", "verdict too_old_to_know", "commit ids repeated",
-      "atomic commits not applied", "transactions ended", "verdict expectation_failed"};
-  const std::vector<std::string_view> troubles = {
-      "unknown outcomes", "retries of unknown outcomes", "crashes inside a call",
-      "crashes between calls", "crashes during a start", "power losses right after an answer",
-      "torn tails", "tails rewritten", "batches refused", "fatal errors", "clock jumps",
-      "full disks", "fault short_write", "fault no_space", "fault write_error",
-      "fault sync_error", "fault folder_sync_error", "fault change_error", "fault cache_dropped",
-      "fault crash_before", "fault crash_middle", "fault crash_after", "sectors garbled",
-      "writes torn", "names lost"};
+  const std::vector<std::string_view> always = {"answers",
+                                                "batches",
+                                                "starts",
+                                                "snapshots written",
+                                                "snapshots loaded",
+                                                "states compared",
+                                                "verdict fresh",
+                                                "verdict duplicate",
+                                                "verdict conflict",
+                                                "verdict fenced",
+                                                "verdict stale",
+                                                "verdict in_progress",
+                                                "verdict records",
+                                                "verdict too_old_to_know",
+                                                "commit ids repeated",
+                                                "atomic commits not applied",
+                                                "transactions ended",
+                                                "verdict expectation_failed"};
+  const std::vector<std::string_view> troubles = {"unknown outcomes",
+                                                  "retries of unknown outcomes",
+                                                  "crashes inside a call",
+                                                  "crashes between calls",
+                                                  "crashes during a start",
+                                                  "power losses right after an answer",
+                                                  "torn tails",
+                                                  "tails rewritten",
+                                                  "batches refused",
+                                                  "fatal errors",
+                                                  "clock jumps",
+                                                  "full disks",
+                                                  "fault short_write",
+                                                  "fault no_space",
+                                                  "fault write_error",
+                                                  "fault sync_error",
+                                                  "fault folder_sync_error",
+                                                  "fault change_error",
+                                                  "fault cache_dropped",
+                                                  "fault crash_before",
+                                                  "fault crash_middle",
+                                                  "fault crash_after",
+                                                  "sectors garbled",
+                                                  "writes torn",
+                                                  "names lost"};
   const std::vector<std::string_view> damages = {"damages", "damage refused"};
   bool all = true;
   for (const auto* list : {&always, damage ? &damages : &troubles}) {

@@ -3,15 +3,15 @@
 //
 //   hapax_sim_mutants            all of them; one line each
 //   hapax_sim_mutants NAME       one
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/mutant.h"
 #include "sim/world.h"
@@ -101,8 +101,8 @@ bool bites(const Planted& planted, std::uint64_t seed, RunMode mode, Report& rep
 
 // In a process of its own: assertions of the store may be the first to notice.
 Report run_apart(const Planted& planted, std::uint64_t seeds) {
-  void* shared = mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                      -1, 0);
+  void* shared =
+      mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* report = new (shared) Report;
   const pid_t child = fork();
   if (child == 0) hunt(planted, seeds, *report);

@@ -1,5 +1,6 @@
 // Positions of outside sources, and registers.
 #include <algorithm>
+#include <limits>
 
 #include "base/assert.h"
 #include "core/text_bytes.h"
@@ -14,7 +15,9 @@ namespace {
 // clamped.
 HybridTime tick(const HybridTime& seen, Time now) {
   if (to_ms(now) > seen.wall_ms) return {to_ms(now), 0, 0};
-  return {seen.wall_ms, seen.counter + 1, 0};
+  // A writer may have given the highest counter there is.
+  const bool full = seen.counter == std::numeric_limits<std::uint32_t>::max();
+  return full ? HybridTime{seen.wall_ms + 1, 0, 0} : HybridTime{seen.wall_ms, seen.counter + 1, 0};
 }
 
 const RegisterValue* find_register(const State& state, std::string_view name) {
@@ -30,7 +33,7 @@ std::optional<Verdict> refuse_set(const RegisterValue* known, const Set& op, Hyb
     if (version != op.expected) return Superseded{version, known_at};
     return std::nullopt;
   }
-  const std::int64_t ahead = at.wall_ms - to_ms(now);
+  const std::int64_t ahead = std::max(at.wall_ms, to_ms(now)) - to_ms(now);
   if (op.at && ahead > limits::kHybridAheadMax.count()) {
     return Refused{{Errc::kInvalidArgument, "register '" + std::string(op.name) +
                                                 "': the time given is " + std::to_string(ahead) +

@@ -147,7 +147,7 @@ std::optional<Sequence> retention_target(const State& state, const Stream& strea
   std::uint64_t bytes = stream.bytes;
   for (const Run& run : stream.runs) {
     if (run.last() < stream.first) continue;
-    const bool too_old = retention.age && run.time + *retention.age <= now;
+    const bool too_old = retention.age && now - run.time >= *retention.age;
     const bool newest = run.last() == stream.last;  // never given up for bytes alone
     const bool too_many = retention.bytes && bytes > *retention.bytes && !newest;
     if (!too_old && !too_many) break;

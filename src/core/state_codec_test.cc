@@ -53,7 +53,7 @@ TEST(Rig, MakesEveryKindOfFact) {
 
 Steps some_steps() {
   const auto seed = rc::gen::noShrink(rc::gen::resize(100, rc::gen::arbitrary<std::uint64_t>()));
-  return *rc::gen::container<Steps>(seed);
+  return *rc::gen::scale(2.0, rc::gen::container<Steps>(seed));
 }
 
 // A batch that is kept, and now and then a collection of little or much.

@@ -31,11 +31,13 @@ struct ConsumerWitness {
   std::map<std::string, std::set<Sequence>> groups;
   Token newest;
   std::uint64_t doubtful_receive = 0;  // event of the latest one
+  std::set<Sequence> overheard;        // handed out by one whose answer came only when repeated
   bool moved = false;                  // by a seek: what was handed out before says nothing
 };
 
 struct StreamView {
   std::map<Sequence, std::string_view> payloads;
+  std::set<Sequence> copies;  // redriven
   Sequence trimmed;
   bool trims_itself = false;
 
@@ -52,7 +54,11 @@ class ConsumerCheck {
   Judgement run() {
     gather_streams();
     for (const Effect& effect : effects_) {
-      if (!effect.applied || effect.repeated()) continue;
+      if (!effect.applied) continue;
+      if (effect.repeated()) {
+        overhear(effect);
+        continue;
+      }
       Judgement found = std::visit([&](const auto& op) { return judge(effect, op); }, *effect.op);
       if (found) return found;
     }
@@ -68,6 +74,7 @@ class ConsumerCheck {
     for (const auto& [name, records] : contents_.streams) {
       for (const Record& record : records.records) {
         streams_[name].payloads.emplace(record.sequence, record.payload);
+        if (record.lineage) streams_[name].copies.insert(record.sequence);
       }
     }
     for (const Effect& effect : effects_) {
@@ -103,6 +110,16 @@ class ConsumerCheck {
             std::string(consumer.stream) + "/" + std::string(consumer.name) + "/" +
                 std::to_string(sequence.value),
             std::move(what)};
+  }
+
+  // When it was handed out is not known, only that it was.
+  void overhear(const Effect& effect) {
+    const auto* op = effect.as<Receive>();
+    const auto* received = effect.got<Received>();
+    if (op == nullptr || received == nullptr) return;
+    for (const Delivery& delivery : received->deliveries) {
+      witness(*op).overheard.insert(delivery.record.sequence);
+    }
   }
 
   template <class Rest>

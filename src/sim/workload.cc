@@ -23,7 +23,7 @@ std::vector<StreamPlan> plan_streams(const Swarm& swarm) {
   plans[kGrouped].settings.id_scope = IdScope::kGroup;
   plans[kContent].settings.content_ids = true;
   plans[kSliding].settings.window_start = WindowStart::kLastSeen;
-  plans[kKept].settings.retention.count = 10;
+  plans[kKept].settings.retention.count = 3;
   plans[kOut].settings.window = Window::forever();
   return plans;
 }

@@ -27,6 +27,7 @@ World::World(const RunOptions& options)
 }
 
 RunResult World::run() {
+  put_strangers_file();
   if (swarm_.trouble_from_the_start && options_.mode == RunMode::kTrouble) {
     troubled_ = true;
     disk_.set_faults(swarm_.faults);

@@ -63,7 +63,9 @@ class World {
   void start();
   bool try_start(std::uint32_t tries);
   void note_refusal(const Error& error);
+  void check_untouched(const std::vector<std::string>& before);
   void check_start();
+  void put_strangers_file();
   void guarded(const std::function<void()>& act);
   void die(Exit exit);
   void end_process();

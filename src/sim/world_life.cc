@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::uint32_t kTriesUnderTrouble = 4;
 constexpr std::uint32_t kTriesMax = 8;
+constexpr std::string_view kStrangersFile = "notes.txt";
+constexpr std::string_view kStrangersText = "not of the store";
 
 // Errors that the disk itself was told to give.
 std::uint64_t injected(const DiskStats& stats) {
@@ -31,6 +33,15 @@ engine::EngineOptions World::engine_options() const {
   return options;
 }
 
+// Somebody keeps a file of his own in the folder.
+void World::put_strangers_file() {
+  SimFolder folder(disk_);
+  auto file = folder.open(kStrangersFile, ports::OpenMode::kCreate);
+  ignore(file->get()->write_at(0, kStrangersText), "there are no faults yet");
+  ignore(file->get()->sync(), "there are no faults yet");
+  ignore(folder.sync(), "there are no faults yet");
+}
+
 void World::start() {
   for (std::uint32_t tries = 0; engine_ == nullptr && !over(); ++tries) {
     if (tries == kTriesMax) return fail("I8", "start", "it does not start without any fault");
@@ -47,6 +58,7 @@ bool World::try_start(std::uint32_t tries) {
   disk_.restart();
   folder_ = std::make_unique<SimFolder>(disk_);
   const std::uint64_t before = injected(disk_.stats());
+  const std::vector<std::string> names = disk_.names();
   try {
     auto opened = engine::Engine::open(*folder_, clock_, entropy_, engine_options());
     if (opened) {
@@ -62,6 +74,7 @@ bool World::try_start(std::uint32_t tries) {
       disk_.set_faults({});
     } else {
       note_refusal(error);
+      if (refused_) check_untouched(names);
     }
   } catch (const Crash&) {
     result_.tally.add("crashes during a start");
@@ -80,6 +93,15 @@ void World::note_refusal(const Error& error) {
   result_.tally.add("damage refused");
 }
 
+// M14: what is not understood is left alone, for people to look at.
+void World::check_untouched(const std::vector<std::string>& before) {
+  const std::vector<std::string> after = disk_.names();
+  for (const std::string& name : before) {
+    if (std::binary_search(after.begin(), after.end(), name)) continue;
+    if (!name.ends_with(".tmp")) fail("I1", name, "was removed by a start that refused");
+  }
+}
+
 void World::check_start() {
   const engine::OpenReport& report = engine_->report();
   result_.tally.add("starts");
@@ -87,6 +109,9 @@ void World::check_start() {
   result_.tally.add("torn tails", report.journal.torn_bytes > 0 ? 1 : 0);
   result_.tally.add("tails rewritten", report.journal.rewritten_last > journal::Lsn{} ? 1 : 0);
   result_.tally.add("clean starts", report.journal.clean ? 1 : 0);
+  if (disk_.cached(kStrangersFile) != kStrangersText) {
+    fail("I1", std::string(kStrangersFile), "a file that is not the store's was touched");
+  }
   say("started, lsn " + std::to_string(engine_->writer().next().value) + ", snapshot " +
       std::to_string(report.snapshot_lsn) + ", log time " +
       std::to_string(to_ms(machine().decided_at())));
@@ -180,6 +205,7 @@ void World::do_damage() {
   result_.tally.add("damages");
   if (misdirect) return;
   std::vector<std::string> names = disk_.names();
+  std::erase(names, kStrangersFile);
   const std::string name = names[damage_.below(names.size())];
   const std::uint64_t size = disk_.cached(name)->size();
   say("damage to " + name + " of " + std::to_string(size) + " bytes");

@@ -1,5 +1,5 @@
-// For tests of the core as a whole: a store over a journal in memory, random operations for it, and
-// the means to compare two states. No part of the product.
+// For tests of the core as a whole: a store over a journal in memory, and what a restart makes of
+// it. test_ops.h has random operations for it, test_tell.h compares states. No part of the product.
 #pragma once
 
 #include <cstdint>

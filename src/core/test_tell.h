@@ -40,8 +40,9 @@ class Telling {
     for (const auto& [uid, consumer] : state.consumers) tell(consumer);
     for (const auto& [hash, claim] : ordered(state.open_claims)) tell(hash, claim);
     for (const auto& [end, hash] : state.open_claims_end) say("claim ends", end, hash);
-    for (const auto& [name, at] : ordered(state.positions))
-      say("position", name, at.value, at.epoch);
+    for (const auto& [name, position] : ordered(state.positions)) {
+      say("position", name, position.value, position.epoch);
+    }
     for (const auto& [name, set] : ordered(state.registers)) {
       say("register", name, set.value, set.version, set.at);
     }

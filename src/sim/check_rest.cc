@@ -27,7 +27,11 @@ bool same(const Verdict& first, const Verdict& again) {
     }
     return true;
   }
-  if (std::holds_alternative<DuplicateClaim>(first)) return first.index() == again.index();
+  if (const auto* one = std::get_if<DuplicateClaim>(&first)) {
+    const auto* two = std::get_if<DuplicateClaim>(&again);
+    if (two == nullptr || one->fence != two->fence) return false;
+    return !one->result || !two->result || *one->result == *two->result;
+  }
   return first == again;
 }
 

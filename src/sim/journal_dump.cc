@@ -105,6 +105,8 @@ class Dumping {
       }
       segment.number = at(header, 12, 4);
       segment.first = at(header, 24, 8);
+      ++dump_.segments;
+      dump_.newest = segment.number;
     }
     for (std::size_t i = 0; i < segments_.size() && dump_.trouble.empty(); ++i) {
       // Dead segments are removed, also from between others.
@@ -190,6 +192,8 @@ class Dumping {
     if (at(framed, fact.size(), 4) != crc(fact, 0)) return false;
     constexpr char kRecordAppended = 4;
     constexpr char kRunMoved = 7;
+    constexpr char kResultMoved = 14;
+    if (fact.front() == kRunMoved || fact.front() == kResultMoved) ++dump_.moves;
     Reader reader(fact.substr(1));
     if (fact.front() == kRecordAppended) return read_record(reader);
     if (fact.front() != kRunMoved) return true;
@@ -237,8 +241,7 @@ class Dumping {
 
 JournalDump dump_journal(const SimDisk& disk) { return Dumping(disk).run(); }
 
-Judgement check_dump(const SimDisk& disk, const Contents& contents) {
-  const JournalDump dump = dump_journal(disk);
+Judgement check_dump(const JournalDump& dump, const Contents& contents) {
   if (!dump.trouble.empty()) return Violation{"I7", "journal", dump.trouble};
   for (const auto& [name, records] : contents.streams) {
     for (const Record& record : records.records) {

@@ -168,11 +168,19 @@ void World::judge() {
     if (!same && !damaged_) return fail("I4", name, "reads differently after a clean restart");
   }
   if (damaged_) return;
-  if (auto found = check_dump(disk_, contents)) fail(found->invariant, found->key, found->what);
+  const JournalDump dump = dump_journal(disk_);
+  result_.tally.add("copies to later segments", dump.moves);
+  result_.tally.add("segments removed", dump.newest - dump.segments);
+  if (auto found = check_dump(dump, contents)) fail(found->invariant, found->key, found->what);
 }
 
 void World::count_outcomes() {
   Tally& tally = result_.tally;
+  for (const Effect& effect : flatten(history_)) {
+    const auto* redriven = effect.as<Redrive>();
+    if (redriven != nullptr && effect.got<Appended>() != nullptr)
+      tally.add("dead letters redriven");
+  }
   for (const Attempt& attempt : history_.attempts()) {
     tally.add(attempt.ending == Ending::kOk     ? "answers"
               : attempt.ending == Ending::kFail ? "commits refused"

@@ -5,8 +5,8 @@
 
 # Built by the tsan preset instead of everything: all test binaries labelled `threads`.
 add_custom_target(hapax_threads_tests)
-# Built by the asan-ubsan preset: those, the simulation and the fuzzers' corpus. The other unit tests
-# cost more to compile there than they find; `cmake --build build/asan-ubsan` builds them all.
+# Built by the asan-ubsan preset: those, the simulation and the fuzzers' corpus. The other unit
+# tests cost more to compile there than they find; `cmake --build build/asan-ubsan` builds them.
 add_custom_target(hapax_memory_tests)
 add_dependencies(hapax_memory_tests hapax_threads_tests)
 

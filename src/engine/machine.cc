@@ -258,12 +258,15 @@ void Machine::plan(const Prepared& request, Answer& answer, Finished& finished, 
       for (std::size_t d = 0; d < received->deliveries.size(); ++d) {
         const Sequence sequence = received->deliveries[d].record.sequence;
         const core::Run* run = stream == nullptr ? nullptr : stream->run_of(sequence);
-        if (run == nullptr) continue;  // A repeated answer may name a record trimmed since.
+        // A repeated answer may name a record that was trimmed since, or a stream of which there is
+        // another one now.
+        if (run == nullptr || run->time > answer.time) continue;
         finished.deliveries.push_back({i, d, {run->at, run->first, sequence, run->time, nullptr}});
       }
-    } else if (std::holds_alternative<DuplicateClaim>(answer.verdicts[i])) {
+    } else if (const auto* known = std::get_if<DuplicateClaim>(&answer.verdicts[i])) {
       const core::SettledEntry* entry = state_->settled.find(request.hashes[i].key, now);
       if (entry == nullptr || entry->forgotten != 0 || entry->result_until() <= now) continue;
+      if (entry->fence() != known->fence) continue;  // Forgotten, and settled anew since.
       finished.results.push_back({i, entry->where, nullptr});
     }
   }

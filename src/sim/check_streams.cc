@@ -11,7 +11,6 @@ namespace hapax::sim {
 namespace {
 
 struct Item {
-  std::string_view stream;
   std::string_view id;
   std::string_view group;
   bool may = false;                     // some attempt may have stored it
@@ -54,6 +53,7 @@ class StreamCheck {
 
   Judgement run() {
     for (const Effect& effect : effects_) note_settings(effect);
+    for (const Attempt& attempt : history_.attempts()) note_sent(*attempt.request);
     for (const Effect& effect : effects_) {
       if (const auto* append = effect.as<Append>()) {
         if (auto found = note_append(effect, *append)) return found;
@@ -90,12 +90,22 @@ class StreamCheck {
     }
   }
 
+  // Also what was refused: it must not be there.
+  void note_sent(const Request& request) {
+    for (const Op& op : request.ops) {
+      const auto* append = std::get_if<Append>(&op);
+      if (append == nullptr) continue;
+      Item& item = streams_[std::string(append->stream)].items[append->payload];
+      item.id = append->id;
+      item.group = append->group;
+      // What is staged belongs to the commit that ends its transaction.
+      if (!request.transaction) item.requests.insert(request.number);
+    }
+  }
+
   Judgement note_append(const Effect& effect, const Append& op) {
     StreamWitness& witness = streams_[std::string(op.stream)];
     Item& item = witness.items[op.payload];
-    item.stream = op.stream;
-    item.id = op.id;
-    item.group = op.group;
     item.requests.insert(effect.attempt->request->number);
     const Request& request = *effect.attempt->request;
     const bool named = !op.id.empty() || witness.settings.content_ids;

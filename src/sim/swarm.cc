@@ -13,7 +13,7 @@ Value one_of(Random& random, std::initializer_list<Value> values) {
 }
 
 void draw_trouble(Swarm& swarm, Random random) {
-  constexpr std::array<std::uint32_t, kTroubleKinds> kPercent = {85, 25, 30, 20, 40, 30};
+  constexpr std::array<std::uint32_t, kTroubleKinds> kPercent = {85, 25, 30, 20, 40, 30, 15};
   for (std::size_t kind = 0; kind < kTroubleKinds; ++kind) {
     swarm.trouble[kind] = random.chance(kPercent[kind], 100);
   }
@@ -41,6 +41,7 @@ void draw_trouble(Swarm& swarm, Random random) {
     faults.short_write = {1, 4};
     faults.reserve_ignored = {1, 3};
   }
+  if (swarm.has(Trouble::kReadError)) faults.read_error = {1, 100};
   swarm.trouble_from_the_start = random.chance(1, 2);
 }
 
@@ -85,7 +86,7 @@ Swarm draw_swarm(Random random) {
 
 std::string_view word_of(Trouble trouble) {
   constexpr std::array<std::string_view, kTroubleKinds> kTroubleWords = {
-      "crash", "disk_full", "sync_error", "other_error", "short_write", "clock_jump"};
+      "crash", "disk_full", "sync_error", "other_error", "short_write", "clock_jump", "read_error"};
   return kTroubleWords.at(static_cast<std::size_t>(trouble));
 }
 

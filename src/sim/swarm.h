@@ -32,8 +32,9 @@ enum class Trouble : std::uint8_t {
   kOtherError,  // of write, create, rename, remove, truncate
   kShortWrite,
   kClockJump,
+  kReadError,
 };
-inline constexpr std::size_t kTroubleKinds = 6;
+inline constexpr std::size_t kTroubleKinds = 7;
 
 struct Swarm {
   std::array<std::uint32_t, kWorkKinds> work{};  // weights

@@ -130,7 +130,8 @@ void World::check_start() {
     }
   }
   memory_.reset();
-  if (!over() && scheduler_.chance(1, 3)) {
+  const bool readable = !troubled_ || !swarm_.has(Trouble::kReadError);
+  if (!over() && readable && scheduler_.chance(1, 3)) {
     const Contents contents = read_all();
     if (auto found = check_streams(history_, flatten(history_), contents)) {
       fail(found->invariant, found->key, found->what);

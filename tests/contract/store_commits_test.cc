@@ -165,6 +165,40 @@ TEST_P(Commits, TheStoredResultIsInARepeatedAnswerToo) {
   always([&] { EXPECT_EQ(commit({claim}, Mode::kAtomic, "look").verdicts, first.verdicts); });
 }
 
+// I13: a repeated answer shows its own result or none, never that of a later claim of the key.
+TEST_P(Commits, ARepeatedAnswerNeverShowsALaterResult) {
+  const auto settle = [&](std::string_view body) {
+    const Fence fence = run<Claimed>(Claim{"s", "k", "c", "me"}).fence;
+    run<Done>(Settle{"s", "k", fence, Outcome::kCompleted, {200, "", body}});
+  };
+  const Claim claim{"s", "k", "c", "me"};
+  settle("first");
+  const auto told = as<DuplicateClaim>(commit({claim}, Mode::kAtomic, "look").verdicts.front());
+  ASSERT_TRUE(told.result);
+  EXPECT_EQ(told.result->body, "first");
+  run<Done>(Forget{"s", "k", "somebody", "a test"});
+  settle("second");
+  const auto again = as<DuplicateClaim>(commit({claim}, Mode::kAtomic, "look").verdicts.front());
+  EXPECT_EQ(again.fence, told.fence);
+  EXPECT_EQ(again.result, std::nullopt);
+}
+
+// The same for records of a stream that was made anew under its old name.
+TEST_P(Commits, ARepeatedReceiveNeverShowsRecordsOfAnotherStream) {
+  const Receive receive{.stream = "s", .consumer = "c"};
+  make_stream("s");
+  run<Appended>(Append{.stream = "s", .payload = "first"});
+  const auto told = as<Received>(commit({receive}, Mode::kAtomic, "get").verdicts.front());
+  ASSERT_EQ(told.deliveries.size(), 1U);
+  run<Done>(DeleteStream{"s"});
+  wait_until(store().statistics().value().log_time + Duration{1});
+  make_stream("s");
+  run<Appended>(Append{.stream = "s", .payload = "second"});
+  const auto again = as<Received>(commit({receive}, Mode::kAtomic, "get").verdicts.front());
+  ASSERT_EQ(again.deliveries.size(), 1U);
+  EXPECT_EQ(again.deliveries[0].record.payload, "");
+}
+
 // --- positions -----------------------------------------------------------------------------------
 
 TEST_P(Commits, APositionMovesOnlyFromWhereItIsExpected) {

@@ -169,6 +169,9 @@ bool check_guards(const Tally& tally, bool damage) {
                                                 "verdict too_old_to_know",
                                                 "commit ids repeated",
                                                 "atomic commits not applied",
+                                                "segments removed",
+                                                "copies to later segments",
+                                                "dead letters redriven",
                                                 "transactions ended",
                                                 "verdict expectation_failed"};
   const std::vector<std::string_view> troubles = {"unknown outcomes",

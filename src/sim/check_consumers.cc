@@ -265,6 +265,12 @@ class ConsumerCheck {
     return std::nullopt;
   }
 
+  Judgement judge(const Effect& effect, const DeleteConsumer& op) {
+    if (effect.told() && effect.got<Done>() == nullptr) return std::nullopt;
+    witness(op).moved = true;
+    return std::nullopt;
+  }
+
   Judgement judge(const Effect& effect, const Seek& op) {
     if (effect.told() && effect.got<Done>() == nullptr) return std::nullopt;
     witness(op).moved = true;

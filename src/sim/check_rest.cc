@@ -157,7 +157,7 @@ Judgement check_registers(const std::vector<Effect>& effects, const Contents& co
     const auto* op = effect.as<Set>();
     if (op == nullptr || effect.repeated()) continue;
     Latest& latest = registers[std::string(op->name)];
-    if (effect.unknown()) latest.doubted = true;
+    if (!effect.told()) latest.doubted = true;
     const auto* set = effect.got<Registered>();
     if (set == nullptr) continue;
     const std::string key = "register " + std::string(op->name);

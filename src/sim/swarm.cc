@@ -62,6 +62,11 @@ void draw_work(Swarm& swarm, Random random) {
   swarm.groups = one_of<std::uint32_t>(random, {0, 1, 3, 10});
   swarm.keys = one_of<std::uint32_t>(random, {1, 3, 10});
   swarm.ids = one_of<std::uint32_t>(random, {1, 4, 30});
+  swarm.in_flight_max = one_of<std::uint32_t>(random, {1, 3, 100});
+  swarm.blocks = random.chance(1, 8);
+  swarm.quota_bytes = one_of<std::uint64_t>(random, {0, 0, 1500});
+  swarm.memory_max = random.chance(1, 10) ? 60'000 : std::uint64_t{1} << 30;
+  swarm.retention = static_cast<std::uint32_t>(random.below(4));
 }
 
 }  // namespace

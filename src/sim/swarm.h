@@ -55,6 +55,11 @@ struct Swarm {
   std::uint32_t window_seconds = 2;
   std::uint32_t lease_ms = 500;
   std::uint32_t attempts_max = 3;
+  std::uint32_t in_flight_max = 100;  // of a consumer
+  bool blocks = false;                // a record's last attempt blocks its consumer
+  std::uint64_t quota_bytes = 0;      // of one stream
+  std::uint64_t memory_max = std::uint64_t{1} << 30;
+  std::uint32_t retention = 0;     // which kind
   std::uint32_t keys = 4;          // of claims
   std::int64_t step_ms_max = 200;  // how far time moves at once
 

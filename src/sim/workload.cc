@@ -15,6 +15,15 @@ StreamSettings with_window(std::uint32_t seconds) {
   return settings;
 }
 
+Retention plan_retention(std::uint32_t kind) {
+  Retention retention;
+  if (kind == 0) retention.count = 3;
+  if (kind == 1) retention.bytes = 500;
+  if (kind == 2) retention.age = Duration{700};
+  if (kind == 3) retention.acked_by_all = true;
+  return retention;
+}
+
 std::vector<StreamPlan> plan_streams(const Swarm& swarm) {
   std::vector<StreamPlan> plans;
   for (const char* name : {"plain", "grouped", "content", "sliding", "kept", "out"}) {
@@ -23,7 +32,8 @@ std::vector<StreamPlan> plan_streams(const Swarm& swarm) {
   plans[kGrouped].settings.id_scope = IdScope::kGroup;
   plans[kContent].settings.content_ids = true;
   plans[kSliding].settings.window_start = WindowStart::kLastSeen;
-  plans[kKept].settings.retention.count = 3;
+  plans[kSliding].settings.quota_bytes = swarm.quota_bytes;
+  plans[kKept].settings.retention = plan_retention(swarm.retention);
   plans[kOut].settings.window = Window::forever();
   return plans;
 }
@@ -67,12 +77,19 @@ SharedRequest Workload::set_up() {
   }
   for (const std::size_t stream : consumed()) {
     for (const std::string& consumer : consumers()) {
-      ConsumerSettings settings;
-      settings.attempts_max = swarm_.attempts_max;
-      request->ops.emplace_back(CreateConsumer{streams_[stream].name, consumer, settings});
+      request->ops.emplace_back(
+          CreateConsumer{streams_[stream].name, consumer, consumer_settings()});
     }
   }
   return request;
+}
+
+ConsumerSettings Workload::consumer_settings() const {
+  ConsumerSettings settings;
+  settings.attempts_max = swarm_.attempts_max;
+  settings.in_flight_max = swarm_.in_flight_max;
+  if (swarm_.blocks) settings.last_attempt = LastAttempt::kBlock;
+  return settings;
 }
 
 std::optional<std::uint32_t> Workload::idle_client() {
@@ -288,6 +305,7 @@ void Workload::add_transaction(std::uint32_t index, Request& request) {
     request.ops.emplace_back(
         Ack{streams_[held.stream].name, request.keep(held.consumer), held.receipt});
   }
+  if (client.random.chance(1, 4)) add_register(index, request);
   request.transaction = TransactionRef{name, mind.epoch};
   request.repeatable = false;  // Staged twice it would happen twice.
 }

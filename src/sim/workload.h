@@ -127,6 +127,7 @@ class Workload {
   void add_receipt(std::uint32_t index, Request& request);
   void add_upkeep(std::uint32_t index, Request& request);
   void add_trim(Client& client, Request& request);
+  [[nodiscard]] ConsumerSettings consumer_settings() const;
 
   struct React;
   void react(Client& client, const Attempt& attempt);

@@ -151,7 +151,7 @@ void Workload::add_upkeep(std::uint32_t index, Request& request) {
   Random& random = client.random;
   const std::size_t stream = consumed()[random.below(consumed().size())];
   const std::string_view name = streams_[stream].name;
-  switch (random.below(6)) {
+  switch (random.below(7)) {
     case 0:
       add_trim(client, request);
       break;
@@ -171,6 +171,13 @@ void Workload::add_upkeep(std::uint32_t index, Request& request) {
       request.ops.emplace_back(
           RetireProducer{streams_[kPlain].name, producer_name(index), "simulation", "by chance"});
       break;
+    case 4: {
+      const std::string& consumer = consumers()[random.below(consumers().size())];
+      request.mode = Mode::kAtomic;
+      request.ops.emplace_back(DeleteConsumer{name, consumer});
+      request.ops.emplace_back(CreateConsumer{name, consumer, consumer_settings()});
+      break;
+    }
     default:
       request.ops.emplace_back(
           Redrive{request.keep(std::string(name) + ".dead"), Sequence{1 + random.below(4)}});

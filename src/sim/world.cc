@@ -227,11 +227,21 @@ void World::write() {
   } else if (written.error().code == Errc::kNoSpace) {
     result_.tally.add("batches refused");
     machine().refused(written.error());
+    if (scheduler_.chance(1, 2)) check_rolled_back();
   } else {
     say(written.error().text());
     result_.tally.add("fatal errors");
     die(Exit::kKill);
   }
+}
+
+// E2: what was rolled back left no trace: the next process, which never saw it, finds the same.
+void World::check_rolled_back() {
+  if (machine().in_flight() || machine().has_facts() || !machine().quiescent()) return;
+  mark(journal::MarkKind::kRunning);
+  if (engine_ == nullptr) return;
+  result_.tally.add("rollbacks checked");
+  die(Exit::kKill);
 }
 
 void World::mark(journal::MarkKind kind) {

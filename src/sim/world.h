@@ -84,6 +84,7 @@ class World {
   void drive();
   void seal();
   void write();
+  void check_rolled_back();
   void mark(journal::MarkKind kind);
   void tend();
   void step_snapshot();

@@ -30,6 +30,7 @@ engine::EngineOptions World::engine_options() const {
   options.reserve_bytes = 2048;
   options.snapshot_every_bytes = swarm_.snapshot_every_bytes;
   options.index_shards_log2 = 2;
+  options.memory_max = swarm_.memory_max;
   return options;
 }
 

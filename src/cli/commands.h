@@ -15,6 +15,7 @@ inline constexpr int kExitFailed = 1;    // it ran, and the answer is no
 inline constexpr int kExitUsage = 64;    // wrong arguments
 inline constexpr int kExitDamaged = 65;  // the data folder is damaged
 inline constexpr int kExitIo = 74;       // the disk or the system failed
+inline constexpr int kExitSignal = 128;  // plus the signal's number
 
 enum class Output : std::uint8_t { kText, kJson };
 

@@ -1,7 +1,10 @@
 // The product in half a minute: orders with duplicates and conflicts go through an embedded store
 // whose process is killed while it works. The client keeps its own book and compares at the end.
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -99,14 +102,29 @@ void show_progress(std::size_t done, std::size_t all, std::uint64_t kills) {
   std::fflush(stderr);
 }
 
+// Set by a signal: the demo ends, and takes its temporary folder with it.
+volatile std::sig_atomic_t interrupted = 0;
+
+void end_on_signals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int signal) { interrupted = signal; };  // No SA_RESTART: reads return.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+}
+
+// So many requests are under way at once; few enough that every kill falls between two windows.
+std::size_t window_for(const DemoOptions& options, std::size_t requests) {
+  constexpr std::size_t kWindowMax = 50;
+  return std::clamp<std::size_t>(requests / (options.kills + 1) / 2, 1, kWindowMax);
+}
+
 // Sends everything; each batch is repeated until all of it is answered.
 Status send_all(StoreProcess& store, const DemoOptions& options,
                 const std::vector<Request>& requests, Book& book) {
-  constexpr std::size_t kWindow = 50;
+  const std::size_t window = window_for(options, requests.size());
   Dice dice(options.seed ^ 0x6b696c6cULL);
   std::size_t done = 0;
-  while (done < requests.size()) {
-    const std::size_t end = std::min(requests.size(), done + kWindow);
+  while (done < requests.size() && interrupted == 0) {
+    const std::size_t end = std::min(requests.size(), done + window);
     const bool kill_now = book.kills < options.kills &&
                           done >= requests.size() * (book.kills + 1) / (options.kills + 1);
     for (std::size_t i = done; i < end; ++i) {
@@ -121,6 +139,7 @@ Status send_all(StoreProcess& store, const DemoOptions& options,
       if (!word) break;
       note(book, requests[done + answered], *word);
     }
+    if (interrupted != 0) break;
     if (kill_now || answered < end - done) {
       if (!kill_now) return Error{Errc::kUnavailable, "the store's process ended by itself"};
       store.kill();
@@ -199,17 +218,43 @@ void print(const DemoOptions& options, const Book& book, const Outcome& outcome,
 
 }  // namespace
 
-int run_demo(const DemoOptions& options) {
-  namespace fs = std::filesystem;
-  const bool temporary = options.folder.empty();
-  fs::path folder = options.folder;
-  if (temporary) {
-    std::string pattern = (fs::temp_directory_path() / "hapax-demo-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      return report({Errc::kIo, "cannot make a folder like " + pattern});
-    }
-    folder = pattern;
+namespace {
+
+namespace fs = std::filesystem;
+
+// Orders of an earlier demo would be counted as this one's.
+Status demand_new(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error) || fs::is_empty(folder, error)) return Ok{};
+  return Error{Errc::kInvalidArgument, "--data " + folder.string() +
+                                           " exists and is not an empty folder; the demo counts "
+                                           "what is stored, so give it a new one"};
+}
+
+Result<fs::path> make_temporary() {
+  std::error_code error;
+  const fs::path place = fs::temp_directory_path(error);
+  if (error) {
+    return Error{Errc::kInvalidArgument, "there is no folder for temporary files (" +
+                                             error.message() +
+                                             "); set TMPDIR to one, or give --data FOLDER"};
   }
+  std::string pattern = (place / "hapax-demo-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) != nullptr) return fs::path(pattern);
+  return Error{Errc::kInvalidArgument, "cannot make a folder like " + pattern + ": " +
+                                           std::strerror(errno) +
+                                           "; set TMPDIR, or give --data FOLDER"};
+}
+
+}  // namespace
+
+int run_demo(const DemoOptions& options) {
+  const bool temporary = options.folder.empty();
+  const Result<fs::path> made = temporary ? make_temporary() : fs::path(options.folder);
+  if (!made) return report(made.error());
+  const fs::path& folder = *made;
+  if (const Status empty = demand_new(folder); !empty) return report(empty.error());
+  end_on_signals();
   StoreProcess store(folder.string());
   Book book;
   const auto result = [&]() -> Result<Outcome> {
@@ -218,8 +263,10 @@ int run_demo(const DemoOptions& options) {
     HAPAX_CHECK(store.stop());
     return compare(folder.string(), book);
   }();
+  store.kill();  // In case it did not come to an end.
   std::error_code ignored;
   if (temporary) fs::remove_all(folder, ignored);
+  if (interrupted != 0) return kExitSignal + interrupted;
   if (!result) return report(result.error());
   const bool good = result->lost == 0 && result->stored_twice == 0 && result->altered == 0 &&
                     book.wrong == 0 && result->stored == options.orders &&

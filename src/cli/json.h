@@ -8,6 +8,8 @@
 
 namespace hapax::cli {
 
+[[nodiscard]] bool is_utf8(std::string_view text);
+// With quotes. Bytes that are not UTF-8 are shown as U+FFFD.
 [[nodiscard]] std::string json_text(std::string_view text);
 
 class JsonObject {

@@ -1,6 +1,8 @@
 // The `hapax` command: arguments in, exit code out.
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -29,6 +31,13 @@ struct Arguments {
 void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   app.set_version_flag("--version", HAPAX_VERSION, "Print the version");
   app.require_subcommand(1);
+  CLI::App* help = app.add_subcommand("help", "Print this text");
+  help->callback([&app] {  // App::help() would speak of this command.
+    const auto formatter = app.get_formatter();
+    fmt::print("{}", formatter->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
+  });
+  CLI::App* version = app.add_subcommand("version", "Print the version");
+  version->callback([] { fmt::print("{}\n", HAPAX_VERSION); });
   app.footer(
       "Example: hapax demo --orders 1000\n         hapax inspect ./hapax-data --json\n"
       "Exit codes: 0 ok, 1 no, 64 wrong arguments, 65 data folder damaged, 74 disk failed");
@@ -73,11 +82,25 @@ void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   repair->callback([&] { exit_code = run_repair(arguments.repair); });
 }
 
+// What the library says of an unknown command is that one is missing.
+bool knows_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return true;
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == argv[1]) return true;
+    if (!command->get_group().empty()) known += " " + command->get_name();
+  }
+  fmt::print(stderr, "hapax: there is no command '{}'; there are:{} (see hapax --help)\n", argv[1],
+             known);
+  return false;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Hapax: every effect, once.", "hapax");
   Arguments arguments;
   int exit_code = kExitOk;
   declare(app, arguments, exit_code);
+  if (!knows_command(app, argc, argv)) return kExitUsage;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -86,12 +109,20 @@ int run(int argc, char** argv) {
   return exit_code;
 }
 
+// Output that reached nobody is not a success.
+int check_output(int exit_code) {
+  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!failed || exit_code != kExitOk) return exit_code;
+  std::fprintf(stderr, "hapax: the output could not be written: %s\n", std::strerror(errno));
+  return kExitIo;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // A file that grows beyond its limit is an error, not the end.
   try {
-    return run(argc, argv);
+    return check_output(run(argc, argv));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "hapax: %s\n", error.what());
     return kExitFailed;

@@ -36,6 +36,14 @@ Errc code_of(int number) {
     case ENOSPC:
     case EDQUOT:
       return Errc::kNoSpace;
+    // The path is not one we may use; the disk is fine.
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return Errc::kInvalidArgument;
     default:
       return Errc::kIo;
   }
@@ -48,6 +56,8 @@ std::string_view advice_of(Errc code) {
              "file-size limit (ulimit -f).";
     case Errc::kNotFound:
       return "";
+    case Errc::kInvalidArgument:
+      return " Check the path, its owner and its permissions.";
     default:
       return " The kernel's log (dmesg) may say why.";
   }

@@ -185,10 +185,50 @@ class DataFolder(unittest.TestCase):
             self.assertIn("no Hapax store", done.stderr)
             self.assertEqual(os.listdir(empty), [])
         self.assertIn("HX1003", run("inspect", os.path.join(self.top, "nothing")).stderr)
+        self.assertIn("no command 'frobnicate'", run("frobnicate").stderr)
+        file = os.path.join(self.top, "file")
+        open(file, "w", encoding="utf-8").close()
+        done = run("inspect", file)
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("Check the path", done.stderr)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        self.make(20)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([HAPAX, "inspect", self.folder], stdout=full,
+                                  stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 74)
+        self.assertIn("could not be written", done.stderr)
+
+    def test_a_small_demo_is_killed_as_often_as_was_asked(self):
+        told = json.loads(run("demo", "--orders", "20", "--kills", "2", "--json").stdout)
+        self.assertEqual((told["killed"], told["stored_once"], told["lost"]), (2, 20, 0))
+
+    def test_the_demo_wants_a_folder_of_its_own(self):
+        self.make(20)
+        done = run("demo", "--orders", "10", "--data", self.folder)
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("not an empty folder", done.stderr)
+        done = run("demo", "--orders", "10", env={**os.environ, "TMPDIR": self.folder + "/no"})
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("TMPDIR", done.stderr)
+
+    def test_an_interrupted_demo_leaves_nothing_behind(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            demo = subprocess.Popen([HAPAX, "demo", "--orders", "1000000"],
+                                    env={**os.environ, "TMPDIR": self.top})
+            while not any(os.path.exists(os.path.join(self.top, name, "STORE"))
+                          for name in os.listdir(self.top)):
+                self.assertIsNone(demo.poll())
+            demo.send_signal(number)
+            self.assertEqual(demo.wait(timeout=60), 128 + number)
+            self.assertEqual(os.listdir(self.top), [])
 
     def test_help_has_examples_and_version(self):
         self.assertIn("Example", run("--help").stdout)
         self.assertRegex(run("--version").stdout, r"\d+\.\d+\.\d+")
+        self.assertEqual(run("version").stdout, run("--version").stdout)
+        self.assertEqual(run("help").stdout, run("--help").stdout)
 
 
 if __name__ == "__main__":

@@ -48,5 +48,8 @@ inline constexpr Duration kTransactionTimeoutMax{std::chrono::minutes{15}};
 inline constexpr Duration kHybridAheadMax{
     std::chrono::minutes{1}};  // a register's time ahead of log time
 inline constexpr std::uint32_t kAttemptsMax = 1'000'000;
+// What is kept of the failed attempts of a record, for its dead letter; the oldest ones go first.
+inline constexpr std::size_t kHistoryAttemptsMax = 16;
+inline constexpr std::size_t kHistoryBytesMax = std::size_t{8} << 10;  // owners and reasons
 
 }  // namespace hapax::limits

@@ -16,6 +16,22 @@
 
 namespace hapax {
 
+enum class AttemptEnding : std::uint8_t {
+  kNacked,
+  kLeaseRanOut,
+};
+// One hand-out of a record that came to nothing.
+struct PastAttempt {
+  std::uint32_t attempt = 0;   // counted from 1, anew after each redrive
+  std::uint32_t redrives = 0;  // how often the record had been redriven by then
+  Time handed_out{};
+  Time ended{};  // when it was nacked, or when its lease ended
+  AttemptEnding ending = AttemptEnding::kNacked;
+  std::string owner;
+  std::string reason;  // of kNacked
+  friend bool operator==(const PastAttempt&, const PastAttempt&) = default;
+};
+
 // Where a redriven record or a dead letter came from.
 struct Lineage {
   std::string stream;  // of the first record
@@ -26,6 +42,8 @@ struct Lineage {
   Time first_handed_out{};
   Time last_handed_out{};
   std::uint32_t redrives = 0;
+  // The latest attempts of all rounds, oldest first; see limits::kHistoryAttemptsMax.
+  std::vector<PastAttempt> history;
   friend bool operator==(const Lineage&, const Lineage&) = default;
 };
 

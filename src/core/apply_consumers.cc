@@ -57,6 +57,24 @@ void start_at(Consumer& consumer, Sequence next) {
   if (next > Sequence{1}) consumer.acked.add({Sequence{1}, Sequence{next.value - 1}, 0});
 }
 
+// --- attempts that came to nothing ---------------------------------------------------------------
+
+std::uint64_t past_bytes_of(const Pending& pending) {
+  return pending.past == nullptr ? 0 : past_memory(*pending.past);
+}
+
+// The attempt under way ends. What was known before stays as it is for whoever rolls back.
+void end_attempt(Consumer& consumer, Pending& pending, AttemptEnding ending, Time ended,
+                 std::string_view reason) {
+  auto past = pending.past == nullptr ? std::make_shared<PastAttempts>()
+                                      : std::make_shared<PastAttempts>(*pending.past);
+  add_attempt(*past, {pending.attempts, 0, pending.last_handed_out, ended, ending, *pending.owner,
+                      std::string(reason)});
+  consumer.past_bytes -= past_bytes_of(pending);
+  pending.past = std::move(past);
+  consumer.past_bytes += past_bytes_of(pending);
+}
+
 // --- handing out -------------------------------------------------------------------------------
 
 struct Handing {
@@ -82,6 +100,9 @@ void hand_out_again(Handing& handing, Sequence sequence) {
   Pending& pending = pending_of(handing.consumer, sequence);
   HAPAX_ASSERT(pending.state != PendingState::kBlocked, "a blocked record is not handed out");
   leave_due(handing.consumer, sequence, pending);
+  if (pending.state == PendingState::kInFlight) {
+    end_attempt(handing.consumer, pending, AttemptEnding::kLeaseRanOut, pending.due, {});
+  }
   hand_out(handing, pending);
   join_due(handing.consumer, sequence, pending);
 }
@@ -203,6 +224,7 @@ void unack(State& state, AckTrace& trace) {
   const Pending& pending = trace.pending.mapped();
   if (pending.group != 0) unpromote(consumer, pending.group, trace.promoted, sequence);
   join_due(consumer, sequence, pending);
+  consumer.past_bytes += past_bytes_of(pending);
   consumer.pending.insert(std::move(trace.pending));
 }
 
@@ -293,6 +315,7 @@ void apply_consumer(State& state, const HandedOut& fact, base::Where, Time now, 
     for (auto& [sequence, old] : before) {
       Pending& pending = pending_of(*moved, sequence);
       leave_due(*moved, sequence, pending);
+      moved->past_bytes += past_bytes_of(old) - past_bytes_of(pending);
       pending = std::move(old);
       join_due(*moved, sequence, pending);
     }
@@ -318,6 +341,7 @@ void apply_consumer(State& state, const Acked& fact, base::Where at, Time now, U
   HAPAX_ASSERT(!trace.pending.empty(), "only a pending record is acked");
   const Pending& pending = trace.pending.mapped();
   leave_due(consumer, fact.sequence, pending);
+  consumer.past_bytes -= past_bytes_of(pending);
   if (pending.group != 0) trace.promoted = promote(consumer, pending.group, now);
   consumer.acked.add(fact.sequence);
   if (fact.gave_up) {
@@ -330,24 +354,29 @@ void apply_consumer(State& state, const Acked& fact, base::Where at, Time now, U
   record(undo, [trace = std::move(trace)](State& s) mutable { unack(s, trace); });
 }
 
-void apply_consumer(State& state, const Returned& fact, base::Where, Time, Undo* undo) {
+void apply_consumer(State& state, const Returned& fact, base::Where, Time now, Undo* undo) {
   Consumer& consumer = consumer_of(state, fact.consumer);
+  const Weighed weighed(state, consumer);
   Pending& pending = pending_of(consumer, fact.sequence);
   HAPAX_ASSERT(pending.state == PendingState::kInFlight, "only a record in flight is returned");
   leave_due(consumer, fact.sequence, pending);
   const Time due = std::exchange(pending.due, fact.ready_at);
-  std::string reason = std::exchange(pending.reason, std::string(fact.reason));
+  std::shared_ptr<const PastAttempts> past = pending.past;
+  end_attempt(consumer, pending, AttemptEnding::kNacked, now, fact.reason);
   pending.state = PendingState::kWaiting;
   join_due(consumer, fact.sequence, pending);
-  record(undo, [of = &consumer, sequence = fact.sequence, due,
-                reason = std::move(reason)](State&) mutable {
-    Pending& back = pending_of(*of, sequence);
-    leave_due(*of, sequence, back);
-    back.state = PendingState::kInFlight;
-    back.due = due;
-    back.reason = std::move(reason);
-    join_due(*of, sequence, back);
-  });
+  record(undo,
+         [of = &consumer, sequence = fact.sequence, due, past = std::move(past)](State& s) mutable {
+           const Weighed undone(s, *of);
+           Pending& back = pending_of(*of, sequence);
+           leave_due(*of, sequence, back);
+           back.state = PendingState::kInFlight;
+           back.due = due;
+           of->past_bytes -= past_bytes_of(back);
+           back.past = std::move(past);
+           of->past_bytes += past_bytes_of(back);
+           join_due(*of, sequence, back);
+         });
 }
 
 void apply_consumer(State& state, const LeaseExtended& fact, base::Where, Time, Undo* undo) {

@@ -11,6 +11,7 @@
 // C3: attempts are counted when a record is handed out, so a crash of the worker counts.
 // C4: every record below `next` is in exactly one of acked, pending and parked: none is lost.
 // C5: a record in flight or waiting is in `due`; nothing else is.
+// C7: what failed before is kept for the dead letter, within limits (past_attempts.h).
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include <utility>
 
 #include "core/facts.h"
+#include "core/past_attempts.h"
 #include "core/spans.h"
 
 namespace hapax::core {
@@ -41,7 +43,7 @@ struct Pending {
   Time first_handed_out{};
   Time last_handed_out{};
   std::shared_ptr<const std::string> owner;  // of the latest hand-out, shared by its records
-  std::string reason;                        // of the last nack
+  std::shared_ptr<const PastAttempts> past;  // null: none failed. Replaced, never changed.
 };
 
 struct OwnedConsumerSettings {
@@ -67,6 +69,7 @@ struct Consumer {
   std::set<std::pair<GroupHash, Sequence>> parked;  // a group's next one is its first here
   std::uint64_t in_flight = 0;                      // number of kInFlight
   std::uint64_t dead_lettered = 0;
+  std::uint64_t past_bytes = 0;  // of Pending::past, as past_memory() counts
   // The token each acked record was acked with, so that acking twice with the valid receipt is
   // recognised. The label is token - sequence: records acked at the first attempt lie in one span,
   // so the memory reaches far back although the number of spans is limited.

@@ -24,7 +24,7 @@ void fields(Io& io, F& f) {
 }
 template <class Io, Is<Pending> F>
 void fields(Io& io, F& f) {
-  io.all(f.state, f.attempts, f.token, f.due, f.first_handed_out, f.last_handed_out, f.reason);
+  io.all(f.state, f.attempts, f.token, f.due, f.first_handed_out, f.last_handed_out);
 }
 
 namespace {
@@ -55,6 +55,26 @@ class Owners {
   std::uint64_t latest_place_ = 0;
 };
 
+void encode_past(const Pending& pending, Put& put) {
+  static const PastAttempts kNone;
+  put(pending.past == nullptr ? kNone : *pending.past);
+}
+
+// C7, and none of them after the latest hand-out.
+bool decode_past(Reading& in, Pending& pending) {
+  PastAttempts past;
+  in.get(past);
+  if (!in.get.ok() || !is_within_limits(past)) return false;
+  std::uint32_t before = 0;
+  for (const PastAttempt& attempt : past) {
+    if (attempt.attempt <= before || attempt.attempt > pending.attempts) return false;
+    if (!is_plausible(attempt.handed_out) || !is_plausible(attempt.ended)) return false;
+    before = attempt.attempt;
+  }
+  if (!past.empty()) pending.past = std::make_shared<const PastAttempts>(std::move(past));
+  return true;
+}
+
 std::size_t encode_parked(const Consumer& consumer, GroupHash group, Sequence head, Put& put) {
   const auto first = consumer.parked.lower_bound({group, Sequence{0}});
   auto end = first;
@@ -76,7 +96,9 @@ void encode_pending(const Consumer& consumer, Put& put) {
   Sequence before;
   std::size_t parked = 0;
   for (const auto& [sequence, pending] : consumer.pending) {
-    put.all(sequence.value - before.value, pending, owners.place_of(pending));
+    put.all(sequence.value - before.value, pending);
+    encode_past(pending, put);
+    put(owners.place_of(pending));
     fixed64(put, pending.group);
     if (pending.group != 0) parked += encode_parked(consumer, pending.group, sequence, put);
     before = sequence;
@@ -127,7 +149,9 @@ class PendingReader {
   Status read_one(Sequence sequence) {
     Pending pending;
     std::uint64_t owner = 0;
-    in_.get.all(pending, owner);
+    in_.get(pending);
+    if (!in_.get.ok() || !decode_past(in_, pending)) return in_.unreadable();
+    in_.get(owner);
     fixed64(in_.get, pending.group);
     if (!in_.get.ok() || owner > owners_.size()) return in_.unreadable();
     if (owner > 0) pending.owner = owners_[owner - 1];
@@ -142,6 +166,7 @@ class PendingReader {
     // C5
     if (pending.state != PendingState::kBlocked) consumer_.due.emplace(pending.due, sequence);
     if (pending.state == PendingState::kInFlight) ++consumer_.in_flight;
+    if (pending.past != nullptr) consumer_.past_bytes += past_memory(*pending.past);
     consumer_.pending.emplace_hint(consumer_.pending.end(), sequence, std::move(pending));
     return Ok{};
   }

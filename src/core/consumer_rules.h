@@ -16,6 +16,6 @@ Result<Consumer*> make_consumer(Turn& turn, const Stream& stream, std::string_vi
 // the record for this consumer become true together, so a record is never in both places and never
 // in none. After an error the turn is rolled back by whoever runs it, as for every refusal.
 Status bury(Turn& turn, const Stream& stream, const Consumer& consumer, Sequence sequence,
-            std::string_view reason);
+            AttemptEnding ending, std::string_view reason);
 
 }  // namespace hapax::core

@@ -59,6 +59,18 @@ Result<Lineage> first_lineage(Turn& turn, const Stream& stream, Sequence sequenc
   return lineage;
 }
 
+// What failed before a redrive stays in front.
+void add_history(Lineage& lineage, const Pending& pending, PastAttempt last) {
+  const auto add = [&lineage](PastAttempt attempt) {
+    attempt.redrives = lineage.redrives;
+    add_attempt(lineage.history, std::move(attempt));
+  };
+  if (pending.past != nullptr) {
+    for (const PastAttempt& attempt : *pending.past) add(attempt);
+  }
+  add(std::move(last));
+}
+
 // As Consumer::floor(), with what was trimmed since the consumer last looked.
 Sequence floor_within(const Stream& stream, const Consumer& consumer) {
   const Sequence kept = std::max(consumer.floor().next(), stream.first);
@@ -116,9 +128,13 @@ Verdict run(Turn& turn, const Seek& op) {
 }
 
 Status bury(Turn& turn, const Stream& stream, const Consumer& consumer, Sequence sequence,
-            std::string_view reason) {
+            AttemptEnding ending, std::string_view reason) {
   HAPAX_TRY(Lineage lineage, first_lineage(turn, stream, sequence));
   const Pending& pending = consumer.pending.at(sequence);
+  const bool nacked = ending == AttemptEnding::kNacked;
+  add_history(lineage, pending,
+              {pending.attempts, 0, pending.last_handed_out, nacked ? turn.now() : pending.due,
+               ending, *pending.owner, nacked ? std::string(reason) : std::string()});
   lineage.consumer = consumer.name;
   lineage.reason = reason;
   lineage.attempts = pending.attempts;

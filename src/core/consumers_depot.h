@@ -169,8 +169,12 @@ inline void dump_consumer(std::ostream& out, const Consumer& consumer) {
         << pending.attempts << " group " << pending.group << " token " << pending.token.value
         << " due " << to_ms(pending.due) << " handed " << to_ms(pending.first_handed_out) << ' '
         << to_ms(pending.last_handed_out) << " owner "
-        << (pending.owner == nullptr ? "-" : *pending.owner) << " reason " << pending.reason
-        << '\n';
+        << (pending.owner == nullptr ? "-" : *pending.owner) << '\n';
+    for (const PastAttempt& past : pending.past == nullptr ? PastAttempts{} : *pending.past) {
+      out << "  past " << past.attempt << ' ' << to_ms(past.handed_out) << ' ' << to_ms(past.ended)
+          << ' ' << static_cast<int>(past.ending) << ' ' << past.owner << ' ' << past.reason
+          << '\n';
+    }
   }
   for (const auto& [due, sequence] : consumer.due) {
     out << " due " << to_ms(due) << ' ' << sequence.value << '\n';

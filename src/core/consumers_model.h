@@ -41,6 +41,7 @@ struct ModelLine {
   Time last{};
   std::string owner;
   std::string reason;
+  std::vector<PastAttempt> failed;
 };
 
 class ModelConsumer {
@@ -122,9 +123,11 @@ class ModelConsumer {
       held.state = ModelLine::kWaiting;
       held.due = now + delay;
       held.reason = reason;
+      fail(held, AttemptEnding::kNacked, now, reason);
     } else if (!stream_.keeps(at)) {
       finish(at, true);
     } else {
+      fail(held, AttemptEnding::kNacked, now, reason);
       give_up(at, reason);
     }
     return Done{};
@@ -182,12 +185,16 @@ class ModelConsumer {
 
   void hand_out(std::uint64_t at, Duration lease, const std::string& owner) {
     ModelLine& l = line(at);
+    if (l.state == ModelLine::kOut) fail(l, AttemptEnding::kLeaseRanOut, l.due, "");
     l.state = ModelLine::kOut;
     if (l.attempts++ == 0) l.first = now;
     l.last = now;
     l.token = next_token_++;
     l.due = now + lease;
     l.owner = owner;
+  }
+  static void fail(ModelLine& l, AttemptEnding ending, Time ended, const std::string& reason) {
+    l.failed.push_back({l.attempts, 0, l.last, ended, ending, l.owner, reason});
   }
   void finish(std::uint64_t at, bool by_receipt) {
     line(at).state = ModelLine::kDone;
@@ -206,12 +213,18 @@ class ModelConsumer {
       return;
     }
     ModelRecord dead = stream_.records.at(at - 1);
-    if (!dead.lineage) dead.lineage = Lineage{stream_.name, Sequence{at}, "", "", 0, {}, {}, 0};
+    if (!dead.lineage) dead.lineage = Lineage{stream_.name, Sequence{at}, "", "", 0, {}, {}, 0, {}};
     dead.lineage->consumer = name_;
     dead.lineage->reason = reason;
     dead.lineage->attempts = line(at).attempts;
     dead.lineage->first_handed_out = line(at).first;
     dead.lineage->last_handed_out = line(at).last;
+    std::vector<PastAttempt>& history = dead.lineage->history;
+    for (PastAttempt attempt : line(at).failed) {
+      attempt.redrives = dead.lineage->redrives;
+      history.push_back(attempt);
+      if (history.size() > 16) history.erase(history.begin());
+    }
     dead_.records.push_back(std::move(dead));
     finish(at, false);
   }
@@ -233,7 +246,8 @@ class ModelConsumer {
       }
     }
     for (const std::uint64_t at : exhausted) {
-      const std::string& before = line(at).reason;
+      const std::string before = line(at).reason;
+      fail(line(at), AttemptEnding::kLeaseRanOut, line(at).due, "");
       give_up(at, "lease ran out" + (before.empty() ? "" : "; last nack: " + before));
     }
     for (const std::uint64_t at : gone) finish(at, line(at).state != ModelLine::kWaiting);

@@ -371,8 +371,19 @@ TEST_F(Consumers, TheLastLeaseThatRunsOutMakesADeadLetterAndTheGroupGoesOn) {
   EXPECT_THAT(received(9), ElementsAre(2));
   const RecordAppended dead = depot.record(Sequence{1}, "orders.dead");
   EXPECT_EQ(dead.payload, "poison");
-  EXPECT_EQ(*dead.lineage, (Lineage{"orders", Sequence{1}, "c", "lease ran out", 2, first,
-                                    first + Duration{1'000}, 0}));
+  const Time second = first + Duration{1'000};
+  const Time third = second + Duration{1'000};
+  const auto ran_out = AttemptEnding::kLeaseRanOut;
+  EXPECT_EQ(*dead.lineage, (Lineage{"orders",
+                                    Sequence{1},
+                                    "c",
+                                    "lease ran out",
+                                    2,
+                                    first,
+                                    second,
+                                    0,
+                                    {{1, 0, first, second, ran_out, "w1", ""},
+                                     {2, 0, second, third, ran_out, "w1", ""}}}));
   EXPECT_EQ(consumer_stats(depot.consumer("c")).dead_lettered, 1U);
   EXPECT_EQ(depot.consumer("c").floor(), Sequence{1});
 }
@@ -406,7 +417,7 @@ TEST_F(Consumers, ABlockedRecordHoldsItsGroupAndNoOther) {
   const auto held = depot.receive("c", 9);
   ASSERT_THAT(numbers(held), ElementsAre(1, 3));
   EXPECT_TRUE(done(depot.nack("c", receipt_of(held[0]), Duration{0}, "ask a person")));
-  EXPECT_EQ(depot.consumer("c").pending.at(Sequence{1}).reason, "ask a person");
+  EXPECT_EQ(depot.consumer("c").pending.at(Sequence{1}).past->back().reason, "ask a person");
   depot.pass(Duration{100'000});
   EXPECT_THAT(received(9), IsEmpty());  // 3 is blocked as well: its lease ran out.
   depot.append("good");

@@ -199,10 +199,14 @@ template <class Io, Is<ResultView> F>
 void fields(Io& io, F& f) {
   io.all(f.status, f.headers, f.body);
 }
+template <class Io, Is<PastAttempt> F>
+void fields(Io& io, F& f) {
+  io.all(f.attempt, f.redrives, f.handed_out, f.ended, f.ending, f.owner, f.reason);
+}
 template <class Io, Is<Lineage> F>
 void fields(Io& io, F& f) {
   io.all(f.stream, f.sequence, f.consumer, f.reason, f.attempts, f.first_handed_out,
-         f.last_handed_out, f.redrives);
+         f.last_handed_out, f.redrives, f.history);
 }
 template <class Io, Is<Retention> F>
 void fields(Io& io, F& f) {

@@ -98,7 +98,8 @@ Verdict give_up(Turn& turn, const Held& held, const Nack& op) {
     turn.emit(Blocked{consumer, sequence});
     return Done{};
   }
-  auto buried = bury(turn, *held.stream, *held.consumer, sequence, op.reason);
+  auto buried =
+      bury(turn, *held.stream, *held.consumer, sequence, AttemptEnding::kNacked, op.reason);
   if (!buried) return Refused{std::move(buried).error()};
   return Done{};
 }

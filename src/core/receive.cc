@@ -67,7 +67,8 @@ void leave(Turn& turn, const Stream& stream, const Consumer& consumer, Sequence 
 
 std::string lease_ran_out(const Pending& pending) {
   std::string reason = "lease ran out";
-  if (!pending.reason.empty()) reason += "; last nack: " + pending.reason;
+  const std::string_view nacked = pending.past == nullptr ? "" : last_reason(*pending.past);
+  if (!nacked.empty()) reason += "; last nack: " + std::string(nacked);
   return reason;
 }
 
@@ -81,8 +82,8 @@ Status give_up(Turn& turn, const Stream& stream, const Consumer& consumer,
       continue;
     }
     const Run* run = stream.run_of(sequence);
-    HAPAX_CHECK(
-        bury(turn, stream, consumer, sequence, lease_ran_out(consumer.pending.at(sequence))));
+    HAPAX_CHECK(bury(turn, stream, consumer, sequence, AttemptEnding::kLeaseRanOut,
+                     lease_ran_out(consumer.pending.at(sequence))));
     bytes += run->at.length / run->count;
     if (++letters == kDeadLettersPerReceive || bytes > kDeadLetterBytesPerReceive) break;
   }

@@ -115,7 +115,8 @@ class Telling {
   }
   void tell(const Consumer& consumer) {
     say("consumer", consumer.uid, consumer.stream, consumer.name, consumer.next,
-        consumer.next_token, consumer.valid_from, consumer.in_flight, consumer.dead_lettered);
+        consumer.next_token, consumer.valid_from, consumer.in_flight, consumer.dead_lettered,
+        consumer.past_bytes);
     const OwnedConsumerSettings& set = consumer.settings;
     say("settings", set.attempts_max, set.last_attempt, set.dead_letters, set.start,
         set.in_flight_max);
@@ -123,8 +124,12 @@ class Telling {
     say("tokens", consumer.acked_tokens);
     for (const auto& [sequence, pending] : consumer.pending) {
       say("pending", sequence, pending.state, pending.attempts, pending.group, pending.token,
-          pending.due, pending.first_handed_out, pending.last_handed_out, pending.reason,
+          pending.due, pending.first_handed_out, pending.last_handed_out,
           pending.owner == nullptr ? "-" : *pending.owner);
+      for (const PastAttempt& past : pending.past == nullptr ? PastAttempts{} : *pending.past) {
+        say("past", past.attempt, past.redrives, past.handed_out, past.ended, past.ending,
+            past.owner, past.reason);
+      }
     }
     for (const auto& [due, sequence] : consumer.due) say("due", due, sequence);
     for (const auto& [group, sequence] : ordered(consumer.heads)) say("head", group, sequence);

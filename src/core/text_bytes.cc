@@ -21,7 +21,8 @@ std::uint64_t text_bytes_of(const Stream& stream) {
 
 std::uint64_t text_bytes_of(const Consumer& consumer) {
   return kConsumerBytes + consumer.name.size() + consumer.settings.dead_letters.size() +
-         consumer.pending.size() * kPendingBytes + consumer.parked.size() * kParkedBytes +
+         consumer.pending.size() * kPendingBytes + consumer.past_bytes +
+         consumer.parked.size() * kParkedBytes +
          (consumer.acked.size() + consumer.acked_tokens.size()) * kSpanBytes;
 }
 

@@ -20,8 +20,11 @@ std::size_t guess_bytes(const core::Fact& fact) {
 
 // Text that is not bounded by limits::kNameBytesMax and the like.
 struct LongBytes {
+  static constexpr std::size_t kHistory =
+      limits::kHistoryBytesMax + limits::kHistoryAttemptsMax * 64;
+
   std::size_t operator()(const core::RecordAppended& fact) const {
-    return fact.payload.size() + fact.headers.size();
+    return fact.payload.size() + fact.headers.size() + (fact.lineage ? kHistory : 0);
   }
   std::size_t operator()(const core::RunMoved& fact) const { return fact.frames.size(); }
   std::size_t operator()(const core::ClaimSettled& fact) const {

@@ -207,6 +207,23 @@ class Dumping {
     return read_facts(reader.rest(), count);
   }
 
+  static void skip_lineage(Reader& reader) {
+    reader.text();  // stream
+    reader.varint();
+    reader.text();  // consumer
+    reader.text();  // reason
+    reader.varint();
+    reader.take(16);  // first and last hand-out
+    reader.varint();
+    for (std::uint64_t attempts = reader.varint(); attempts > 0 && reader.ok(); --attempts) {
+      reader.varint();
+      reader.varint();
+      reader.take(16 + 1);  // hand-out, end, how it ended
+      reader.text();        // owner
+      reader.text();        // reason
+    }
+  }
+
   bool read_record(Reader& reader) {
     reader.varint();  // stream
     const std::uint64_t sequence = reader.varint();
@@ -218,15 +235,7 @@ class Dumping {
       reader.varint();
       reader.varint();
     }
-    if (reader.fixed(1) == 1) {
-      reader.text();
-      reader.varint();
-      reader.text();
-      reader.text();
-      reader.varint();
-      reader.take(16);
-      reader.varint();
-    }
+    if (reader.fixed(1) == 1) skip_lineage(reader);
     if (reader.ok()) dump_.records.emplace(sequence, reader.rest());
     return reader.ok();
   }

@@ -216,12 +216,17 @@ TEST_P(Consumers, TheLastNackMakesADeadLetterWithItsHistory) {
   run<Appended>(
       Append{.stream = "s", .payload = "poison", .id = "id", .group = "g", .headers = headers});
   append("s", "next", {}, "g");
-  const Answer first = commit({Receive{"s", "c", 1}});
-  run<Done>(nack_of(as<Received>(first.verdicts[0]).deliveries[0], Duration{0}, "first reason"));
-  const Answer second = commit({Receive{"s", "c", 1}});
+  const Answer first = commit({Receive{"s", "c", 1, limits::kLeaseDefault, "ann"}});
+  const Delivery first_try = as<Received>(first.verdicts[0]).deliveries[0];
+  const Answer nacked = commit({nack_of(first_try, Duration{0}, "first reason")});
+  reopen();
+  const Answer second = commit({Receive{"s", "c", 1, limits::kLeaseDefault, "bob"}});
   const Delivery last_try = as<Received>(second.verdicts[0]).deliveries[0];
   EXPECT_EQ(last_try.attempt, 2U);
-  run<Done>(nack_of(last_try, Duration{60'000}, "last reason"));
+  const Answer buried = commit({nack_of(last_try, Duration{60'000}, "last reason")});
+  const std::vector<PastAttempt> history{
+      {1, 0, first.time, nacked.time, AttemptEnding::kNacked, "ann", "first reason"},
+      {2, 0, second.time, buried.time, AttemptEnding::kNacked, "bob", "last reason"}};
   always([&] {
     const std::vector<Record> dead = records("s.dead");
     ASSERT_THAT(dead, SizeIs(1));
@@ -229,8 +234,8 @@ TEST_P(Consumers, TheLastNackMakesADeadLetterWithItsHistory) {
     EXPECT_EQ(dead[0].id, "id");
     EXPECT_EQ(dead[0].group, "g");
     EXPECT_THAT(dead[0].headers, ElementsAre(std::pair<std::string, std::string>("h", "v")));
-    EXPECT_EQ(dead[0].lineage,
-              (Lineage{"s", Sequence{1}, "c", "last reason", 2, first.time, second.time, 0}));
+    EXPECT_EQ(dead[0].lineage, (Lineage{"s", Sequence{1}, "c", "last reason", 2, first.time,
+                                        second.time, 0, history}));
     EXPECT_EQ(stats().dead_lettered, 1U);
     EXPECT_EQ(run<Stale>(ack_of(last_try)), (Stale{"", true}));
     EXPECT_EQ(last("s"), Sequence{2});
@@ -253,6 +258,34 @@ TEST_P(Consumers, ALeaseThatRanOutOnTheLastAttemptMakesADeadLetterToo) {
     EXPECT_EQ(dead[0].lineage->attempts, 1U);
     EXPECT_EQ(stats().floor, Sequence{1});
   });
+}
+
+TEST_P(Consumers, TheHistorySurvivesRestartsAndSnapshotsAndARedriveKeepsIt) {
+  make_stream("s");
+  make_consumer({.attempts_max = 3});
+  fill(1);
+  const Delivery first = take(Duration{1});
+  wait_until(first.lease_until);
+  churn();
+  reopen();
+  run<Done>(nack_of(take(), Duration{0}, "second"));
+  churn();
+  reopen();
+  run<Done>(nack_of(take(), Duration{0}, "third"));
+  const std::vector<PastAttempt> history = records("s.dead").at(0).lineage.value().history;
+  ASSERT_THAT(history, SizeIs(3));
+  EXPECT_EQ(history[0].ending, AttemptEnding::kLeaseRanOut);
+  EXPECT_EQ(history[0].ended, first.lease_until);
+  EXPECT_EQ(history[1].reason, "second");
+  EXPECT_EQ(history[2].attempt, 3U);
+  run<Appended>(Redrive{"s.dead", Sequence{1}});
+  always([&] { EXPECT_EQ(records("s").back().lineage->history, history); });
+  for (int i = 0; i < 3; ++i) run<Done>(nack_of(take(), Duration{0}, "again"));
+  const std::vector<PastAttempt> both = records("s.dead").at(0).lineage.value().history;
+  ASSERT_THAT(both, SizeIs(6));
+  EXPECT_EQ(both[2], history[2]);
+  EXPECT_EQ(both[3].attempt, 1U);
+  EXPECT_EQ(both[3].redrives, 1U);
 }
 
 TEST_P(Consumers, WithTheBlockPolicyTheGroupWaitsForAPerson) {

@@ -92,6 +92,13 @@ struct Append {
   std::optional<Time> first_sent;  // when the caller first tried; older than the horizon is refused
 };
 
+// Makes the caller the only writer under this name: answers an epoch above every one used before,
+// and whoever writes with an older one is fenced from then on.
+struct OpenProducer {
+  std::string_view stream;
+  std::string_view producer;
+};
+
 // Frees the place of a producer that will not come back. It must return with a higher epoch.
 struct RetireProducer {
   std::string_view stream;
@@ -255,9 +262,10 @@ struct End {
   Finish finish = Finish::kCommit;
 };
 
-using Op = std::variant<Append, Claim, Renew, Settle, Receive, Ack, Nack, Extend, Advance, Set,
-                        CreateStream, ConfigureStream, DeleteStream, Trim, RetireProducer, Resolve,
-                        Forget, CreateConsumer, DeleteConsumer, Seek, Redrive, Begin, End>;
+using Op =
+    std::variant<Append, Claim, Renew, Settle, Receive, Ack, Nack, Extend, Advance, Set,
+                 CreateStream, ConfigureStream, DeleteStream, Trim, RetireProducer, Resolve, Forget,
+                 CreateConsumer, DeleteConsumer, Seek, Redrive, Begin, End, OpenProducer>;
 
 // --- the commit ------------------------------------------------------------------------------
 

@@ -97,6 +97,13 @@ struct UnknownProducer {  // not known here and does not start at 0
   ProducerSequence received;
   friend bool operator==(const UnknownProducer&, const UnknownProducer&) = default;
 };
+struct Opened {  // "done": a producer's new epoch, and what its former writer got stored
+  Epoch epoch;
+  Epoch former;                  // the latest epoch that stored something; 0 = none did
+  ProducerSequence former_next;  // under `former`, everything below it was stored and nothing else
+  Sequence former_last;          // the last of these; 0 = none, or no longer known
+  friend bool operator==(const Opened&, const Opened&) = default;
+};
 struct TooOldToKnow {  // first sent before the horizon: it may have been stored and forgotten
   Time horizon{};
   friend bool operator==(const TooOldToKnow&, const TooOldToKnow&) = default;
@@ -186,10 +193,10 @@ struct Refused {  // the operation itself is wrong: unknown stream, limit, quota
   friend bool operator==(const Refused&, const Refused&) = default;
 };
 
-using Verdict =
-    std::variant<Appended, Duplicate, Conflict, Fenced, Gap, UnknownProducer, TooOldToKnow,
-                 ExpectationFailed, Claimed, DuplicateClaim, InProgress, UnknownOutcome, Received,
-                 Stale, Done, Renewed, Registered, Superseded, Began, Staged, NotApplied, Refused>;
+using Verdict = std::variant<Appended, Duplicate, Conflict, Fenced, Gap, UnknownProducer,
+                             TooOldToKnow, ExpectationFailed, Claimed, DuplicateClaim, InProgress,
+                             UnknownOutcome, Received, Stale, Done, Renewed, Registered, Superseded,
+                             Began, Staged, NotApplied, Refused, Opened>;
 
 [[nodiscard]] std::string_view word_of(const Verdict& verdict);
 

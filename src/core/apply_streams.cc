@@ -198,6 +198,23 @@ void apply_stream(State& state, const ProducerNoted& fact, base::Where, Time, Un
                 undo);
 }
 
+void apply_stream(State& state, const ProducerRaised& fact, base::Where, Time, Undo* undo) {
+  Producer& producer = ensure_producer(state, state.stream(fact.stream), fact.producer, undo);
+  HAPAX_ASSERT(fact.epoch > producer.epoch, "an opened epoch is above the one before it");
+  const std::uint64_t freed = producer.stored.size() * sizeof(Producer::Stored);
+  record(undo, [changed = &producer, before = producer, freed, next = state.next_epoch](State& s) {
+    *changed = before;
+    s.text_bytes += freed;
+    s.next_epoch = next;
+  });
+  producer.former = producer.before();
+  producer.epoch = fact.epoch;
+  producer.next = ProducerSequence{0};
+  producer.stored.clear();
+  state.text_bytes -= freed;
+  state.next_epoch = std::max(state.next_epoch, fact.epoch.next());
+}
+
 void apply_stream(State& state, const IdRenewed& fact, base::Where, Time now, Undo* undo) {
   const IdEntry* known = state.ids.find(fact.id_hash, now);
   HAPAX_ASSERT(known != nullptr, "only a remembered id is renewed");

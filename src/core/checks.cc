@@ -167,6 +167,10 @@ struct Check {
                     check_text("producer", op.producer, limits::kNameBytesMax),
                     check_person(op.actor, op.reason));
   }
+  Problem operator()(const OpenProducer& op) const {
+    return first_of(check_new_name("stream", op.stream),
+                    check_text("producer", op.producer, limits::kNameBytesMax));
+  }
   Problem operator()(const CreateConsumer& op) const {
     if (op.settings.attempts_max == 0) return invalid("attempts_max is 0; it must be at least 1");
     if (op.settings.in_flight_max == 0) return invalid("in_flight_max is 0; it must be at least 1");

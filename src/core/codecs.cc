@@ -84,6 +84,10 @@ template <class Io, Is<Began> F>
 void fields(Io& io, F& f) {
   io.all(f.epoch, f.expires_at);
 }
+template <class Io, Is<Opened> F>
+void fields(Io& io, F& f) {
+  io.all(f.epoch, f.former, f.former_next, f.former_last);
+}
 template <class Io, Is<Staged> F>
 void fields(Io&, F&) {}
 template <class Io, Is<NotApplied> F>

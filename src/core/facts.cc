@@ -135,6 +135,10 @@ template <class Io, Is<RecordRemoved> F>
 void fields(Io& io, F& f) {
   io.all(f.stream, f.sequence);
 }
+template <class Io, Is<ProducerRaised> F>
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.producer, f.epoch);
+}
 
 namespace {
 

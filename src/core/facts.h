@@ -201,13 +201,20 @@ struct RecordRemoved {
   StreamUid stream;
   Sequence sequence;
 };
+// The producer's writer is another one from now on: nothing is stored under the epoch yet.
+struct ProducerRaised {
+  StreamUid stream;
+  std::string_view producer;
+  Epoch epoch;
+};
 
-using Fact = std::variant<StreamMade, StreamConfigured, StreamGone, RecordAppended, IdRenewed,
-                          RecordsTrimmed, RunMoved, ProducerRetired, ClaimOpened, ClaimRenewed,
-                          ClaimSettled, ClaimForgotten, CommitAnswered, ResultMoved, ConsumerMade,
-                          ConsumerGone, Sought, HandedOut, Acked, Returned, LeaseExtended, Blocked,
-                          PositionMoved, RegisterSet, TransactionBegun, TransactionStaged,
-                          TransactionEnded, JournalGap, ProducerNoted, RecordRemoved>;
+using Fact =
+    std::variant<StreamMade, StreamConfigured, StreamGone, RecordAppended, IdRenewed,
+                 RecordsTrimmed, RunMoved, ProducerRetired, ClaimOpened, ClaimRenewed, ClaimSettled,
+                 ClaimForgotten, CommitAnswered, ResultMoved, ConsumerMade, ConsumerGone, Sought,
+                 HandedOut, Acked, Returned, LeaseExtended, Blocked, PositionMoved, RegisterSet,
+                 TransactionBegun, TransactionStaged, TransactionEnded, JournalGap, ProducerNoted,
+                 RecordRemoved, ProducerRaised>;
 
 // A fact's kind on disk is its place in the variant plus one: the order above never changes.
 // Every encoded fact is followed by the CRC32C that the engine adds, so that one fact can be read

@@ -48,10 +48,22 @@ struct Producer {
     Sequence at;
     Fingerprint fingerprint;  // shows that two writers share a name
   };
+  struct Former {  // of the latest epoch before this one that stored something
+    Epoch epoch;
+    ProducerSequence next;
+    Sequence last;  // 0 = no longer known
+  };
   Epoch epoch;
   ProducerSequence next;      // the one expected now
   std::deque<Stored> stored;  // the latest ones; back() is next - 1
   bool retired = false;       // only a higher epoch may come back
+  Former former;              // kept when an epoch is opened
+
+  // What a new writer must know of the ones before it.
+  [[nodiscard]] Former before() const {
+    if (next == ProducerSequence{0}) return former;
+    return {epoch, next, stored.empty() ? Sequence{0} : stored.back().at};
+  }
 };
 
 struct Stream {
@@ -151,7 +163,7 @@ class State {
   HybridTime hybrid;  // never behind anything seen
   StringMap<Transaction> transactions;
   std::uint64_t transactions_open = 0;
-  Epoch next_epoch{1};
+  Epoch next_epoch{1};  // of a transaction or an opened producer; never given out twice
 
   // Bytes in each segment that are still needed; a segment without any can be removed.
   std::map<std::uint32_t, std::uint64_t> live_bytes;
@@ -188,6 +200,7 @@ void apply_stream(State& state, const RecordsTrimmed& fact, base::Where at, Time
 void apply_stream(State& state, const RunMoved& fact, base::Where at, Time now, Undo* undo);
 void apply_stream(State& state, const ProducerRetired& fact, base::Where at, Time now, Undo* undo);
 void apply_stream(State& state, const ProducerNoted& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const ProducerRaised& fact, base::Where at, Time now, Undo* undo);
 void apply_stream(State& state, const RecordRemoved& fact, base::Where at, Time now, Undo* undo);
 
 void apply_claim(State& state, const ClaimOpened& fact, base::Where at, Time now, Undo* undo);

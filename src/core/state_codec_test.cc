@@ -218,14 +218,14 @@ TEST(StateCodec, WritesTheBytesOfTheDocumentedFormat) {
   EXPECT_EQ(hex(encoded(store.state)),
             "01020101066f726465727380510100000000010000000080804000e807904e0068e5cf8b01000000"
             "68e5cf8b0100000104f7010101040262f70100202c36964ce81102a22c36964ce81102a200000000"
-            "000000002c36964ce81102a200012c36964ce81102a20401017003010001066d7a27e5b643d67d4a"
-            "d468f22d9a89590201010101630a000001904e0403010001027731010100010130dde5cf8b010000"
-            "0068e5cf8b0100000068e5cf8b01000000012c36964ce81102a201010103000204015a392375c979"
-            "9f6c13d6e4087fb75085000173026b312c98f91af3943f89cf34f0a9908f78f10277320001010068"
-            "e5cf8b01000030dde5cf8b010000805101008051010001056b61666b61023432010068e5cf8b0100"
-            "0000000101720176010068e5cf8b0100000000020101740101006052e6cf8b010000012f01000000"
-            "00000000000000000000000000000000000000000000000000000000000000040172056c61746572"
-            "0000000001008040d58b0100000101a80101019f03");
+            "000000002c36964ce81102a200012c36964ce81102a20401017003010000000001066d7a27e5b643"
+            "d67d4ad468f22d9a89590201010101630a000001904e0403010001027731010100010130dde5cf8b"
+            "0100000068e5cf8b0100000068e5cf8b01000000012c36964ce81102a201010103000204015a3923"
+            "75c9799f6c13d6e4087fb75085000173026b312c98f91af3943f89cf34f0a9908f78f10277320001"
+            "010068e5cf8b01000030dde5cf8b010000805101008051010001056b61666b61023432010068e5cf"
+            "8b01000000000101720176010068e5cf8b0100000000020101740101006052e6cf8b010000012f01"
+            "00000000000000000000000000000000000000000000000000000000000000000000040172056c61"
+            "7465720000000001008040d58b0100000101a80101019f03");
 }
 
 // What a decoder says about a state that was broken before it was written.
@@ -260,7 +260,7 @@ const Damage kDamages[] = {
     {"ProducerNext", [](State& s) { orders(s).producers["p"].next = {}; },
      "an impossible producer, 'p'"},
     {"ConsumerOfNothing", [](State& s) { consumer(s).stream = StreamUid{2}; },
-     "consumer 1, from byte 129 on, belongs to stream 2, which does not exist"},
+     "consumer 1, from byte 132 on, belongs to stream 2, which does not exist"},
     {"ConsumerUid", [](State& s) { s.next_consumer = ConsumerUid{1}; }, "after next_consumer, 1"},
     {"Token", [](State& s) { consumer(s).pending.at(Sequence{1}).token = Token{3}; },
      "has record 1 with an impossible state"},
@@ -273,7 +273,7 @@ const Damage kDamages[] = {
     {"AckedTokens", [](State& s) { consumer(s).acked_tokens.add(Sequence{1}); },
      "tokens it cannot have given, from record 1 on"},
     {"ClaimState", [](State& s) { claim(s).state = ClaimState::kCompleted; },
-     "open claim 1, from byte 194 on, is completed"},
+     "open claim 1, from byte 197 on, is completed"},
     {"Fence", [](State& s) { s.next_fence = Fence{1}; }, "has fence 1; the next one is 1"},
     {"Lease", [](State& s) { claim(s).lease_until = time_from_ms(std::int64_t{1} << 50); },
      "an impossible time"},

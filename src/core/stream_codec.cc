@@ -14,9 +14,13 @@ template <class Io, Is<Stream> F>
 void fields(Io& io, F& f) {
   io.all(f.name, f.settings, f.created_at, f.horizon_floor, f.first, f.last, f.bytes);
 }
+template <class Io, Is<Producer::Former> F>
+void fields(Io& io, F& f) {
+  io.all(f.epoch, f.next, f.last);
+}
 template <class Io, Is<Producer> F>
 void fields(Io& io, F& f) {
-  io.all(f.epoch, f.next, f.retired);
+  io.all(f.epoch, f.next, f.retired, f.former);
 }
 
 namespace {

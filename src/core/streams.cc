@@ -30,6 +30,17 @@ Verdict decide_stored(const Stream& stream, const Producer& producer, const Prod
   return Duplicate{stored.at, first_seen, Time::max()};
 }
 
+// An epoch that the producer chose itself, above the known one. Those the store hands out have room
+// above it, so a wrong choice never leaves a producer without a next epoch.
+std::optional<Verdict> decide_new_epoch(const ProducerMark& mark) {
+  if (mark.epoch.value > limits::kEpochMax) {
+    return Refused{limit_error("epoch of producer '" + std::string(mark.name) + "'",
+                               mark.epoch.value, limits::kEpochMax)};
+  }
+  if (mark.sequence == ProducerSequence{0}) return std::nullopt;
+  return Gap{ProducerSequence{0}, mark.sequence};
+}
+
 // None: it is the expected one, to be stored.
 std::optional<Verdict> decide_producer(const Stream& stream, const ProducerMark& mark,
                                        const Fingerprint& content, Time now) {
@@ -37,17 +48,14 @@ std::optional<Verdict> decide_producer(const Stream& stream, const ProducerMark&
   const bool starts = mark.sequence == ProducerSequence{0};
   if (found == stream.producers.end()) {
     // P1: a producer nobody knows must start at 0: its earlier records may be stored and forgotten.
-    if (starts) return std::nullopt;
+    if (starts) return decide_new_epoch(mark);
     return UnknownProducer{mark.epoch, mark.sequence};
   }
   const Producer& producer = found->second;
   const bool too_old =
       producer.retired ? mark.epoch <= producer.epoch : mark.epoch < producer.epoch;
   if (too_old) return Fenced{producer.epoch.value, mark.epoch.value};
-  if (mark.epoch > producer.epoch) {
-    if (starts) return std::nullopt;
-    return Gap{ProducerSequence{0}, mark.sequence};
-  }
+  if (mark.epoch > producer.epoch) return decide_new_epoch(mark);
   if (mark.sequence == producer.next) return std::nullopt;
   // P2: a hole means that something before it never arrived; storing past it would lose it.
   if (mark.sequence > producer.next) return Gap{producer.next, mark.sequence};
@@ -57,13 +65,13 @@ std::optional<Verdict> decide_producer(const Stream& stream, const ProducerMark&
 // --- append ----------------------------------------------------------------------------------
 
 // A producer that is new, or comes back after it was retired, needs a place.
-std::optional<Error> check_producers(const Stream& stream, const Append& op) {
-  if (!op.producer || stream.producers_active < stream.settings.producers_max) return std::nullopt;
-  const auto found = stream.producers.find(op.producer->name);
+std::optional<Error> check_producers(const Stream& stream, std::string_view name) {
+  if (stream.producers_active < stream.settings.producers_max) return std::nullopt;
+  const auto found = stream.producers.find(name);
   if (found != stream.producers.end() && !found->second.retired) return std::nullopt;
   return Error{Errc::kLimitExceeded,
                "stream '" + stream.name + "' knows " + std::to_string(stream.producers_active) +
-                   " producers, its budget; '" + std::string(op.producer->name) +
+                   " producers, its budget; '" + std::string(name) +
                    "' was refused. Retire one that will not come back, or raise producers_max."};
 }
 
@@ -86,7 +94,7 @@ std::optional<Error> check_room(const State& state, const Stream& stream, const 
                      " bytes; nothing was stored and nothing is forgotten early. Raise memory_max "
                      "or shorten windows."};
   }
-  return check_producers(stream, op);
+  return op.producer ? check_producers(stream, op.producer->name) : std::nullopt;
 }
 
 std::optional<Verdict> check_expectation(const Stream& stream, const Append& op,
@@ -120,7 +128,7 @@ Verdict answer_known_id(Turn& turn, const Stream& stream, const IdEntry& known,
   }
   Duplicate duplicate{known.sequence(), known.first_seen(), known.expires_at()};
   if (op.producer) {
-    if (auto error = check_producers(stream, op)) return Refused{*std::move(error)};
+    if (auto error = check_producers(stream, op.producer->name)) return Refused{*std::move(error)};
     turn.emit(ProducerNoted{stream.uid, *op.producer, known.sequence(), hashes.content});
   }
   const bool renews =
@@ -304,6 +312,21 @@ Verdict run(Turn& turn, const RetireProducer& op) {
     audit(turn, "retire-producer", subject, op.actor, op.reason);
   }
   return Done{};
+}
+
+// P5: a writer that opens its name fences all who wrote under it before, whether they noticed or
+// not, and hears how far they came: what is not stored by then never will be.
+Verdict run(Turn& turn, const OpenProducer& op) {
+  const Stream* stream = turn.state().find_stream(op.stream);
+  if (stream == nullptr) return Refused{no_stream(op.stream)};
+  if (auto error = check_producers(*stream, op.producer)) return Refused{*std::move(error)};
+  const auto found = stream->producers.find(op.producer);
+  const Producer known = found == stream->producers.end() ? Producer{} : found->second;
+  // Epochs of the store's own counter are never given out twice, not even after a repair.
+  const Epoch epoch = std::max(turn.state().next_epoch, known.epoch.next());
+  const Producer::Former former = known.before();
+  turn.emit(ProducerRaised{stream->uid, op.producer, epoch});
+  return Opened{epoch, former.epoch, former.next, former.last};
 }
 
 Verdict run(Turn& turn, const Append& op, const AppendHashes& hashes) {

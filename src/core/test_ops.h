@@ -144,6 +144,8 @@ class RandomCommit {
         return Trim{name, some_sequence(name)};
       case 5:
         return RetireProducer{name, kKeys[dice_.below(2)], "ann", "it left"};
+      case 9:
+        return OpenProducer{name, kKeys[dice_.below(2)]};
       case 6:
       case 7:
       case 8:

@@ -106,7 +106,8 @@ class Telling {
     }
     for (const auto& [group, last] : ordered(stream.group_last)) say("group", group, last);
     for (const auto& [name, producer] : ordered(stream.producers)) {
-      say("producer", name, producer.epoch, producer.next, producer.retired);
+      say("producer", name, producer.epoch, producer.next, producer.retired, producer.former.epoch,
+          producer.former.next, producer.former.last);
       for (const Producer::Stored& stored : producer.stored) {
         say("stored", stored.at, stored.fingerprint);
       }

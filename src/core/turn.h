@@ -94,6 +94,7 @@ Verdict run(Turn& turn, const ConfigureStream& op);
 Verdict run(Turn& turn, const DeleteStream& op);
 Verdict run(Turn& turn, const Trim& op);
 Verdict run(Turn& turn, const RetireProducer& op);
+Verdict run(Turn& turn, const OpenProducer& op);
 Verdict run(Turn& turn, const Append& op, const AppendHashes& hashes);
 // What a message id is remembered under, in its scope.
 [[nodiscard]] base::Hash128 scoped_id(const Stream& stream, const AppendHashes& hashes);

@@ -120,6 +120,7 @@ class Describe {
     number(op.before.value);
   }
   void operator()(const RetireProducer& op) { text(op.stream, op.producer, op.actor, op.reason); }
+  void operator()(const OpenProducer& op) { text(op.stream, op.producer); }
   void operator()(const CreateConsumer& op) {
     text(op.stream, op.consumer, op.settings.dead_letters);
     number(op.settings.attempts_max, static_cast<std::uint64_t>(op.settings.last_attempt),

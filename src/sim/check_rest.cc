@@ -83,14 +83,34 @@ Judgement check_refusals(const History& history) {
   return std::nullopt;
 }
 
+struct Incarnation {  // of a producer
+  Epoch epoch;
+  ProducerSequence next;
+  Epoch stored;  // the latest epoch under which somebody was told that a record is stored …
+  ProducerSequence stored_next;  // … and the first one after those
+};
+
+// I11, I1: whoever opens a producer gets an epoch of its own, and hears of all that was stored.
+Judgement check_opened(const OpenProducer& op, const Opened& opened, Incarnation& known) {
+  const std::string key = "producer " + std::string(op.producer);
+  if (opened.epoch <= known.epoch) return broken("I11", key, "an epoch was given out twice");
+  const bool behind = opened.former < known.stored ||
+                      (opened.former == known.stored && opened.former_next < known.stored_next);
+  if (behind) return broken("I1", key, "its new writer was not told of all that is stored");
+  known.epoch = opened.epoch;
+  known.next = ProducerSequence{0};
+  return std::nullopt;
+}
+
 // I11: an older incarnation of a producer has no effect after a newer one had.
 Judgement check_producers(const std::vector<Effect>& effects) {
-  struct Incarnation {
-    Epoch epoch;
-    ProducerSequence next;
-  };
   std::map<std::string_view, Incarnation> producers;
   for (const Effect& effect : effects) {
+    const auto* opened = effect.repeated() ? nullptr : effect.got<Opened>();
+    if (opened != nullptr) {
+      const auto& open = *effect.as<OpenProducer>();
+      if (auto found = check_opened(open, *opened, producers[open.producer])) return found;
+    }
     const auto* op = effect.as<Append>();
     if (op == nullptr || !op->producer || effect.repeated()) continue;
     const bool fresh = effect.got<Appended>() != nullptr;
@@ -103,7 +123,7 @@ Judgement check_producers(const std::vector<Effect>& effects) {
       return broken("I2", key,
                     "its record " + std::to_string(mark.sequence.value) + " was stored again");
     }
-    known = {mark.epoch, mark.sequence.next()};
+    known = {mark.epoch, mark.sequence.next(), mark.epoch, mark.sequence.next()};
   }
   return std::nullopt;
 }

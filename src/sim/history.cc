@@ -64,6 +64,9 @@ struct DescribeOp {
   std::string operator()(const Trim& op) const {
     return "trim " + text(op.stream) + " before " + text(op.before.value);
   }
+  std::string operator()(const OpenProducer& op) const {
+    return "open " + text(op.stream) + "/" + text(op.producer);
+  }
   std::string operator()(const Begin& op) const { return "begin " + text(op.transaction); }
   std::string operator()(const End& op) const {
     return std::string(op.finish == Finish::kCommit ? "commit " : "abort ") + text(op.transaction) +
@@ -93,6 +96,10 @@ struct DescribeVerdict {
   }
   std::string operator()(const Fenced& v) const { return "fenced by " + text(v.current); }
   std::string operator()(const Began& v) const { return "began epoch " + text(v.epoch.value); }
+  std::string operator()(const Opened& v) const {
+    return "opened epoch " + text(v.epoch.value) + " after " + text(v.former.value) + "/" +
+           text(v.former_next.value);
+  }
   std::string operator()(const Registered& v) const {
     return "registered version " + text(v.version.value);
   }

@@ -66,6 +66,7 @@ void draw_work(Swarm& swarm, Random random) {
   swarm.blocks = random.chance(1, 8);
   swarm.quota_bytes = one_of<std::uint64_t>(random, {0, 0, 1500});
   swarm.memory_max = random.chance(1, 10) ? 60'000 : std::uint64_t{1} << 30;
+  swarm.opens_producers = random.chance(1, 2);
   swarm.retention = static_cast<std::uint32_t>(random.below(4));
 }
 

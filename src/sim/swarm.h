@@ -55,6 +55,7 @@ struct Swarm {
   std::uint32_t window_seconds = 2;
   std::uint32_t lease_ms = 500;
   std::uint32_t attempts_max = 3;
+  bool opens_producers = false;       // epochs come from the store, else the clients choose them
   std::uint32_t in_flight_max = 100;  // of a consumer
   bool blocks = false;                // a record's last attempt blocks its consumer
   std::uint64_t quota_bytes = 0;      // of one stream

@@ -59,7 +59,7 @@ Workload::Workload(const Swarm& swarm, const Random& random)
       last_(kStreams) {
   for (std::uint32_t index = 0; index < clients_.size(); ++index) {
     clients_[index].random = random.split("client").split(index);
-    clients_[index].producer.epoch = Epoch{index + 1};
+    clients_[index].producer.epoch = next_epoch(index, Epoch{0});
   }
 }
 
@@ -249,8 +249,9 @@ std::string_view Workload::producer_name(std::uint32_t index) const {
   return kNames[index % kNames.size()];
 }
 
-// No two clients ever use the same epoch.
+// No two clients ever use the same epoch. 0 = the store must be asked for one.
 Epoch Workload::next_epoch(std::uint32_t index, Epoch current) const {
+  if (swarm_.opens_producers) return Epoch{0};
   const std::uint64_t round = current.value / swarm_.clients + 1;
   return Epoch{round * swarm_.clients + index + 1};
 }
@@ -258,6 +259,10 @@ Epoch Workload::next_epoch(std::uint32_t index, Epoch current) const {
 void Workload::add_producer(std::uint32_t index, Request& request) {
   Client& client = clients_[index];
   ProducerMind& mind = client.producer;
+  if (mind.epoch == Epoch{0} || (swarm_.opens_producers && client.random.chance(1, 8))) {
+    request.ops.emplace_back(OpenProducer{streams_[kPlain].name, producer_name(index)});
+    return;
+  }
   const std::uint64_t count = mind.again ? 1 : client.random.between(1, 3);
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::optional<Item> again = std::exchange(mind.again, std::nullopt);

@@ -219,6 +219,12 @@ struct Workload::React {
       client.producer.next = ProducerSequence{0};
     }
   }
+  void operator()(const OpenProducer&, const Verdict& verdict) const {
+    const auto* opened = std::get_if<Opened>(&verdict);
+    if (opened == nullptr || opened->epoch <= client.producer.epoch) return;
+    client.producer.epoch = opened->epoch;
+    client.producer.next = ProducerSequence{0};
+  }
   void operator()(const Claim& op, const Verdict& verdict) const {
     if (const auto* claimed = std::get_if<Claimed>(&verdict)) {
       client.claims.push_back({std::string(op.key), std::string(op.content), claimed->fence});

@@ -1,4 +1,6 @@
 // Producers: (name, epoch, sequence) instead of message ids.
+#include <array>
+
 #include "store_contract.h"
 
 namespace hapax::contract {
@@ -15,6 +17,7 @@ class Producers : public StoreContract {
                   .payload = payload,
                   .producer = ProducerMark{name, Epoch{epoch}, ProducerSequence{sequence}}};
   }
+  Opened open_writer(std::string_view id = {}) { return run<Opened>(OpenProducer{"s", "w"}, id); }
   ProducerStatus status(std::string_view name) {
     const auto found = store().find_producer("s", name).value();
     EXPECT_TRUE(found);
@@ -203,6 +206,103 @@ TEST_P(Producers, AKnownMessageIdCountsAsStored) {
   EXPECT_EQ(run<Duplicate>(op).sequence, Sequence{1});
   always([&] { EXPECT_EQ(run<Duplicate>(op).sequence, Sequence{1}); });
   EXPECT_EQ(run<Appended>(from("w", 1, 1)).sequence, Sequence{2});
+}
+
+TEST_P(Producers, OpeningANameGivesAnEpochAndFencesTheFormerWriter) {
+  make_stream("s");
+  const Opened first = open_writer();
+  EXPECT_GT(first.epoch, Epoch{0});
+  EXPECT_EQ(first, (Opened{first.epoch, Epoch{0}, ProducerSequence{0}, Sequence{0}}));
+  run<Appended>(from("w", first.epoch.value, 0, "a"));
+  run<Appended>(from("w", first.epoch.value, 1, "b"));
+  const Opened second = open_writer();
+  EXPECT_GT(second.epoch, first.epoch);
+  // P5: fenced at once, before the new writer has stored anything.
+  always([&] {
+    const Fenced told{second.epoch.value, first.epoch.value};
+    EXPECT_EQ(run<Fenced>(from("w", first.epoch.value, 2, "late")), told);
+    EXPECT_EQ(run<Fenced>(from("w", first.epoch.value, 1, "b")), told);
+    EXPECT_EQ(status("w").epoch, second.epoch);
+    EXPECT_EQ(status("w").next, ProducerSequence{0});
+    const Gap hole{ProducerSequence{0}, ProducerSequence{2}};
+    EXPECT_EQ(run<Gap>(from("w", second.epoch.value, 2)), hole);
+  });
+  EXPECT_EQ(second, (Opened{second.epoch, first.epoch, ProducerSequence{2}, Sequence{2}}));
+  run<Appended>(from("w", second.epoch.value, 0, "c"));
+  EXPECT_EQ(payloads(records("s")), (std::vector<std::string>{"a", "b", "c"}));
+}
+
+TEST_P(Producers, RepeatingAnOpenUnderItsCommitIdGivesTheSameEpoch) {
+  make_stream("s");
+  const Opened first = open_writer("open-1");
+  always([&] { EXPECT_EQ(open_writer("open-1"), first); });
+  run<Appended>(from("w", first.epoch.value, 0));
+  EXPECT_EQ(open_writer("open-1"), first);
+  run<Appended>(from("w", first.epoch.value, 1));
+}
+
+TEST_P(Producers, WhatTheFormerWriterStoredIsToldUntilAnotherOneStoresSomething) {
+  make_stream("s");
+  const Opened first = open_writer();
+  run<Appended>(from("w", first.epoch.value, 0));
+  for (int i = 0; i < 3; ++i) {  // Writers that died before they heard or did anything.
+    reopen();
+    const Opened next = open_writer();
+    EXPECT_EQ(next, (Opened{next.epoch, first.epoch, ProducerSequence{1}, Sequence{1}}));
+    churn();
+  }
+}
+
+TEST_P(Producers, TwoWritersThatOpenOneNameNeitherLoseNorDouble) {
+  make_stream("s");
+  std::vector<std::string> sent;
+  std::array<Opened, 2> writers{};
+  std::array<std::uint64_t, 2> next{};
+  for (int turn = 0; turn < 40; ++turn) {
+    const std::size_t who = static_cast<std::size_t>(turn * 7 % 5) % 2;
+    const std::string payload = "w" + std::to_string(who) + "-" + std::to_string(turn);
+    if (writers[who].epoch == Epoch{0}) writers[who] = open_writer();
+    Verdict told = commit({from("w", writers[who].epoch.value, next[who], payload)}).verdicts[0];
+    if (std::holds_alternative<Fenced>(told)) {
+      writers[who] = open_writer();
+      next[who] = 0;
+      told = commit({from("w", writers[who].epoch.value, 0, payload)}).verdicts[0];
+    }
+    as<Appended>(told);
+    ++next[who];
+    sent.push_back(payload);
+    // A repeat by the current writer is recognised; the other one can do nothing.
+    run<Duplicate>(from("w", writers[who].epoch.value, next[who] - 1, payload));
+    if (turn % 10 == 9) reopen();
+  }
+  EXPECT_EQ(payloads(records("s")), sent);
+}
+
+TEST_P(Producers, OpeningTakesAPlaceAndBringsARetiredOneBack) {
+  make_stream("s", {.producers_max = 1});
+  EXPECT_EQ(refusal(OpenProducer{"nowhere", "w"}).code, Errc::kNotFound);
+  EXPECT_EQ(refusal(OpenProducer{"s", ""}).code, Errc::kInvalidArgument);
+  const Opened first = open_writer();
+  EXPECT_EQ(refusal(OpenProducer{"s", "other"}).code, Errc::kLimitExceeded);
+  run<Appended>(from("w", first.epoch.value, 0));
+  run<Done>(RetireProducer{"s", "w", "ann", "it was moved"});
+  run<Fenced>(from("w", first.epoch.value, 1));
+  const Opened again = open_writer();
+  EXPECT_EQ(again.former_next, ProducerSequence{1});
+  EXPECT_FALSE(status("w").retired);
+  run<Appended>(from("w", again.epoch.value, 0));
+}
+
+TEST_P(Producers, AnEpochOfItsOwnChoiceHasALimitAndNeverBlocksTheStoresOwn) {
+  make_stream("s");
+  EXPECT_EQ(refusal(from("w", limits::kEpochMax + 1, 0)).code, Errc::kLimitExceeded);
+  run<Appended>(from("w", limits::kEpochMax, 0));
+  EXPECT_EQ(refusal(from("w", limits::kEpochMax + 1, 0)).code, Errc::kLimitExceeded);
+  const Opened opened = open_writer();
+  EXPECT_GT(opened.epoch.value, limits::kEpochMax);
+  always([&] { EXPECT_EQ(status("w").epoch, opened.epoch); });
+  run<Appended>(from("w", opened.epoch.value, 0));
+  run<Opened>(OpenProducer{"s", "another"});
 }
 
 INSTANTIATE_TEST_SUITE_P(, Producers, testing::ValuesIn(all_stores()), name_of);

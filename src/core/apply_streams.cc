@@ -25,7 +25,7 @@ void add_to_runs(Stream& stream, const RecordAppended& fact, base::Where at, Tim
   Stream* const owner = &stream;
   if (stream.runs.empty() || !extends(stream.runs.back(), at, now) ||
       stream.runs.back().last().next() != fact.sequence) {
-    Run run{fact.sequence, 1, at, now, {}};
+    Run run{fact.sequence, 1, at.length, at, now, {}};
     if (fact.group_hash != 0) run.groups.push_back(fact.group_hash);
     stream.runs.push_back(std::move(run));
     record(undo, [owner](State&) { owner->runs.pop_back(); });
@@ -35,15 +35,17 @@ void add_to_runs(Stream& stream, const RecordAppended& fact, base::Where at, Tim
   const bool had_groups = !run.groups.empty();
   if (fact.group_hash != 0 && !had_groups) run.groups.resize(run.count, 0);
   if (!run.groups.empty()) run.groups.push_back(fact.group_hash);
-  ++run.count;
-  run.at.length += at.length;
-  record(undo, [owner, had_groups, length = at.length](State&) {
+  record(undo, [owner, had_groups, length = at.length, largest = run.largest](State&) {
     Run& last = owner->runs.back();
     --last.count;
+    last.largest = largest;
     last.at.length -= length;
     if (!had_groups) last.groups.clear();
     if (had_groups) last.groups.pop_back();
   });
+  ++run.count;
+  run.at.length += at.length;
+  run.largest = std::max(run.largest, at.length);
 }
 
 void remember_group(State& state, Stream& stream, const RecordAppended& fact, Undo* undo) {
@@ -85,6 +87,20 @@ Producer& ensure_producer(State& state, Stream& stream, std::string_view name, U
   return producer;
 }
 
+// More than one only after the stream was given a shorter memory.
+void forget_oldest(State& state, Producer& producer, std::size_t memory, Undo* undo) {
+  std::uint64_t freed = 0;
+  while (producer.stored.size() > memory) {
+    const Producer::Stored oldest = producer.stored.front();
+    producer.stored.pop_front();
+    record(undo, [changed = &producer, oldest](State&) { changed->stored.push_front(oldest); });
+    freed += sizeof(Producer::Stored);
+  }
+  if (freed == 0) return;
+  state.text_bytes -= freed;
+  record(undo, [freed](State& s) { s.text_bytes += freed; });
+}
+
 void note_producer(State& state, Stream& stream, const ProducerMark& mark, Producer::Stored stored,
                    Undo* undo) {
   Producer& producer = ensure_producer(state, stream, mark.name, undo);
@@ -104,14 +120,9 @@ void note_producer(State& state, Stream& stream, const ProducerMark& mark, Produ
   }
   producer.next = mark.sequence.next();
   producer.stored.push_back(stored);
+  add_text(state, sizeof(Producer::Stored), undo);
   record(undo, [changed](State&) { changed->stored.pop_back(); });
-  if (producer.stored.size() > stream.settings.producer_memory) {
-    const Producer::Stored oldest = producer.stored.front();
-    producer.stored.pop_front();
-    record(undo, [changed, oldest](State&) { changed->stored.push_front(oldest); });
-  } else {
-    add_text(state, sizeof(Producer::Stored), undo);
-  }
+  forget_oldest(state, producer, stream.settings.producer_memory, undo);
 }
 
 }  // namespace

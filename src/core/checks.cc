@@ -63,6 +63,15 @@ Problem check_settings(const StreamSettings& settings) {
   if (settings.retention.count && *settings.retention.count == 0) {
     return invalid("retention by count is 0; leave it out to keep all records");
   }
+  if (settings.retention.bytes && *settings.retention.bytes == 0) {
+    return invalid("retention by bytes is 0; leave it out to keep all records");
+  }
+  if (settings.retention.age && *settings.retention.age <= Duration{0}) {
+    return invalid("retention by age is " + std::to_string(settings.retention.age->count()) +
+                   " ms; it must be at least 1, or left out to keep all records");
+  }
+  if (settings.record_bytes_max == 0)
+    return invalid("record_bytes_max is 0; it must be at least 1");
   return first_of(
       check_window("window", settings.window),
       check_size("record_bytes_max", settings.record_bytes_max, limits::kRecordBytesMax),
@@ -220,6 +229,16 @@ std::optional<Error> check(const Op& op) { return std::visit(Check{}, op); }
 Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max) {
   return Error{Errc::kLimitExceeded, std::string(what) + " has " + std::to_string(value) +
                                          "; the most is " + std::to_string(max)};
+}
+
+std::optional<Error> check_memory(const State& state, std::uint64_t more) {
+  const std::uint64_t used = state.memory_bytes() + more;
+  if (used <= state.memory_max) return std::nullopt;
+  return Error{Errc::kMemoryBudget,
+               "the store remembers " + std::to_string(used) + " of " +
+                   std::to_string(state.memory_max) +
+                   " bytes; nothing was stored and nothing is forgotten early. Raise memory_max or "
+                   "shorten windows."};
 }
 
 Error no_stream(std::string_view name) {

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "core/text_bytes.h"
 
 namespace hapax::core {
 
@@ -178,6 +179,7 @@ Executed stage(Turn& turn, const CommitRequest& request) {
     return limit_error("transaction '" + std::string(ref.name) + "'",
                        transaction->staged_bytes + bytes.size(), limits::kTransactionBytesMax);
   }
+  if (auto error = check_memory(turn.state(), bytes.size())) return *std::move(error);
   turn.emit(TransactionStaged{ref.name, bytes});
   Answer answer{true, false, turn.now(), {}};
   answer.verdicts.assign(request.commit.ops.size(), Staged{});
@@ -226,6 +228,10 @@ Verdict run(Turn& turn, const Begin& op) {
   if (opens && turn.state().transactions_open >= limits::kTransactionsOpenMax) {
     return Refused{limit_error("number of open transactions", limits::kTransactionsOpenMax + 1,
                                limits::kTransactionsOpenMax)};
+  }
+  const std::uint64_t more = known == nullptr ? kNodeBytes + op.transaction.size() : 0;
+  if (auto error = check_memory(turn.state(), more); more > 0 && error) {
+    return Refused{*std::move(error)};
   }
   const Epoch epoch = turn.state().next_epoch;
   const Time expires_at = turn.now() + op.timeout;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/consumer_rules.h"
+#include "core/text_bytes.h"
 
 namespace hapax::core {
 
@@ -82,6 +83,8 @@ Sequence floor_within(const Stream& stream, const Consumer& consumer) {
 Result<Consumer*> make_consumer(Turn& turn, const Stream& stream, std::string_view name,
                                 const ConsumerSettings& settings) {
   if (auto error = check_new(stream, name, settings)) return *std::move(error);
+  const std::uint64_t more = kConsumerBytes + name.size() + settings.dead_letters.size();
+  if (auto error = check_memory(turn.state(), more)) return *std::move(error);
   turn.emit(ConsumerMade{stream.uid, turn.state().next_consumer, name, settings});
   return turn.state().find_consumer(stream, name);
 }

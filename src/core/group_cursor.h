@@ -1,5 +1,9 @@
-// The group keys of a stream's records, read in ascending order without searching each time.
+// What is known of a stream's records without reading them, looked at one after the other without
+// searching each time.
 #pragma once
+
+#include <algorithm>
+#include <cstdint>
 
 #include "core/state.h"
 
@@ -18,6 +22,36 @@ class GroupCursor {
  private:
   const Stream& stream_;
   const Run* run_ = nullptr;
+};
+
+// How many bytes the records of a hand-out have, at most: of a run only its size and that of its
+// largest record are known.
+class BytesTaken {
+ public:
+  explicit BytesTaken(const Stream& stream) : stream_(stream) {}
+
+  // Whether the record fits, beside those taken before; the first one always does.
+  // REQUIRES: it is kept.
+  [[nodiscard]] bool take(Sequence sequence) {
+    if (full_) return false;
+    if (run_ == nullptr || sequence < run_->first || sequence > run_->last()) {
+      run_ = stream_.run_of(sequence);
+      of_run_ = 0;
+    }
+    const std::uint64_t size = std::min<std::uint64_t>(run_->largest, run_->at.length - of_run_);
+    full_ = bytes_ > 0 && bytes_ + size > limits::kReceiveBytesMax;
+    if (full_) return false;
+    of_run_ += size;
+    bytes_ += size;
+    return true;
+  }
+
+ private:
+  const Stream& stream_;
+  const Run* run_ = nullptr;
+  std::uint64_t of_run_ = 0;
+  std::uint64_t bytes_ = 0;
+  bool full_ = false;
 };
 
 }  // namespace hapax::core

@@ -121,7 +121,7 @@ struct HandOut {
 
 // Records whose lease or delay is over, and those whose turn has come in their group.
 void take_due(const Stream& stream, const Consumer& consumer, const Receive& op, Time now,
-              std::size_t& room, HandOut& out) {
+              std::size_t& room, BytesTaken& bytes, HandOut& out) {
   std::size_t looked = 0;
   for (const auto& [due, sequence] : consumer.due) {
     if (due > now || out.sequences.size() == op.max || ++looked > look_max(op)) break;
@@ -131,6 +131,7 @@ void take_due(const Stream& stream, const Consumer& consumer, const Receive& op,
       if (room == 0) continue;
       --room;
     }
+    if (!bytes.take(sequence)) break;
     out.sequences.push_back(sequence);
   }
   std::sort(out.sequences.begin(), out.sequences.end());
@@ -139,7 +140,7 @@ void take_due(const Stream& stream, const Consumer& consumer, const Receive& op,
 
 // C1: a new record of a busy group is passed over; following the fact parks it.
 void take_new(const Stream& stream, const Consumer& consumer, const Receive& op, std::size_t room,
-              HandOut& out) {
+              BytesTaken& bytes, HandOut& out) {
   Sequence at = std::max(consumer.next, stream.first);
   const std::uint64_t ahead = at > stream.last ? 0 : stream.last.value - at.value + 1;
   std::size_t wanted = std::min<std::uint64_t>({op.max - out.sequences.size(), room, ahead});
@@ -156,6 +157,7 @@ void take_new(const Stream& stream, const Consumer& consumer, const Receive& op,
       ++parked;
       continue;
     }
+    if (!bytes.take(at)) break;
     out.sequences.push_back(at);
     --wanted;
   }
@@ -167,8 +169,9 @@ HandOut decide_hand_out(const Stream& stream, const Consumer& consumer, const Re
   HandOut out;
   const std::uint64_t in_flight_max = consumer.settings.in_flight_max;
   std::size_t room = in_flight_max - std::min(in_flight_max, consumer.in_flight);
-  take_due(stream, consumer, op, now, room, out);
-  take_new(stream, consumer, op, room, out);
+  BytesTaken bytes(stream);
+  take_due(stream, consumer, op, now, room, bytes, out);
+  take_new(stream, consumer, op, room, bytes, out);
   return out;
 }
 

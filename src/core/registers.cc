@@ -45,6 +45,18 @@ std::optional<Verdict> refuse_set(const RegisterValue* known, const Set& op, Hyb
   return std::nullopt;
 }
 
+// Something grows from `before` to `after` bytes. What does not grow is never refused.
+std::optional<Refused> refuse_growth(const State& state, std::uint64_t before,
+                                     std::uint64_t after) {
+  if (after <= before) return std::nullopt;
+  if (auto error = check_memory(state, after - before)) return Refused{*std::move(error)};
+  return std::nullopt;
+}
+
+std::uint64_t bytes_of(std::string_view name, std::string_view value) {
+  return kNodeBytes + name.size() + value.size();
+}
+
 }  // namespace
 
 Verdict run(Turn& turn, const Advance& op) {
@@ -59,6 +71,10 @@ Verdict run(Turn& turn, const Advance& op) {
   // Also for a repeat that finds the position where it wanted it: were that "done", the effects
   // beside it in the commit would happen twice. The actual position tells the caller.
   if (value != op.expected) return ExpectationFailed{Sequence{}, value};
+  const std::uint64_t before = known ? bytes_of(op.source, value) : 0;
+  if (auto full = refuse_growth(turn.state(), before, bytes_of(op.source, op.to))) {
+    return *std::move(full);
+  }
   turn.emit(PositionMoved{op.source, op.to, op.epoch});
   return Done{};
 }
@@ -68,11 +84,9 @@ Verdict run(Turn& turn, const Set& op) {
   const HybridTime at =
       op.mode == SetMode::kLastWriter && op.at ? *op.at : tick(turn.state().hybrid, turn.now());
   if (auto refusal = refuse_set(known, op, at, turn.now())) return *std::move(refusal);
-  const std::uint64_t room = turn.state().memory_bytes() + op.value.size();
-  if (room > turn.state().memory_max) {
-    return Refused{{Errc::kMemoryBudget, "the store remembers " + std::to_string(room) + " of " +
-                                             std::to_string(turn.state().memory_max) +
-                                             " bytes; the register was not set"}};
+  const std::uint64_t before = known == nullptr ? 0 : bytes_of(op.name, known->value);
+  if (auto full = refuse_growth(turn.state(), before, bytes_of(op.name, op.value))) {
+    return *std::move(full);
   }
   const Version version = (known == nullptr ? Version{} : known->version).next();
   turn.emit(RegisterSet{op.name, op.value, version, at});
@@ -81,16 +95,18 @@ Verdict run(Turn& turn, const Set& op) {
 
 void apply_rest(State& state, const PositionMoved& fact, base::Where, Time, Undo* undo) {
   const auto [slot, made] = state.positions.try_emplace(std::string(fact.source));
-  const std::uint64_t bytes = made ? kNodeBytes + fact.source.size() : 0;
-  state.text_bytes += bytes;
-  record(undo, [name = std::string(fact.source), before = slot->second, bytes](State& s) {
-    if (bytes != 0) {
+  record(undo, [name = std::string(fact.source), before = slot->second, was_made = made,
+                bytes = state.text_bytes](State& s) {
+    if (was_made) {
       s.positions.erase(name);
     } else {
       s.positions[name] = before;
     }
-    s.text_bytes -= bytes;
+    s.text_bytes = bytes;
   });
+  if (made) state.text_bytes += kNodeBytes + fact.source.size();
+  state.text_bytes += fact.value.size();
+  state.text_bytes -= slot->second.value.size();
   slot->second.value = fact.value;
   slot->second.epoch = fact.epoch;
 }

@@ -35,7 +35,8 @@ namespace hapax::core {
 struct Run {
   Sequence first;
   std::uint32_t count = 0;
-  base::Where at;  // of all frames together
+  std::uint32_t largest = 0;  // bytes of its largest frame
+  base::Where at;             // of all frames together
   Time time{};
   std::vector<GroupHash> groups;  // one per record, or empty: no record has a group key
 

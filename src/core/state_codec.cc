@@ -141,8 +141,8 @@ void encode_rest(const State& state, Time over_at, Put& put) {
 Status decode_rest(Reading& in, State& into) {
   in.begin("list of positions", 1);
   HAPAX_CHECK(decode_named(in, "position", into.positions,
-                           [&into](const std::string& name, const Position&) {
-                             into.text_bytes += kNodeBytes + name.size();
+                           [&into](const std::string& name, const Position& position) {
+                             into.text_bytes += kNodeBytes + name.size() + position.value.size();
                              return std::string();
                            }));
   in.begin("list of registers", 1);

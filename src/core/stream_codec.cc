@@ -31,6 +31,7 @@ namespace {
 // other, so a run takes about ten bytes.
 struct PackedRun {
   std::uint32_t count = 0;
+  std::uint32_t largest = 0;
   std::uint64_t segment = 0;  // zigzag, from the run before
   std::uint64_t offset = 0;   // zigzag, from the end of the run before if in the same segment
   std::uint32_t length = 0;
@@ -42,7 +43,7 @@ struct PackedRun {
 
 template <class Io, Is<PackedRun> F>
 void fields(Io& io, F& f) {
-  io.all(f.count, f.segment, f.offset, f.length, f.wait, f.groups);
+  io.all(f.count, f.largest, f.segment, f.offset, f.length, f.wait, f.groups);
 }
 
 namespace {
@@ -63,6 +64,7 @@ PackedRun pack(const Run& run, const Run& before) {
   HAPAX_ASSERT(run.time >= before.time, "log time does not go back");
   PackedRun packed;
   packed.count = run.count;
+  packed.largest = run.largest;
   packed.segment = zigzag(std::uint64_t{run.at.segment} - before.at.segment);
   packed.offset = zigzag(run.at.offset - offset_after(before, run.at.segment));
   packed.length = run.at.length;
@@ -89,10 +91,13 @@ std::optional<Run> unpack(const PackedRun& packed, const Run& before) {
   if (segment == 0 || segment > kMax || offset > kMax) return std::nullopt;
   if (packed.length == 0 || offset + packed.length > kMax) return std::nullopt;
   if (packed.count == 0 || packed.count > kRunRecordsMax) return std::nullopt;
+  const std::uint64_t most = std::uint64_t{packed.largest} * packed.count;
+  if (packed.largest > packed.length || most < packed.length) return std::nullopt;
   if (packed.wait >= kSequenceEnd) return std::nullopt;
   Run run;
   run.first = Sequence{before.first.value + before.count};
   run.count = packed.count;
+  run.largest = packed.largest;
   run.at = {static_cast<std::uint32_t>(segment), static_cast<std::uint32_t>(offset), packed.length};
   run.time = before.time + Duration{static_cast<std::int64_t>(packed.wait)};
   if (!is_plausible(run.time) || !read_groups(packed.groups, run)) return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "core/text_bytes.h"
 #include "core/turn.h"
 
 namespace hapax::core {
@@ -87,13 +88,7 @@ std::optional<Error> check_room(const State& state, const Stream& stream, const 
                      std::to_string(quota) +
                      " bytes; nothing was stored. Trim it, raise quota_bytes, or set a retention."};
   }
-  if (state.memory_bytes() > state.memory_max) {
-    return Error{Errc::kMemoryBudget,
-                 "the store remembers " + std::to_string(state.memory_bytes()) + " of " +
-                     std::to_string(state.memory_max) +
-                     " bytes; nothing was stored and nothing is forgotten early. Raise memory_max "
-                     "or shorten windows."};
-  }
+  if (auto error = check_memory(state, 0)) return error;
   return op.producer ? check_producers(stream, op.producer->name) : std::nullopt;
 }
 
@@ -261,6 +256,9 @@ Verdict run(Turn& turn, const CreateStream& op) {
   if (turn.state().stream_names.size() >= limits::kStreamsMax) {
     return Refused{limit_error("number of streams", limits::kStreamsMax + 1, limits::kStreamsMax)};
   }
+  if (auto error = check_memory(turn.state(), kStreamBytes + op.stream.size())) {
+    return Refused{*std::move(error)};
+  }
   turn.emit(StreamMade{StreamUid{turn.state().streams.size() + 1}, op.stream, op.settings});
   return Done{};
 }
@@ -321,7 +319,12 @@ Verdict run(Turn& turn, const OpenProducer& op) {
   if (stream == nullptr) return Refused{no_stream(op.stream)};
   if (auto error = check_producers(*stream, op.producer)) return Refused{*std::move(error)};
   const auto found = stream->producers.find(op.producer);
-  const Producer known = found == stream->producers.end() ? Producer{} : found->second;
+  const bool is_known = found != stream->producers.end();
+  const std::uint64_t more = is_known ? 0 : kProducerBytes + op.producer.size();
+  if (auto error = check_memory(turn.state(), more); more > 0 && error) {
+    return Refused{*std::move(error)};
+  }
+  const Producer known = is_known ? found->second : Producer{};
   // Epochs of the store's own counter are never given out twice, not even after a repair.
   const Epoch epoch = std::max(turn.state().next_epoch, known.epoch.next());
   const Producer::Former former = known.before();

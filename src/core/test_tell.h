@@ -101,7 +101,8 @@ class Telling {
         set.retention.acked_by_all);
     say("removed", stream.removed);
     for (const Run& run : stream.runs) {
-      say("run", run.first, run.count, run.at.segment, run.at.offset, run.at.length, run.time);
+      say("run", run.first, run.count, run.largest, run.at.segment, run.at.offset, run.at.length,
+          run.time);
       for (const GroupHash group : run.groups) say("of", group);
     }
     for (const auto& [group, last] : ordered(stream.group_last)) say("group", group, last);

@@ -4,7 +4,6 @@ namespace hapax::core {
 
 namespace {
 
-constexpr std::uint64_t kConsumerBytes = 1'024;
 constexpr std::uint64_t kPendingBytes = 240;
 constexpr std::uint64_t kParkedBytes = 64;
 constexpr std::uint64_t kSpanBytes = 72;

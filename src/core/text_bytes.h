@@ -10,10 +10,11 @@
 
 namespace hapax::core {
 
-inline constexpr std::uint64_t kStreamBytes = 512;    // an empty stream, without its name
-inline constexpr std::uint64_t kProducerBytes = 256;  // a producer, without name and sequences
-inline constexpr std::uint64_t kGroupBytes = 56;      // the last sequence of a group key
-inline constexpr std::uint64_t kNodeBytes = 96;       // a position, register or transaction
+inline constexpr std::uint64_t kStreamBytes = 512;      // an empty stream, without its name
+inline constexpr std::uint64_t kProducerBytes = 256;    // a producer, without name and sequences
+inline constexpr std::uint64_t kConsumerBytes = 1'024;  // one that was handed nothing yet
+inline constexpr std::uint64_t kGroupBytes = 56;        // the last sequence of a group key
+inline constexpr std::uint64_t kNodeBytes = 96;         // a position, register or transaction
 
 [[nodiscard]] std::uint64_t text_bytes_of(const Stream& stream);  // without its consumers
 [[nodiscard]] std::uint64_t text_bytes_of(const Consumer& consumer);

@@ -140,6 +140,9 @@ inline constexpr std::string_view kAuditStream = "$audit";
 // Whether a window is within its limits. Empty = fine.
 [[nodiscard]] std::optional<Error> check_window(std::string_view what, Window window);
 
+// Whether the memory budget has room for `more` bytes than are remembered. Empty = it has.
+[[nodiscard]] std::optional<Error> check_memory(const State& state, std::uint64_t more);
+
 // "name 'x…' has 300 bytes; the most is 255" and the like.
 [[nodiscard]] Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max);
 [[nodiscard]] Error no_stream(std::string_view name);

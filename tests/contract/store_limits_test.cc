@@ -208,6 +208,46 @@ TEST_P(Limits, OfConsumerSettings) {
   run<Done>(CreateConsumer{"s", "c", {.attempts_max = 1'000'000, .in_flight_max = 100'000}});
 }
 
+TEST_P(Limits, OfStreamSettings) {
+  const auto wrong = [this](const Retention& retention, std::string_view says) {
+    for (const Op& op : {Op{CreateStream{"s", {.retention = retention}}},
+                         Op{ConfigureStream{"known", {.retention = retention}}}}) {
+      const Error error = refusal(op);
+      EXPECT_EQ(error.code, Errc::kInvalidArgument);
+      EXPECT_THAT(error.detail, HasSubstr(std::string(says)));
+    }
+  };
+  make_stream("known");
+  wrong({.age = Duration{0}}, "retention by age is 0 ms; it must be at least 1");
+  wrong({.age = Duration{-5}}, "retention by age is -5 ms; it must be at least 1");
+  wrong({.bytes = 0}, "retention by bytes is 0; leave it out to keep all records");
+  wrong({.count = 0}, "retention by count is 0; leave it out to keep all records");
+  EXPECT_EQ(refusal(CreateStream{"s", {.record_bytes_max = 0}}).code, Errc::kInvalidArgument);
+  make_stream("s", {.retention = {.age = Duration{1}, .bytes = 1, .count = 1}});
+}
+
+TEST_P(Limits, OfTheBytesOfAReceive) {
+  make_stream("s", {.record_bytes_max = limits::kRecordBytesMax});
+  const std::string largest(limits::kRecordBytesMax, 'l');
+  const std::string half(limits::kReceiveBytesMax / 2 - 1'024, 'h');
+  append("s", "small");
+  append("s", largest);  // Beyond the limit on its own.
+  std::vector<Op> batch(4, Op{Append{.stream = "s", .payload = half}});
+  EXPECT_TRUE(commit(batch).committed);
+  using testing::ElementsAre;
+  EXPECT_THAT(sequences(receive("s", "c")), ElementsAre(1));
+  EXPECT_THAT(sequences(receive("s", "c")), ElementsAre(2));
+  EXPECT_THAT(sequences(receive("s", "c")), ElementsAre(3, 4));
+  reopen();
+  const std::vector<Delivery> last = receive("s", "c", 100, Duration{1});
+  EXPECT_THAT(sequences(last), ElementsAre(5, 6));
+  append("s", std::string(4'096, 'n'));
+  wait_until(last.front().lease_until);
+  // What is due again comes first and counts, too.
+  EXPECT_THAT(sequences(receive("s", "c")), ElementsAre(5, 6));
+  EXPECT_THAT(sequences(receive("s", "c")), ElementsAre(7));
+}
+
 TEST_P(Limits, OfProducerSettings) {
   beyond(CreateStream{"s", {.producer_memory = 100'001}},
          "producer_memory has 100001; the most is 100000");

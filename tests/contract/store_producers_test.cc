@@ -134,6 +134,21 @@ TEST_P(Producers, TheLastFewAreRememberedAndWhatIsOlderIsNeverStoredAgain) {
   });
 }
 
+TEST_P(Producers, AShorterMemoryIsKeptFromTheNextAppendOn) {
+  make_stream("s", {.producer_memory = 5});
+  for (std::uint64_t i = 0; i < 5; ++i) run<Appended>(from("w", 1, i));
+  run<Done>(ConfigureStream{"s", {.producer_memory = 2}});
+  always([&] { EXPECT_EQ(run<Duplicate>(from("w", 1, 0)).sequence, Sequence{1}); });
+  const std::uint64_t before = store().statistics().value().memory_bytes;
+  run<Appended>(from("w", 1, 5));
+  EXPECT_LT(store().statistics().value().memory_bytes, before);
+  always([&] {
+    run<TooOldToKnow>(from("w", 1, 3));
+    EXPECT_EQ(run<Duplicate>(from("w", 1, 4)).sequence, Sequence{5});
+    EXPECT_EQ(run<Duplicate>(from("w", 1, 5)).sequence, Sequence{6});
+  });
+}
+
 TEST_P(Producers, TheyAreRememberedWhenTheirRecordsAreGone) {
   make_stream("s");
   run<Appended>(from("w", 1, 0));

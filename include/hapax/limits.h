@@ -47,6 +47,8 @@ inline constexpr Duration kLeaseDefault{std::chrono::seconds{30}};
 inline constexpr Duration kDelayMax{std::chrono::days{30}};
 inline constexpr Duration kTransactionTimeoutDefault{std::chrono::seconds{60}};
 inline constexpr Duration kTransactionTimeoutMax{std::chrono::minutes{15}};
+inline constexpr Duration kTransactionRetention{
+    std::chrono::hours{24}};  // how long the name of one that is over is remembered
 inline constexpr Duration kHybridAheadMax{
     std::chrono::minutes{1}};  // a register's time ahead of log time
 inline constexpr std::uint32_t kAttemptsMax = 1'000'000;

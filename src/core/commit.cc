@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/mutant.h"
 #include "core/text_bytes.h"
+#include "core/transactions.h"
 
 namespace hapax::core {
 
@@ -104,11 +105,6 @@ Error not_open(std::string_view name, const char* why) {
                "transaction '" + std::string(name) + "' " + why + "; begin a new one"};
 }
 
-Transaction* find_transaction(State& state, std::string_view name) {
-  const auto found = state.transactions.find(name);
-  return found == state.transactions.end() ? nullptr : &found->second;
-}
-
 bool commit_staged(Turn& turn, const Transaction& transaction, std::vector<Verdict>& verdicts) {
   std::vector<StagedOps> decoded;
   StagedOps all;
@@ -132,7 +128,7 @@ std::optional<Verdict> refuse_end(Turn& turn, const Transaction* transaction, co
   }
   // T2: one that timed out is over, whether collect() has come by or not: a fact that ends it would
   // find it closed when it is replayed.
-  if (transaction->open && transaction->expires_at > turn.now()) return std::nullopt;
+  if (transaction->open && transaction->ends_at > turn.now()) return std::nullopt;
   const bool wanted = op.finish == Finish::kCommit;
   if (transaction->committed == wanted) return Done{};  // A repeat whose answer was lost.
   return Refused{not_open(op.transaction, wanted ? "was aborted or timed out" : "was committed")};
@@ -141,7 +137,7 @@ std::optional<Verdict> refuse_end(Turn& turn, const Transaction* transaction, co
 Answer run_end(Turn& turn, const End& op) {
   Answer answer;
   answer.time = turn.now();
-  const Transaction* transaction = find_transaction(turn.state(), op.transaction);
+  const Transaction* transaction = find_transaction(turn.state(), op.transaction, turn.now());
   if (auto refusal = refuse_end(turn, transaction, op)) {
     answer.committed = holds(*refusal);
     answer.verdicts.push_back(*std::move(refusal));
@@ -159,7 +155,7 @@ Answer run_end(Turn& turn, const End& op) {
 
 Executed stage(Turn& turn, const CommitRequest& request) {
   const TransactionRef& ref = *request.commit.transaction;
-  const Transaction* transaction = find_transaction(turn.state(), ref.name);
+  const Transaction* transaction = find_transaction(turn.state(), ref.name, turn.now());
   if (transaction == nullptr || transaction->epoch != ref.epoch) {
     turn.count_fenced();
     const std::uint64_t current = transaction == nullptr ? 0 : transaction->epoch.value;
@@ -168,7 +164,7 @@ Executed stage(Turn& turn, const CommitRequest& request) {
     return fenced;
   }
   if (!transaction->open) return not_open(ref.name, "is over");
-  if (transaction->expires_at <= turn.now()) return not_open(ref.name, "timed out");
+  if (transaction->ends_at <= turn.now()) return not_open(ref.name, "timed out");
   for (const Op& op : request.commit.ops) {
     if (auto error = check(op)) return *std::move(error);
   }
@@ -223,7 +219,7 @@ std::optional<Executed> find_repeat(const Turn& turn, const CommitRequest& reque
 }  // namespace
 
 Verdict run(Turn& turn, const Begin& op) {
-  const Transaction* known = find_transaction(turn.state(), op.transaction);
+  const Transaction* known = find_transaction(turn.state(), op.transaction, turn.now());
   const bool opens = known == nullptr || !known->open;
   if (opens && turn.state().transactions_open >= limits::kTransactionsOpenMax) {
     return Refused{limit_error("number of open transactions", limits::kTransactionsOpenMax + 1,

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "core/claims.h"
 #include "core/consumers.h"
+#include "core/transactions.h"
 
 namespace hapax::core {
 
@@ -45,18 +46,6 @@ void drop_removed(Stream& stream) {
     span.first = std::max(span.first, stream.first);
     stream.removed.add(span);
     return;
-  }
-}
-
-void collect_transactions(State& state, Time now) {
-  if (state.transactions_open == 0) return;
-  for (auto& [name, transaction] : state.transactions) {
-    if (!transaction.open || transaction.expires_at > now) continue;
-    state.text_bytes -= transaction.staged_bytes;
-    transaction.open = false;
-    transaction.staged.clear();
-    transaction.staged_bytes = 0;
-    --state.transactions_open;
   }
 }
 
@@ -132,7 +121,7 @@ void collect(State& state, Time now, std::size_t work_max) {
   state.trimmed.clear();
   for (const auto& stream : state.graveyard) drop_runs(state, stream->runs, stream->last.next());
   state.graveyard.clear();
-  collect_transactions(state, now);
+  collect_transactions(state, now, work_max);
   collect_claims(state, now, work_max);
   state.ids.expire(now, work_max);
   state.settled.expire(now, work_max);

@@ -124,9 +124,14 @@ struct Transaction {
   Epoch epoch;
   bool open = false;
   bool committed = false;
-  Time expires_at{};
+  Time ends_at{};                   // when it times out; once it is over: when that was
   std::vector<std::string> staged;  // encoded operations, one string per commit
   std::uint64_t staged_bytes = 0;
+
+  // T3: when its name is forgotten.
+  [[nodiscard]] Time forgotten_at() const { return ends_at + limits::kTransactionRetention; }
+  // When collect() has something to do about it.
+  [[nodiscard]] Time due() const { return open ? ends_at : forgotten_at(); }
 };
 
 struct HashOfHash {
@@ -163,6 +168,7 @@ class State {
   StringMap<RegisterValue> registers;
   HybridTime hybrid;  // never behind anything seen
   StringMap<Transaction> transactions;
+  std::set<std::pair<Time, std::string>> transactions_due;  // by Transaction::due()
   std::uint64_t transactions_open = 0;
   Epoch next_epoch{1};  // of a transaction or an opened producer; never given out twice
 

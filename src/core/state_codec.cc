@@ -7,6 +7,7 @@
 #include "core/commit.h"
 #include "core/state_parts.h"
 #include "core/text_bytes.h"
+#include "core/transactions.h"
 
 namespace hapax::core {
 
@@ -28,7 +29,7 @@ void fields(Io& io, F& f) {
 }
 template <class Io, Is<Transaction> F>
 void fields(Io& io, F& f) {
-  io.all(f.epoch, f.open, f.committed, f.expires_at, f.staged);
+  io.all(f.epoch, f.open, f.committed, f.ends_at, f.staged);
 }
 
 namespace {
@@ -100,15 +101,20 @@ Status decode_named(Reading& in, std::string_view kind, StringMap<Value>& values
   return Ok{};
 }
 
-// A transaction that nobody ended in time is written as what collect() makes of it.
+// A transaction that nobody ended in time is written as what collect() makes of it, and a forgotten
+// one not at all.
 void encode_transactions(const State& state, Time over_at, Put& put) {
-  put.all(state.next_epoch, std::uint64_t{state.transactions.size()});
-  for (const auto& [name, transaction] : sorted(state.transactions)) {
+  auto transactions = sorted(state.transactions);
+  std::erase_if(transactions, [over_at](const auto& element) {
+    return element.second->forgotten_at() <= over_at;
+  });
+  put.all(state.next_epoch, std::uint64_t{transactions.size()});
+  for (const auto& [name, transaction] : transactions) {
     put(name);
-    if (transaction->open && transaction->expires_at <= over_at) {
+    if (transaction->open && transaction->ends_at <= over_at) {
       Transaction closed;
       closed.epoch = transaction->epoch;
-      closed.expires_at = transaction->expires_at;
+      closed.ends_at = transaction->ends_at;
       put(closed);
     } else {
       put(*transaction);
@@ -121,7 +127,7 @@ std::string wrong_with(const Transaction& transaction, Epoch next) {
     return "has epoch " + std::to_string(transaction.epoch.value) + "; the next one is " +
            std::to_string(next.value);
   }
-  if (!is_plausible(transaction.expires_at)) return "ends at an impossible time";
+  if (!is_plausible(transaction.ends_at)) return "ends at an impossible time";
   if (transaction.open && transaction.committed) return "is open and committed";
   if (!transaction.open && !transaction.staged.empty()) return "is over and has operations";
   for (const std::string& ops : transaction.staged) {
@@ -157,15 +163,17 @@ Status decode_rest(Reading& in, State& into) {
                            }));
   in.begin("list of transactions", 1);
   in.get(into.next_epoch);
-  HAPAX_CHECK(decode_named(in, "transaction", into.transactions,
-                           [&into](const std::string& name, Transaction& transaction) {
+  StringMap<Transaction> transactions;
+  HAPAX_CHECK(decode_named(in, "transaction", transactions,
+                           [&into](const std::string&, Transaction& transaction) {
                              for (const auto& ops : transaction.staged) {
                                transaction.staged_bytes += ops.size();
                              }
-                             into.text_bytes += kNodeBytes + name.size() + transaction.staged_bytes;
-                             into.transactions_open += transaction.open ? 1 : 0;
                              return wrong_with(transaction, into.next_epoch);
                            }));
+  for (auto& [name, transaction] : transactions) {
+    add_transaction(into, name, std::move(transaction));
+  }
   in.begin("number of gaps", 1);
   in.get(into.gaps);
   if (!in.get.ok()) return in.unreadable();

@@ -162,6 +162,54 @@ TEST_F(Transactions, OneThatTimedOutIsOver) {
   EXPECT_EQ(last(), Sequence{0});
 }
 
+// T3.
+TEST_F(Transactions, TheNameOfOneThatIsOverIsForgottenAndStartsAnewWithAHigherEpoch) {
+  const Epoch first = begin();
+  EXPECT_EQ(stage(first, record("tea")), Verdict{Staged{}});
+  pass(seconds{10});
+  EXPECT_EQ(run(End{"t", first, Finish::kCommit}), Verdict{Done{}});
+  pass(limits::kTransactionRetention - Duration{1});
+  EXPECT_EQ(run(End{"t", first, Finish::kCommit}), Verdict{Done{}});  // A repeat.
+  const std::uint64_t text = store.state.text_bytes;
+  pass(Duration{1});
+  // Whether it was collected or not.
+  for (const bool collected : {false, true}) {
+    SCOPED_TRACE(collected);
+    if (collected) collect(store.state, store.now, 1);
+    EXPECT_EQ(store.state.transactions.size(), collected ? 0U : 1U);
+    EXPECT_EQ(run(End{"t", first, Finish::kCommit}), (Verdict{Fenced{0, first.value}}));
+    EXPECT_EQ(stage(first, record("late")), (Verdict{Fenced{0, first.value}}));
+  }
+  EXPECT_LT(store.state.text_bytes, text);
+  const Epoch second = begin();
+  EXPECT_GT(second, first);
+  EXPECT_EQ(stage(first, record("late")), (Verdict{Fenced{second.value, first.value}}));
+  EXPECT_EQ(run(End{"t", first, Finish::kCommit}), (Verdict{Fenced{second.value, first.value}}));
+  EXPECT_EQ(last(), Sequence{1});
+}
+
+TEST_F(Transactions, CollectingCostsWhatIsDue) {
+  for (const char* name : {"a", "b", "c"}) run(Begin{name, seconds{1}});
+  run(Begin{"open", seconds{60}});
+  EXPECT_EQ(store.state.transactions_open, 4U);
+  pass(seconds{1});
+  collect(store.state, store.now, 2);
+  EXPECT_EQ(store.state.transactions_open, 2U);
+  collect(store.state, store.now, 100);
+  EXPECT_EQ(store.state.transactions_open, 1U);
+  EXPECT_EQ(store.state.transactions.size(), 4U);
+  EXPECT_EQ(store.state.transactions_due.size(), 4U);
+  // Forgotten that long after its time-out, though it was collected later.
+  pass(limits::kTransactionRetention - seconds{1});
+  collect(store.state, store.now, 100);
+  EXPECT_EQ(store.state.transactions.size(), 4U);
+  pass(seconds{1});
+  collect(store.state, store.now, 100);
+  EXPECT_EQ(store.state.transactions.size(), 1U);
+  EXPECT_EQ(store.state.transactions_open, 0U);
+  EXPECT_EQ(store.state.transactions_due.size(), 1U);
+}
+
 // --- registers -------------------------------------------------------------------------------
 
 // H1.

@@ -337,7 +337,8 @@ inline void keep_house(MemoryStore& store, Dice& dice) {
 // Opens a batch and fills it.
 inline void fill_batch(MemoryStore& store, Dice& dice) {
   constexpr std::array<std::int64_t, 6> kLater = {0, 1, 40, 900, 3'000, 25'000};
-  store.begin(Duration{dice.pick(kLater)});
+  // Now and then so much later that everything with an end is over.
+  store.begin(dice.one_in(60) ? Duration{std::chrono::hours{25}} : Duration{dice.pick(kLater)});
   const std::uint64_t commits = dice.between(1, 6);
   for (std::uint64_t i = 0; i < commits; ++i) {
     const RandomCommit random(store.state, store.now, dice);

@@ -144,7 +144,7 @@ class Telling {
   }
   void tell(const std::string& name, const Transaction& transaction) {
     say("transaction", name, transaction.epoch, transaction.open, transaction.committed,
-        transaction.expires_at, transaction.staged_bytes);
+        transaction.ends_at, transaction.staged_bytes);
     for (const std::string& ops : transaction.staged) say("staged", ops);
   }
 

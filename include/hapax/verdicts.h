@@ -73,7 +73,10 @@ struct Appended {  // "fresh"
 struct Duplicate {  // stored before under this id or producer sequence
   Sequence sequence;
   Time first_seen{};
-  Time expires_at{};
+  Time expires_at{};  // of the message id; the end of time if no clock ends it
+  // Of a producer sequence: how many further records of its producer push it out of memory. 0 = it
+  // was the message id that was known.
+  std::uint64_t forgotten_after = 0;
   friend bool operator==(const Duplicate&, const Duplicate&) = default;
 };
 struct Conflict {  // the id or key is known with other content; nothing was stored

@@ -200,13 +200,13 @@ void apply_stream(State& state, const RecordAppended& fact, base::Where at, Time
   }
   remember_group(state, stream, fact, undo);
   if (fact.producer) {
-    note_producer(state, stream, *fact.producer, {fact.sequence, fact.fingerprint}, undo);
+    note_producer(state, stream, *fact.producer, {fact.sequence, fact.fingerprint, now}, undo);
   }
 }
 
 void apply_stream(State& state, const ProducerNoted& fact, base::Where, Time, Undo* undo) {
-  note_producer(state, state.stream(fact.stream), fact.producer, {fact.sequence, fact.fingerprint},
-                undo);
+  note_producer(state, state.stream(fact.stream), fact.producer,
+                {fact.sequence, fact.fingerprint, fact.first_seen}, undo);
 }
 
 void apply_stream(State& state, const ProducerRaised& fact, base::Where, Time, Undo* undo) {

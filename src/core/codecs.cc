@@ -12,7 +12,7 @@ void fields(Io& io, F& f) {
 }
 template <class Io, Is<Duplicate> F>
 void fields(Io& io, F& f) {
-  io.all(f.sequence, f.first_seen, f.expires_at);
+  io.all(f.sequence, f.first_seen, f.expires_at, f.forgotten_after);
 }
 template <class Io, Is<Conflict> F>
 void fields(Io& io, F& f) {

@@ -129,7 +129,7 @@ void fields(Io& io, F& f) {
 
 template <class Io, Is<ProducerNoted> F>
 void fields(Io& io, F& f) {
-  io.all(f.stream, f.producer, f.sequence, f.fingerprint);
+  io.all(f.stream, f.producer, f.sequence, f.fingerprint, f.first_seen);
 }
 template <class Io, Is<RecordRemoved> F>
 void fields(Io& io, F& f) {

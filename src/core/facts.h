@@ -78,6 +78,7 @@ struct ProducerNoted {
   ProducerMark producer;
   Sequence sequence;
   Fingerprint fingerprint;
+  Time first_seen{};  // of the record
 };
 
 struct ClaimOpened {

@@ -48,6 +48,7 @@ struct Producer {
   struct Stored {
     Sequence at;
     Fingerprint fingerprint;  // shows that two writers share a name
+    Time time{};              // when the record was accepted; it may be gone by now
   };
   struct Former {  // of the latest epoch before this one that stored something
     Epoch epoch;

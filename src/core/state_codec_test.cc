@@ -219,13 +219,13 @@ TEST(StateCodec, WritesTheBytesOfTheDocumentedFormat) {
             "01020101066f726465727380510100000000010000000080804000e807904e0068e5cf8b01000000"
             "68e5cf8b0100000104f701010104400262f70100202c36964ce81102a22c36964ce81102a2000000"
             "00000000002c36964ce81102a200012c36964ce81102a20401017003010000000001066d7a27e5b6"
-            "43d67d4ad468f22d9a89590201010101630a000001904e0403010001027731010100010130dde5cf"
-            "8b0100000068e5cf8b0100000068e5cf8b01000000012c36964ce81102a201010103000204015a39"
-            "2375c9799f6c13d6e4087fb75085000173026b312c98f91af3943f89cf34f0a9908f78f102773200"
-            "01010068e5cf8b01000030dde5cf8b010000805101008051010001056b61666b61023432010068e5"
-            "cf8b01000000000101720176010068e5cf8b0100000000020101740101006052e6cf8b010000012f"
-            "0100000000000000000000000000000000000000000000000000000000000000000000040172056c"
-            "617465720000000001008040d58b0100000101a80101019f03");
+            "43d67d4ad468f22d9a8959000201010101630a000001904e0403010001027731010100010130dde5"
+            "cf8b0100000068e5cf8b0100000068e5cf8b01000000012c36964ce81102a201010103000204015a"
+            "392375c9799f6c13d6e4087fb75085000173026b312c98f91af3943f89cf34f0a9908f78f1027732"
+            "0001010068e5cf8b01000030dde5cf8b010000805101008051010001056b61666b61023432010068"
+            "e5cf8b01000000000101720176010068e5cf8b0100000000020101740101006052e6cf8b01000001"
+            "2f010000000000000000000000000000000000000000000000000000000000000000000004017205"
+            "6c617465720000000001008040d58b0100000101a80101019f03");
 }
 
 // What a decoder says about a state that was broken before it was written.
@@ -258,10 +258,12 @@ const Damage kDamages[] = {
      "an impossible producer, 'p'"},
     {"ProducerRetired", [](State& s) { orders(s).producers["p"].retired = true; },
      "an impossible producer, 'p'"},
+    {"ProducerTime", [](State& s) { orders(s).producers["p"].stored[0].time = Time::max(); },
+     "an impossible producer, 'p'"},
     {"ProducerNext", [](State& s) { orders(s).producers["p"].next = {}; },
      "an impossible producer, 'p'"},
     {"ConsumerOfNothing", [](State& s) { consumer(s).stream = StreamUid{2}; },
-     "consumer 1, from byte 133 on, belongs to stream 2, which does not exist"},
+     "consumer 1, from byte 134 on, belongs to stream 2, which does not exist"},
     {"ConsumerUid", [](State& s) { s.next_consumer = ConsumerUid{1}; }, "after next_consumer, 1"},
     {"Token", [](State& s) { consumer(s).pending.at(Sequence{1}).token = Token{3}; },
      "has record 1 with an impossible state"},
@@ -269,12 +271,20 @@ const Damage kDamages[] = {
      "has record 1 with an impossible state"},
     {"Due", [](State& s) { consumer(s).pending.at(Sequence{1}).due = Time::min(); },
      "has record 1 with an impossible state"},
+    {"PastAttempt",
+     [](State& s) {
+       PastAttempt beyond;
+       beyond.attempt = 2;
+       auto past = std::make_shared<PastAttempts>(1, beyond);
+       consumer(s).pending.at(Sequence{1}).past = std::move(past);
+     },
+     "consumer 1, from byte 134 on, does not parse"},
     {"Group", [](State& s) { orders(s).runs[0].groups[1] = 7; },
      "has record 2 with another group than in its stream"},
     {"AckedTokens", [](State& s) { consumer(s).acked_tokens.add(Sequence{1}); },
      "tokens it cannot have given, from record 1 on"},
     {"ClaimState", [](State& s) { claim(s).state = ClaimState::kCompleted; },
-     "open claim 1, from byte 198 on, is completed"},
+     "open claim 1, from byte 199 on, is completed"},
     {"Fence", [](State& s) { s.next_fence = Fence{1}; }, "has fence 1; the next one is 1"},
     {"Lease", [](State& s) { claim(s).lease_until = time_from_ms(std::int64_t{1} << 50); },
      "an impossible time"},

@@ -229,10 +229,11 @@ void encode_producers(const Stream& stream, Put& put) {
   put(std::uint64_t{stream.producers.size()});
   for (const auto& [name, producer] : sorted(stream.producers)) {
     put.all(name, *producer, std::uint64_t{producer->stored.size()});
-    Sequence before;
+    Producer::Stored before{{}, {}, stream.created_at};
     for (const Producer::Stored& stored : producer->stored) {
-      put.all(zigzag(stored.at.value - before.value), stored.fingerprint);
-      before = stored.at;
+      const auto later = static_cast<std::uint64_t>((stored.time - before.time).count());
+      put.all(zigzag(stored.at.value - before.at.value), stored.fingerprint, zigzag(later));
+      before = stored;
     }
   }
 }
@@ -241,13 +242,17 @@ void encode_producers(const Stream& stream, Put& put) {
 bool decode_stored(Reading& in, const Stream& stream, Producer& producer) {
   const std::uint64_t count = in.count();
   if (count > producer.next.value || (producer.retired && count > 0)) return false;
-  Sequence at;
+  Producer::Stored stored{{}, {}, stream.created_at};
   for (std::uint64_t i = 0; i < count && in.get.ok(); ++i) {
     std::uint64_t distance = 0;
-    Producer::Stored stored;
-    in.get.all(distance, stored.fingerprint);
-    at = stored.at = Sequence{at.value + unzigzag(distance)};
-    if (at == Sequence{0} || at > stream.last) return false;
+    std::uint64_t later = 0;
+    in.get.all(distance, stored.fingerprint, later);
+    stored.at = Sequence{stored.at.value + unzigzag(distance)};
+    // Sums of what a damaged state says must not overflow.
+    if (later >= kSequenceEnd * 2) return false;
+    stored.time += Duration{static_cast<std::int64_t>(unzigzag(later))};
+    if (!is_plausible(stored.time)) return false;
+    if (stored.at == Sequence{0} || stored.at > stream.last) return false;
     producer.stored.push_back(stored);
   }
   return in.get.ok();

@@ -22,13 +22,13 @@ Verdict decide_stored(const Stream& stream, const Producer& producer, const Prod
   // P3: everything below `next` was stored; only where is remembered for a limited number.
   if (back > producer.stored.size()) return TooOldToKnow{stream.horizon(now)};
   const Producer::Stored& stored = producer.stored[producer.stored.size() - back];
-  const Run* run = stream.run_of(stored.at);
-  const Time first_seen = run == nullptr ? Time{} : run->time;
   // P4: two writers under one name must not take each other's records for their own repeats.
   if (stored.fingerprint != content && !mutant(Mutant::kKeyOnlyDuplicate)) {
-    return Conflict{stored.fingerprint, content, first_seen};
+    return Conflict{stored.fingerprint, content, stored.time};
   }
-  return Duplicate{stored.at, first_seen, Time::max()};
+  // No clock ends it: later records of the producer do.
+  const std::uint64_t memory = stream.settings.producer_memory;
+  return Duplicate{stored.at, stored.time, Time::max(), memory < back ? 1 : memory - back + 1};
 }
 
 // An epoch that the producer chose itself, above the known one. Those the store hands out have room
@@ -124,7 +124,8 @@ Verdict answer_known_id(Turn& turn, const Stream& stream, const IdEntry& known,
   Duplicate duplicate{known.sequence(), known.first_seen(), known.expires_at()};
   if (op.producer) {
     if (auto error = check_producers(stream, op.producer->name)) return Refused{*std::move(error)};
-    turn.emit(ProducerNoted{stream.uid, *op.producer, known.sequence(), hashes.content});
+    turn.emit(ProducerNoted{stream.uid, *op.producer, known.sequence(), hashes.content,
+                            known.first_seen()});
   }
   const bool renews =
       stream.settings.window_start == WindowStart::kLastSeen || mutant(Mutant::kWindowRefreshed);

@@ -110,7 +110,7 @@ class Telling {
       say("producer", name, producer.epoch, producer.next, producer.retired, producer.former.epoch,
           producer.former.next, producer.former.last);
       for (const Producer::Stored& stored : producer.stored) {
-        say("stored", stored.at, stored.fingerprint);
+        say("stored", stored.at, stored.fingerprint, stored.time);
       }
     }
     for (const auto& [name, uid] : stream.consumers) say("consumer", name, uid);

@@ -150,10 +150,19 @@ TEST_P(Producers, AShorterMemoryIsKeptFromTheNextAppendOn) {
 }
 
 TEST_P(Producers, TheyAreRememberedWhenTheirRecordsAreGone) {
-  make_stream("s");
-  run<Appended>(from("w", 1, 0));
-  run<Done>(Trim{"s", Sequence{2}});
-  always([&] { EXPECT_EQ(run<Duplicate>(from("w", 1, 0)).sequence, Sequence{1}); });
+  make_stream("s", {.producer_memory = 3});
+  const Answer first = commit({from("w", 1, 0)});
+  run<Appended>(from("w", 1, 1));
+  // It is known until two more were stored, whatever the clock says.
+  const Duplicate told{Sequence{1}, first.time, Time::max(), 2};
+  EXPECT_EQ(run<Duplicate>(from("w", 1, 0)), told);
+  run<Done>(Trim{"s", Sequence{3}});
+  always([&] { EXPECT_EQ(run<Duplicate>(from("w", 1, 0)), told); });
+  EXPECT_EQ(run<Conflict>(from("w", 1, 0, "other")).first_seen, first.time);
+  run<Appended>(from("w", 1, 2));
+  EXPECT_EQ(run<Duplicate>(from("w", 1, 0)).forgotten_after, 1U);
+  run<Appended>(from("w", 1, 3));
+  run<TooOldToKnow>(from("w", 1, 0));
 }
 
 TEST_P(Producers, AFullBudgetRefusesANewOneAndEvictsNobody) {
@@ -218,8 +227,16 @@ TEST_P(Producers, AKnownMessageIdCountsAsStored) {
   append("s", "p", "id");
   Append op = from("w", 1, 0);
   op.id = "id";
-  EXPECT_EQ(run<Duplicate>(op).sequence, Sequence{1});
-  always([&] { EXPECT_EQ(run<Duplicate>(op).sequence, Sequence{1}); });
+  const Duplicate by_id = run<Duplicate>(op);
+  EXPECT_EQ(by_id.sequence, Sequence{1});
+  EXPECT_EQ(by_id.forgotten_after, 0U);
+  run<Done>(Trim{"s", Sequence{2}});
+  always([&] {
+    const Duplicate by_producer = run<Duplicate>(op);
+    EXPECT_EQ(by_producer.sequence, Sequence{1});
+    EXPECT_EQ(by_producer.first_seen, by_id.first_seen);
+    EXPECT_EQ(by_producer.forgotten_after, limits::kProducerMemoryDefault);
+  });
   EXPECT_EQ(run<Appended>(from("w", 1, 1)).sequence, Sequence{2});
 }
 

@@ -277,6 +277,21 @@ class ConsumerCheck {
     return std::nullopt;
   }
 
+  // The attempts since the record was appended or redriven are few enough to be told one by one.
+  static bool tells_all_attempts(const Lineage& lineage) {
+    const PastAttempt* last = nullptr;
+    std::uint32_t told = 0;
+    for (const PastAttempt& past : lineage.history) {
+      if (past.redrives != lineage.redrives) continue;
+      const Time expected = told == 0 ? lineage.first_handed_out : past.handed_out;
+      if (past.attempt != ++told || past.handed_out != expected) return false;
+      if (past.ended < past.handed_out) return false;
+      last = &past;
+    }
+    return last != nullptr && told == lineage.attempts &&
+           last->handed_out == lineage.last_handed_out;
+  }
+
   Judgement check_dead_letters() {
     std::set<std::tuple<std::string, Sequence, std::string>> seen;
     for (const auto& [name, records] : contents_.streams) {
@@ -288,6 +303,10 @@ class ConsumerCheck {
         const auto payload = source.payloads.find(lineage.sequence);
         if (payload != source.payloads.end() && payload->second != record.payload) {
           return Violation{"I7", name, "a copy has other bytes than what it was made from"};
+        }
+        if (!lineage.consumer.empty() && !tells_all_attempts(lineage)) {
+          return Violation{"I7", name + "/" + std::to_string(record.sequence.value),
+                           "a dead letter does not tell all its attempts"};
         }
         if (lineage.redrives > 0 || lineage.consumer.empty()) continue;
         const auto consumer = consumers_.find({lineage.stream, lineage.consumer});

@@ -184,6 +184,8 @@ void World::count_outcomes() {
     const auto* redriven = effect.as<Redrive>();
     if (redriven != nullptr && effect.got<Appended>() != nullptr)
       tally.add("dead letters redriven");
+    const auto* opened = effect.got<Opened>();
+    if (opened != nullptr && opened->former != Epoch{0}) tally.add("producers taken over");
   }
   for (const Attempt& attempt : history_.attempts()) {
     tally.add(attempt.ending == Ending::kOk     ? "answers"

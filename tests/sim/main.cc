@@ -174,6 +174,7 @@ bool check_guards(const Tally& tally, bool damage) {
   const std::vector<std::string_view> troubles = {"segments removed",
                                                   "copies to later segments",
                                                   "dead letters redriven",
+                                                  "producers taken over",
                                                   "rollbacks checked",
                                                   "fault read_error",
                                                   "unknown outcomes",

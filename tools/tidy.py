@@ -278,6 +278,65 @@ def check_error_pages(tree):
             yield Finding(source.path, 1, "no such error in errors.def", "delete the page")
 
 
+LIMIT = re.compile(r"^inline\s+constexpr\s+([\w:]+)\s+(k\w+)\b([^;]*);", re.MULTILINE)
+UNITS = {
+    "Duration": 1,
+    "milliseconds": 1,
+    "seconds": 1_000,
+    "minutes": 60_000,
+    "hours": 3_600_000,
+    "days": 86_400_000,
+}
+
+
+def declared_limit(kind, value):
+    """(number, unit) of a declaration in limits.h; the unit is "ms" for a span of time, else ""."""
+    value = value.replace("'", "")
+    span = re.search(r"std::chrono::(\w+)\s*\{\s*(\d+)", value)
+    if span:
+        return int(span.group(2)) * UNITS[span.group(1)], "ms"
+    numbers = [int(number) for number in re.findall(r"(?<![\w:])\d+", value)]
+    number = numbers[0] << numbers[1] if "<<" in value else numbers[0]
+    unit = UNITS.get(kind.removeprefix("std::chrono::"))
+    return (number, "") if unit is None else (number * unit, "ms")
+
+
+def documented_limit(cell):
+    """(number, unit) of a cell such as `86,400 s (24 h)`."""
+    found = re.match(r"\s*([\d,]+)\s*(ms|s)?\b", cell)
+    if not found:
+        return None
+    number = int(found.group(1).replace(",", ""))
+    if found.group(2) is None:
+        return number, ""
+    return number * (1_000 if found.group(2) == "s" else 1), "ms"
+
+
+def check_limits(tree):
+    """docs/reference/limits.md has every limit of limits.h with its value, and no other."""
+    header = tree.by_path.get("include/hapax/limits.h")
+    document = tree.by_path.get("docs/reference/limits.md")
+    if header is None or document is None:
+        return
+    rows = document.matches(re.compile(r"^\| `(k\w+)` \|([^|]*)\|", re.MULTILINE))
+    documented = {found.group(1): (line, found.group(2)) for line, found in rows}
+    declared = set()
+    for line, found in header.matches(LIMIT, header.code):
+        kind, name, value = found.groups()
+        declared.add(name)
+        if name not in documented:
+            yield Finding(header.path, line, f"{name} is not in {document.path}", "add its row")
+            continue
+        number, unit = declared_limit(kind, value)
+        place, cell = documented[name]
+        if documented_limit(cell) != (number, unit):
+            what = f"{name} is {number:,}{' ' + unit if unit else ''}, not{cell.rstrip()}"
+            yield Finding(document.path, place, what, f"correct it, or {header.path}")
+    for name, (line, _) in documented.items():
+        if name not in declared:
+            yield Finding(document.path, line, f"{name} is not in {header.path}", "remove its row")
+
+
 def check_invariants(tree):
     """Every numbered invariant has a place in the code and a test, and none is cited that is not.
 

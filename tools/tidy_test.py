@@ -147,6 +147,39 @@ class Text(TidyTest):
         twice = {"include/hapax/errors.def": table * 2, "docs/errors/HX0007.md": page}
         self.fires(twice, "errors.def:2: number 7 is already taken")
 
+    def test_limits(self):
+        header = HEADER + (
+            "inline constexpr std::size_t kOpsMax = 10'000;  // a number\n"
+            "inline constexpr std::size_t kBytesMax = std::size_t{8} << 20;\n"
+            "inline constexpr std::chrono::seconds kWindowMin{1};\n"
+            "inline constexpr Duration kLeaseMin{1};\n"
+            "inline constexpr Duration kDelayMax{\n    std::chrono::days{30}};\n"
+        )
+        rows = {
+            "kOpsMax": "10,000",
+            "kBytesMax": "8,388,608 (8 MiB)",
+            "kWindowMin": "1 s",
+            "kLeaseMin": "1 ms",
+            "kDelayMax": "2,592,000 s (30 days)",
+        }
+
+        def tree(rows):
+            table = "".join(f"| `{name}` | {value} | of what |\n" for name, value in rows.items())
+            return {
+                "include/hapax/limits.h": header,
+                "docs/reference/limits.md": "# Limits\n\n" + table,
+            }
+
+        self.quiet(tree(rows))
+        for name, value in rows.items():
+            wrong = value.replace("1", "2").replace("8", "9").replace("2,592", "2,593")
+            where = f"docs/reference/limits.md:{3 + list(rows).index(name)}: {name} is"
+            self.fires(tree(rows | {name: wrong}), where)
+            rest = {other: row for other, row in rows.items() if other != name}
+            self.fires(tree(rest), f"{name} is not in docs/reference/limits.md")
+        self.fires(tree(rows | {"kOldMax": "7"}), "kOldMax is not in include/hapax/limits.h")
+        self.fires(tree(rows | {"kLeaseMin": "1"}), "kLeaseMin is 1 ms, not 1")
+
     def test_invariants(self):
         document = {"docs/internals/invariants.md": "# I\n\n| L2 | a failed sync is final |\n"}
         code, test = {"src/a.cc": "// L2: stop.\n"}, {"src/a_test.cc": "// L2: stops.\n"}

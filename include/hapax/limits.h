@@ -1,5 +1,6 @@
-// Every limit of the store, in one place. docs/reference/limits.md is this table in prose; a test
-// compares the two. Exceeding one is HX1002 with the name of the limit, the value and the maximum.
+// Every limit of the store, in one place. docs/reference/limits.md is this table in prose;
+// tools/tidy.py compares the two. Exceeding one is HX1002 with the name of the limit, the value and
+// the maximum.
 #pragma once
 
 #include <chrono>

@@ -62,6 +62,11 @@ void fill(Store& store) {
   commit_one(store, Ack{.stream = "orders",
                         .consumer = "c",
                         .receipt = {Sequence{1}, received.deliveries.at(0).token}});
+  commit_one(store, Nack{.stream = "orders",
+                         .consumer = "c",
+                         .receipt = {Sequence{2}, received.deliveries.at(1).token},
+                         .reason = "not now"});
+  commit_one(store, OpenProducer{.stream = "orders", .producer = "p"});
   const auto claimed = std::get<Claimed>(commit_one(store, Claim{.scope = "s",
                                                                  .key = "done",
                                                                  .content = "x",
@@ -105,7 +110,10 @@ void expect_records(Store& store) {
       commit_one(store, Append{.stream = "orders",
                                .payload = "by producer",
                                .producer = ProducerMark{"p", Epoch{2}, ProducerSequence{0}}});
-  EXPECT_EQ(std::get<Fenced>(old).current, 3u);
+  EXPECT_EQ(std::get<Fenced>(old).current, 4u);
+  const Verdict opened = commit_one(store, OpenProducer{.stream = "orders", .producer = "p"});
+  EXPECT_EQ(std::get<Opened>(opened),
+            (Opened{Epoch{5}, Epoch{3}, ProducerSequence{1}, Sequence{101}}));
 }
 
 void expect_claims(Store& store) {

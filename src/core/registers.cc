@@ -57,6 +57,18 @@ std::uint64_t bytes_of(std::string_view name, std::string_view value) {
   return kNodeBytes + name.size() + value.size();
 }
 
+// Above every epoch that was handed out or that a producer chose.
+Epoch epochs_end(const State& state) {
+  Epoch end = state.next_epoch;
+  for (const auto& stream : state.streams) {
+    if (stream == nullptr) continue;
+    for (const auto& [name, producer] : stream->producers) {
+      end = std::max(end, producer.epoch.next());
+    }
+  }
+  return end;
+}
+
 }  // namespace
 
 Verdict run(Turn& turn, const Advance& op) {
@@ -145,15 +157,15 @@ void apply_rest(State& state, const JournalGap& fact, base::Where, Time now, Und
     stream->horizon_floor = now;
   }
   const std::uint64_t lost = fact.last_lsn - fact.first_lsn + 1;
-  record(undo, [lost](State& s) {
+  record(undo, [lost, epoch = state.next_epoch](State& s) {
     s.next_fence.value -= lost;
-    s.next_epoch.value -= lost;
+    s.next_epoch = epoch;
     for (auto& [uid, consumer] : s.consumers)
       consumer.next_token.value -= lost * limits::kReceiveMax;
     --s.gaps;
   });
   state.next_fence.value += lost;
-  state.next_epoch.value += lost;
+  state.next_epoch = Epoch{epochs_end(state).value + lost};
   for (auto& [uid, consumer] : state.consumers)
     consumer.next_token.value += lost * limits::kReceiveMax;
   ++state.gaps;

@@ -120,6 +120,13 @@ TEST_F(Rules, TwoWritersUnderOneNameAreAConflict) {
   EXPECT_TRUE(std::holds_alternative<Conflict>(run(produced(1, 0, "b"))));
 }
 
+// A repair lost three facts, each of which may have opened the producer.
+TEST_F(Rules, AfterALossNoEpochIsGivenOutTwice) {
+  run(produced(1'000, 0, "a"));
+  store.emit(JournalGap{7, 9});
+  EXPECT_GT(std::get<Opened>(run(OpenProducer{"orders", "till"})).epoch, Epoch{1'003});
+}
+
 // --- transactions ----------------------------------------------------------------------------
 
 class Transactions : public Rules {

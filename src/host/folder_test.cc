@@ -62,7 +62,7 @@ TEST_F(HostFolder, AFileIsNoFolder) {
   std::ofstream(path / "plain").put('x');
   const auto folder = DiskFolder::open_folder(path / "plain", FolderMode::kCreateIfMissing);
   ASSERT_FALSE(folder.ok());
-  EXPECT_EQ(folder.error().code, Errc::kIo);
+  EXPECT_EQ(folder.error().code, Errc::kInvalidArgument);
 }
 
 TEST_F(HostFolder, NobodyElseMayReadWhatIsStored) {

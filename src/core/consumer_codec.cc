@@ -289,8 +289,8 @@ Status decode_consumer(Reading& in, State& into) {
   if (stream == nullptr) {
     return in.broken("belongs to stream " + std::to_string(uid) + ", which does not exist");
   }
-  if (read.next == Sequence{0} || read.valid_from == Token{0} ||
-      read.valid_from > read.next_token) {
+  if (read.next == Sequence{0} || read.next.value >= kNumberEnd || read.valid_from == Token{0} ||
+      read.valid_from > read.next_token || read.next_token.value >= kNumberEnd) {
     return in.unreadable();
   }
   if (!into.consumers.empty() && into.consumers.rbegin()->first >= read.uid) {
@@ -329,7 +329,7 @@ Status decode_consumers(Reading& in, State& into) {
   if (!in.get.ok()) return in.unreadable();
   const bool counted =
       into.consumers.empty() || into.consumers.rbegin()->first < into.next_consumer;
-  if (!counted || into.next_consumer == ConsumerUid{0}) {
+  if (!counted || into.next_consumer == ConsumerUid{0} || into.next_consumer.value >= kNumberEnd) {
     return in.broken("comes after next_consumer, " + std::to_string(into.next_consumer.value));
   }
   return Ok{};

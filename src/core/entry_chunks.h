@@ -90,10 +90,12 @@ class EntryChunks {
     return chunk.serial == serial && place_of(number) >= chunk.unlinked;
   }
 
+  [[nodiscard]] bool has_room() const { return !free_.empty() || chunks_.size() < kChunksMax; }
+
   // A new chunk; answers its id. An id is used again only after release().
   std::uint32_t take(GenerationKey generation, std::uint64_t serial) {
+    HAPAX_ASSERT(has_room(), "entry numbers have 32 bits");
     if (free_.empty()) {
-      HAPAX_ASSERT(chunks_.size() < kChunksMax, "entry numbers have 32 bits");
       free_.push_back(static_cast<std::uint32_t>(chunks_.size()));
       chunks_.emplace_back();
       bases_.push_back(nullptr);

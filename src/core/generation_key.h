@@ -41,6 +41,13 @@ struct GenerationKey {
     return Time{std::chrono::seconds{(slot + 1) * (std::int64_t{1} << width_log2)}};
   }
 
+  // Whether of() can have answered it. REQUIRED of whatever is compared or asked for its end.
+  [[nodiscard]] constexpr bool is_possible() const {
+    if (width_log2 == kForever) return slot == 0;
+    if (width_log2 > kWidthLog2Max) return false;
+    return slot >= 0 && slot < kEndMax.count() >> width_log2;
+  }
+
   // In the order they die.
   friend constexpr std::strong_ordering operator<=>(const GenerationKey& a,
                                                     const GenerationKey& b) {
@@ -52,6 +59,9 @@ struct GenerationKey {
  private:
   // The longest finite window is 2^32 - 2 seconds.
   static constexpr std::chrono::seconds kSpanMax{std::int64_t{1} << 32};
+  static constexpr std::uint8_t kWidthLog2Max = 28;  // a sixteenth of that
+  // Log time has 48 bits of milliseconds, and the longest window is added to it.
+  static constexpr std::chrono::seconds kEndMax{std::int64_t{1} << 39};
 };
 
 }  // namespace hapax::core

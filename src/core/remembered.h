@@ -17,9 +17,11 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <hapax/result.h>
 #include <hapax/time.h>
 
 #include "base/assert.h"
@@ -51,6 +53,7 @@ class Remembered {
 
  public:
   static constexpr std::uint32_t kNobody = OwnerCounts::kNobody;
+  static constexpr std::uint32_t kEntriesPerChunk = kChunkEntries;
 
   struct ChunkImage {
     GenerationKey generation;
@@ -109,8 +112,10 @@ class Remembered {
     HAPAX_ASSERT(now >= now_, "log time never goes back");
     for (const auto& [key, generation] : generations_) {
       for (const std::uint32_t id : generation.chunks) {
-        for (const Entry& entry : chunks_[id].span()) {
-          if (find(entry.hash(), now) == &entry) visit(entry);
+        const std::span<const Entry> entries = chunks_[id].span();
+        for (std::size_t place = 0; place < entries.size(); ++place) {
+          if (place + kAhead < entries.size()) prefetch(entries[place + kAhead].hash());
+          if (find(entries[place].hash(), now) == &entries[place]) visit(entries[place]);
         }
       }
     }
@@ -128,15 +133,21 @@ class Remembered {
   [[nodiscard]] Snapshot snapshot();
 
   // The way back, into an empty memory: chunks in the order of the snapshot, then counts, then
-  // set_next_serial(). What is dead at `now` is skipped.
-  void restore(GenerationKey generation, std::uint64_t serial, std::span<const Entry> entries,
-               Time now);
-  void restore_counts(GenerationKey generation, std::span<const OwnerCount> counts);
+  // set_next_serial(). What is dead at `now` is skipped. B2: what cannot have been in a snapshot is
+  // refused, before it changes anything.
+  [[nodiscard]] Status restore(GenerationKey generation, std::uint64_t serial,
+                               std::span<const Entry> entries, Time now);
+  [[nodiscard]] Status restore_counts(GenerationKey generation, std::span<const OwnerCount> counts);
   [[nodiscard]] std::uint64_t next_serial() const { return next_serial_; }
   void set_next_serial(std::uint64_t serial);
 
  private:
   static constexpr std::uint32_t kAhead = 16;  // entries between prefetch and use
+  static constexpr std::uint64_t kSerialEnd = std::uint64_t{1} << 62;
+
+  static Error impossible(const char* what) {
+    return Error{Errc::kCorruption, std::string("a snapshot has ") + what};
+  }
 
   struct Generation {
     std::vector<std::uint32_t> chunks;  // all full but the last; never empty
@@ -149,6 +160,9 @@ class Remembered {
   std::uint32_t open_chunk(GenerationKey key, Generation& generation);
   void pop(std::uint32_t chunk_id, std::uint32_t owner);
   void count(Generation& generation, std::uint32_t owner, std::uint32_t entries);
+  [[nodiscard]] Status check_chunk(GenerationKey generation, std::uint64_t serial,
+                                   std::span<const Entry> entries) const;
+  [[nodiscard]] std::uint64_t entries_of(const Generation& generation) const;
   void bury(Time now);
   std::size_t unlink(std::uint32_t chunk_id, std::size_t entries_max);
   void link_all(std::uint32_t chunk_id);
@@ -343,20 +357,38 @@ auto Remembered<Entry, kChunkEntries>::snapshot() -> Snapshot {
 }
 
 template <Rememberable Entry, std::uint32_t kChunkEntries>
-void Remembered<Entry, kChunkEntries>::restore(GenerationKey generation_key, std::uint64_t serial,
-                                               std::span<const Entry> entries, Time now) {
-  HAPAX_ASSERT(!entries.empty(), "a chunk has an entry");
-  HAPAX_ASSERT(adds_ == 0, "a memory is restored before it is used");
-  next_serial_ = std::max(next_serial_, serial + 1);
-  if (generation_key.end() <= now) return;
-  Generation& home = generation(generation_key);
-  if (!home.chunks.empty()) {
-    HAPAX_ASSERT(chunks_[home.chunks.back()].full(), "all chunks but the last are full");
+Status Remembered<Entry, kChunkEntries>::check_chunk(GenerationKey generation, std::uint64_t serial,
+                                                     std::span<const Entry> entries) const {
+  if (!generation.is_possible()) return impossible("a chunk of an impossible slice of time");
+  if (serial == 0 || serial >= kSerialEnd) return impossible("a chunk with an impossible serial");
+  if (entries.empty()) return impossible("a chunk without entries");
+  if (entries.size() > kChunkEntries) return impossible("a chunk with too many entries");
+  const Time end = generation.end();
+  const auto outlives = [end](const Entry& entry) { return entry.expires_at() > end; };
+  if (std::any_of(entries.begin(), entries.end(), outlives)) {
+    return impossible("an entry that outlives its slice of time");  // D1 would not hold.
   }
-  const std::uint32_t id = chunks_.take(generation_key, serial);
-  home.chunks.push_back(id);
-  chunks_.append_all(id, entries);
-  link_all(id);
+  return Ok{};
+}
+
+template <Rememberable Entry, std::uint32_t kChunkEntries>
+Status Remembered<Entry, kChunkEntries>::restore(GenerationKey generation_key, std::uint64_t serial,
+                                                 std::span<const Entry> entries, Time now) {
+  HAPAX_ASSERT(adds_ == 0, "a memory is restored before it is used");
+  HAPAX_CHECK(check_chunk(generation_key, serial, entries));
+  if (generation_key.end() > now) {
+    const auto known = generations_.find(generation_key);
+    if (known != generations_.end() && !chunks_[known->second.chunks.back()].full()) {
+      return impossible("a chunk behind one that is not full");
+    }
+    if (!chunks_.has_room()) return impossible("more chunks than entries have numbers for");
+    const std::uint32_t id = chunks_.take(generation_key, serial);
+    generation(generation_key).chunks.push_back(id);
+    chunks_.append_all(id, entries);
+    link_all(id);
+  }
+  next_serial_ = std::max(next_serial_, serial + 1);
+  return Ok{};
 }
 
 template <Rememberable Entry, std::uint32_t kChunkEntries>
@@ -376,11 +408,30 @@ void Remembered<Entry, kChunkEntries>::link_all(std::uint32_t chunk_id) {
 }
 
 template <Rememberable Entry, std::uint32_t kChunkEntries>
-void Remembered<Entry, kChunkEntries>::restore_counts(GenerationKey generation_key,
-                                                      std::span<const OwnerCount> counts) {
+std::uint64_t Remembered<Entry, kChunkEntries>::entries_of(const Generation& generation) const {
+  std::uint64_t entries = 0;
+  for (const std::uint32_t id : generation.chunks) entries += chunks_[id].count;
+  return entries;
+}
+
+template <Rememberable Entry, std::uint32_t kChunkEntries>
+Status Remembered<Entry, kChunkEntries>::restore_counts(GenerationKey generation_key,
+                                                        std::span<const OwnerCount> counts) {
+  if (!generation_key.is_possible()) return impossible("counts of an impossible slice of time");
   const auto home = generations_.find(generation_key);
-  if (home == generations_.end()) return;  // Dead by now: its chunks were skipped as well.
+  if (home == generations_.end()) return Ok{};  // Dead by now: its chunks were skipped as well.
+  if (home->second.counts.bytes() != 0) return impossible("two counts of one slice of time");
+  std::uint64_t counted = 0;
+  for (const OwnerCount& owner : counts) {
+    const bool ascends = &owner == counts.data() || owner.owner > (&owner)[-1].owner;
+    if (owner.owner == kNobody || owner.count == 0 || !ascends) {
+      return impossible("an impossible count of entries");
+    }
+    counted += owner.count;
+  }
+  if (counted > entries_of(home->second)) return impossible("a count of entries it does not have");
   for (const OwnerCount& owner : counts) count(home->second, owner.owner, owner.count);
+  return Ok{};
 }
 
 template <Rememberable Entry, std::uint32_t kChunkEntries>

@@ -54,9 +54,11 @@ Notes restored(Notes& from, Time now) {
   Notes notes(2);
   for (const auto& chunk : image.chunks) {
     const std::vector<Note> stored(chunk.span().begin(), chunk.span().end());
-    notes.restore(chunk.generation, chunk.serial, stored, now);
+    EXPECT_TRUE(notes.restore(chunk.generation, chunk.serial, stored, now).ok());
   }
-  for (const auto& counts : image.counts) notes.restore_counts(counts.generation, counts.counts);
+  for (const auto& counts : image.counts) {
+    EXPECT_TRUE(notes.restore_counts(counts.generation, counts.counts).ok());
+  }
   notes.set_next_serial(image.next_serial);
   return notes;
 }
@@ -166,7 +168,7 @@ TEST(Remembered, RestoreKeepsTheNewestInWhateverOrderGenerationsCome) {
     Notes other(2);
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
       const auto& chunk = image.chunks[reversed ? 1 - i : i];
-      other.restore(chunk.generation, chunk.serial, chunk.span(), kStart);
+      ASSERT_TRUE(other.restore(chunk.generation, chunk.serial, chunk.span(), kStart).ok());
     }
     EXPECT_EQ(version_of(other, 1, kStart), 2U);
     EXPECT_EQ(other.live(), 1U);
@@ -350,6 +352,54 @@ TEST(Remembered, FourShardsHoldTwoHundredThousandIds) {
   EXPECT_EQ(ids.find(key(0), later), nullptr);
   EXPECT_NE(ids.find(key(1), later), nullptr);
   EXPECT_EQ(ids.count_of(1) + ids.count_of(2) + ids.count_of(3), 100'000U);
+}
+
+// B2: checksums prove that bytes are as they were written, not that they make sense.
+TEST(Remembered, RefusesChunksThatNoSnapshotCanHave) {
+  const GenerationKey slice = GenerationKey::of(kStart + seconds{900}, kStart);
+  const std::vector<Note> one = {note(1, 1, kStart + seconds{900})};
+  const std::vector<Note> too_many(100'000, one.front());
+  const std::vector<Note> long_lived = {note(1, 1, kStart + seconds{90'000})};
+  const auto refused = [&](GenerationKey generation, std::uint64_t serial,
+                           const std::vector<Note>& entries) {
+    Notes notes(2);
+    const Status restored = notes.restore(generation, serial, entries, kStart);
+    return !restored.ok() && restored.error().code == Errc::kCorruption && notes.live() == 0;
+  };
+  EXPECT_FALSE(refused(slice, 1, one));
+  EXPECT_TRUE(refused(slice, 1, {})) << "empty";
+  EXPECT_TRUE(refused(slice, 1, too_many));
+  EXPECT_TRUE(refused(slice, 1, long_lived)) << "outlives its slice";
+  EXPECT_TRUE(refused(slice, 0, one)) << "serial 0 marks a free chunk";
+  EXPECT_TRUE(refused(slice, ~std::uint64_t{0}, one)) << "the next serial would be 0";
+  for (const int width : {29, 63, 64, 200, 254}) {
+    const GenerationKey wide{static_cast<std::uint8_t>(width), slice.slot};
+    EXPECT_TRUE(refused(wide, 1, one)) << width;
+  }
+  EXPECT_TRUE(refused({slice.width_log2, -1}, 1, one));
+  EXPECT_TRUE(refused({slice.width_log2, std::numeric_limits<std::int64_t>::max()}, 1, one));
+  EXPECT_TRUE(refused({GenerationKey::kForever, 7}, 1, one));
+
+  Notes notes(2);
+  ASSERT_TRUE(notes.restore(slice, 1, one, kStart).ok());
+  EXPECT_FALSE(notes.restore(slice, 2, one, kStart).ok()) << "behind a chunk that is not full";
+}
+
+// B2
+TEST(Remembered, RefusesCountsThatNoSnapshotCanHave) {
+  const GenerationKey slice = GenerationKey::of(kStart + seconds{900}, kStart);
+  const std::vector<Note> two = {note(1, 1, kStart), note(2, 1, kStart)};
+  const auto refused = [&](const std::vector<OwnerCount>& counts) {
+    Notes notes(2);
+    EXPECT_TRUE(notes.restore(slice, 1, two, kStart).ok());
+    return !notes.restore_counts(slice, counts).ok();
+  };
+  EXPECT_FALSE(refused({{1, 1}, {2, 1}}));
+  EXPECT_TRUE(refused({{1, 2}, {2, 1}})) << "more than there are entries";
+  EXPECT_TRUE(refused({{1, 0xffffffff}}));
+  EXPECT_TRUE(refused({{kNobody, 1}}));
+  EXPECT_TRUE(refused({{1, 0}}));
+  EXPECT_TRUE(refused({{2, 1}, {1, 1}})) << "out of order";
 }
 
 TEST(RememberedDeathTest, StopsAtWhatWouldBreakItsMemory) {

@@ -49,6 +49,7 @@ void encode_claims(const State& state, Time over_at, Put& put) {
 Status decode_claims(Reading& in, State& into) {
   in.begin("list of open claims", 1);
   in.get(into.next_fence);
+  if (into.next_fence == Fence{0} || into.next_fence.value >= kNumberEnd) in.get.refuse();
   const std::uint64_t count = in.count();
   base::Hash128 before;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -153,6 +154,7 @@ Status decode_rest(Reading& in, State& into) {
                            }));
   in.begin("list of registers", 1);
   in.get(into.hybrid);
+  if (into.hybrid.node != 0 || !is_plausible(time_from_ms(into.hybrid.wall_ms))) in.get.refuse();
   HAPAX_CHECK(decode_named(in, "register", into.registers,
                            [&into](const std::string& name, const RegisterValue& value) {
                              into.text_bytes += kNodeBytes + name.size() + value.value.size();
@@ -163,6 +165,7 @@ Status decode_rest(Reading& in, State& into) {
                            }));
   in.begin("list of transactions", 1);
   in.get(into.next_epoch);
+  if (into.next_epoch.value >= kNumberEnd) in.get.refuse();
   StringMap<Transaction> transactions;
   HAPAX_CHECK(decode_named(in, "transaction", transactions,
                            [&into](const std::string&, Transaction& transaction) {
@@ -202,7 +205,9 @@ Result<BySegment> decode_bytes(Reading& in) {
     std::uint64_t number = 0;
     in.get.all(distance, number);
     segment += distance;
-    if (!in.get.ok() || distance == 0 || segment < distance || number == 0) {
+    // More than a segment's offsets can tell apart would overflow the sum.
+    const bool fits = number > 0 && number < std::uint64_t{1} << 48;
+    if (!in.get.ok() || distance == 0 || segment < distance || !fits) {
       return in.unreadable();
     }
     bytes.emplace_hint(bytes.end(), segment, number);

@@ -25,6 +25,13 @@ void encode_state(const State& state, std::string& out);
 // 1970 and the year 10889, as those of ids do.
 [[nodiscard]] Status decode_state(std::string_view bytes, State& into);
 
+// B2, for what the engine reads: what is wrong with an entry of a snapshot taken at `now`, or "".
+[[nodiscard]] std::string wrong_with(const IdEntry& entry, Time now);
+[[nodiscard]] std::string wrong_with(const SettledEntry& entry, Time now, Fence next);
+
+// B2: whether the state and the entries of a snapshot taken at `now` fit together.
+[[nodiscard]] Status check_restored(const State& state, Time now);
+
 // Everything that an answer after `now` could depend on: two states are equal if and only if this
 // is. Other than the snapshot it has the living ids and settled claims, and it does not have what
 // is over at `now` (B1: collect() may or may not have come by). For tests and the simulation.

@@ -123,8 +123,11 @@ class Reading {
 };
 
 // Sequences and instants of log time have 48 bits, as in IdEntry; deadlines lie a little later.
-// So sums with the longest window, lease or delay do not overflow.
-inline constexpr std::uint64_t kSequenceEnd = std::uint64_t{1} << 48;
+// So sums with the longest window, lease or delay do not overflow. What is read keeps well below,
+// so that what follows fits, too.
+inline constexpr std::uint64_t kSequenceEnd = std::uint64_t{1} << 47;
+// Of everything that is counted up: fences, epochs, tokens, uids.
+inline constexpr std::uint64_t kNumberEnd = std::uint64_t{1} << 62;
 [[nodiscard]] constexpr bool is_plausible(Time time) {
   return to_ms(time) >= 0 && to_ms(time) < std::int64_t{1} << 49;
 }

@@ -242,6 +242,7 @@ void encode_producers(const Stream& stream, Put& put) {
 bool decode_stored(Reading& in, const Stream& stream, Producer& producer) {
   const std::uint64_t count = in.count();
   if (count > producer.next.value || (producer.retired && count > 0)) return false;
+  if (producer.next.value >= kNumberEnd) return false;
   Producer::Stored stored{{}, {}, stream.created_at};
   for (std::uint64_t i = 0; i < count && in.get.ok(); ++i) {
     std::uint64_t distance = 0;

@@ -210,9 +210,13 @@ template <class Entry>
 void copy_remembered(Remembered<Entry>& from, Remembered<Entry>& to, Time now) {
   const auto snapshot = from.snapshot();
   for (const auto& chunk : snapshot.chunks) {
-    to.restore(chunk.generation, chunk.serial, chunk.span(), now);
+    const Status restored = to.restore(chunk.generation, chunk.serial, chunk.span(), now);
+    HAPAX_ASSERT(restored.ok(), "what a snapshot holds can be restored");
   }
-  for (const auto& counts : snapshot.counts) to.restore_counts(counts.generation, counts.counts);
+  for (const auto& counts : snapshot.counts) {
+    const Status restored = to.restore_counts(counts.generation, counts.counts);
+    HAPAX_ASSERT(restored.ok(), "what a snapshot holds can be restored");
+  }
   to.set_next_serial(snapshot.next_serial);
 }
 

@@ -1,8 +1,10 @@
 #include "engine/snapshot_sections.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -16,7 +18,10 @@ template <class Io, Is<GenerationKey> F>
 void fields(Io& io, F& f) {
   std::uint16_t width = f.width_log2;
   io.all(width, f.slot);
-  if constexpr (!std::is_const_v<F>) f.width_log2 = static_cast<std::uint8_t>(width);
+  if constexpr (!std::is_const_v<F>) {
+    if (width > GenerationKey::kForever) io.refuse();
+    f.width_log2 = static_cast<std::uint8_t>(width);
+  }
 }
 template <class Io, Is<OwnerCount> F>
 void fields(Io& io, F& f) {
@@ -66,7 +71,7 @@ namespace hapax::engine {
 namespace {
 
 Error nonsense(std::string_view what) {
-  return Error{Errc::kCorruption, "a snapshot's " + std::string(what) + " does not parse"};
+  return Error{Errc::kCorruption, "a snapshot's " + std::string(what)};
 }
 
 template <class Entry>
@@ -91,7 +96,7 @@ Result<ChunkView<Entry>> decode_chunk(std::string_view bytes) {
   get.all(chunk.generation, chunk.serial, count);
   get.last(raw);
   if (!get.finished() || raw.size() % sizeof(Entry) != 0 || raw.size() / sizeof(Entry) != count) {
-    return nonsense("chunk");
+    return nonsense("chunk does not parse");
   }
   chunk.memory = std::make_unique<std::byte[]>(raw.size());
   if (count > 0) std::memcpy(chunk.memory.get(), raw.data(), raw.size());
@@ -99,12 +104,67 @@ Result<ChunkView<Entry>> decode_chunk(std::string_view bytes) {
   return chunk;
 }
 
-template <class Memory, class Entry>
-Status restore_chunk(Memory& memory, std::string_view bytes, Time now) {
-  HAPAX_TRY(const ChunkView<Entry> chunk, decode_chunk<Entry>(bytes));
-  memory.restore(chunk.generation, chunk.serial, chunk.entries(), now);
-  return Ok{};
+std::string wrong_with(const core::IdEntry& entry, const core::State&, Time now) {
+  return core::wrong_with(entry, now);
 }
+std::string wrong_with(const core::SettledEntry& entry, const core::State& state, Time now) {
+  return core::wrong_with(entry, now, state.next_fence);
+}
+
+// Fills one of the two memories of a state, chunk by chunk. REQUIRES: the rest of the state is
+// there.
+template <class Entry>
+class ChunkLoader {
+ public:
+  ChunkLoader(core::State& state, core::Remembered<Entry>& memory, Time now)
+      : state_(state), memory_(memory), now_(now) {}
+
+  Status add_part(std::string_view bytes, std::uint64_t serial) {
+    HAPAX_TRY(const ChunkView<Entry> chunk, decode_chunk<Entry>(bytes));
+    if (chunk.serial != serial) return nonsense("part: it holds another chunk than its name says");
+    if (chunk.count != core::Remembered<Entry>::kEntriesPerChunk) {
+      return nonsense("part: its chunk is not full");
+    }
+    return add(chunk);
+  }
+  Status add_section(std::string_view bytes) {
+    HAPAX_TRY(const ChunkView<Entry> chunk, decode_chunk<Entry>(bytes));
+    if (chunk.count == core::Remembered<Entry>::kEntriesPerChunk) {
+      return nonsense("section: a full chunk belongs into a part");
+    }
+    return add(chunk);
+  }
+  Status finish(const std::vector<Counts>& counts, std::uint64_t next_serial) {
+    for (const Counts& one : counts) {
+      HAPAX_CHECK(memory_.restore_counts(one.generation, one.counts));
+    }
+    if (next_serial < memory_.next_serial() || next_serial >= kSerialEnd) {
+      return nonsense("next serial is one that was given");
+    }
+    memory_.set_next_serial(next_serial);
+    return Ok{};
+  }
+
+ private:
+  static constexpr std::uint64_t kSerialEnd = std::uint64_t{1} << 62;
+
+  Status add(const ChunkView<Entry>& chunk) {
+    if (!serials_.insert(chunk.serial).second) return nonsense("chunks share a serial");
+    const auto entries = chunk.entries();
+    for (std::size_t place = 0; place < entries.size(); ++place) {
+      const std::string wrong = wrong_with(entries[place], state_, now_);
+      if (wrong.empty()) continue;
+      return nonsense("chunk " + std::to_string(chunk.serial) + ", entry " + std::to_string(place) +
+                      ", " + wrong);
+    }
+    return memory_.restore(chunk.generation, chunk.serial, entries, now_);
+  }
+
+  core::State& state_;
+  core::Remembered<Entry>& memory_;
+  Time now_;
+  std::set<std::uint64_t> serials_;
+};
 
 template <class Chunks>
 std::vector<Counts> counts_of(const Chunks& chunks) {
@@ -113,29 +173,44 @@ std::vector<Counts> counts_of(const Chunks& chunks) {
   return counts;
 }
 
-Status restore_part(journal::SnapshotReader& part, std::uint64_t number, core::State& state,
-                    Time now) {
-  for (const journal::Section& section : part.sections()) {
-    HAPAX_TRY(const std::string bytes, part.read(section));
-    const Status restored =
-        number % 2 == 0
-            ? restore_chunk<decltype(state.ids), core::IdEntry>(state.ids, bytes, now)
-            : restore_chunk<decltype(state.settled), core::SettledEntry>(state.settled, bytes, now);
-    HAPAX_CHECK(restored);
-  }
-  return Ok{};
-}
-
 Result<Meta> read_meta(const journal::SnapshotReader& reader) {
   if (reader.sections().empty() || reader.sections().front().tag != kTagMeta) {
-    return nonsense("first section");
+    return nonsense("first section is not its description");
   }
   HAPAX_TRY(const std::string bytes, reader.read(reader.sections().front()));
   Meta meta;
   Get get(bytes);
   get(meta);
-  if (!get.finished()) return nonsense("description");
+  if (!get.finished()) return nonsense("description does not parse");
+  // 48 bits of log time, and room for what follows.
+  const bool plausible = meta.log_time >= 0 && meta.log_time < std::int64_t{1} << 47;
+  if (!plausible || time_from_ms(meta.log_time) != reader.header().log_time) {
+    return nonsense("description has an impossible time");
+  }
   return meta;
+}
+
+Status load_state(const journal::SnapshotReader& reader, core::State& state) {
+  const auto& sections = reader.sections();
+  const auto is_state = [](const journal::Section& section) { return section.tag == kTagState; };
+  if (std::count_if(sections.begin(), sections.end(), is_state) != 1) {
+    return nonsense("sections do not have one state");
+  }
+  const auto section = std::find_if(sections.begin(), sections.end(), is_state);
+  HAPAX_TRY(const std::string bytes, reader.read(*section));
+  return core::decode_state(bytes, state);
+}
+
+// The one section of a part.
+Result<std::string> read_part(ports::Folder& folder, const journal::Identity& identity,
+                              std::uint64_t number) {
+  HAPAX_TRY(const journal::SnapshotReader part,
+            journal::SnapshotReader::open(folder, identity, journal::SnapshotKind::kPart, number));
+  const auto& sections = part.sections();
+  if (sections.size() != 1 || sections.front().tag != kTagChunk) {
+    return nonsense("part is not one chunk");
+  }
+  return part.read(sections.front());
 }
 
 Result<Meta> load_one(ports::Folder& folder, const journal::Identity& identity, journal::Lsn lsn,
@@ -145,31 +220,25 @@ Result<Meta> load_one(ports::Folder& folder, const journal::Identity& identity, 
       journal::SnapshotReader::open(folder, identity, journal::SnapshotKind::kSnapshot, lsn.value));
   HAPAX_TRY(Meta meta, read_meta(reader));
   const Time now = time_from_ms(meta.log_time);
+  HAPAX_CHECK(load_state(reader, state));
+  ChunkLoader<core::IdEntry> ids(state, state.ids, now);
+  ChunkLoader<core::SettledEntry> settled(state, state.settled, now);
   for (const std::uint64_t number : meta.parts) {
-    HAPAX_TRY(
-        journal::SnapshotReader part,
-        journal::SnapshotReader::open(folder, identity, journal::SnapshotKind::kPart, number));
-    HAPAX_CHECK(restore_part(part, number, state, now));
+    HAPAX_TRY(const std::string bytes, read_part(folder, identity, number));
+    HAPAX_CHECK(number % 2 == 0 ? ids.add_part(bytes, number / 2)
+                                : settled.add_part(bytes, number / 2));
   }
   for (const journal::Section& section : reader.sections()) {
-    if (section.tag == kTagMeta) continue;
+    if (&section == &reader.sections().front() || section.tag == kTagState) continue;
     HAPAX_TRY(const std::string bytes, reader.read(section));
-    Status done = nonsense("section tag");
-    if (section.tag == kTagState) done = core::decode_state(bytes, state);
-    if (section.tag == kTagIds) {
-      done = restore_chunk<decltype(state.ids), core::IdEntry>(state.ids, bytes, now);
-    }
-    if (section.tag == kTagSettled) {
-      done = restore_chunk<decltype(state.settled), core::SettledEntry>(state.settled, bytes, now);
-    }
+    Status done = nonsense("section has an unknown tag");
+    if (section.tag == kTagIds) done = ids.add_section(bytes);
+    if (section.tag == kTagSettled) done = settled.add_section(bytes);
     HAPAX_CHECK(done);
   }
-  for (const Counts& one : meta.id_counts) state.ids.restore_counts(one.generation, one.counts);
-  for (const Counts& one : meta.settled_counts) {
-    state.settled.restore_counts(one.generation, one.counts);
-  }
-  state.ids.set_next_serial(meta.next_id_serial);
-  state.settled.set_next_serial(meta.next_settled_serial);
+  HAPAX_CHECK(ids.finish(meta.id_counts, meta.next_id_serial));
+  HAPAX_CHECK(settled.finish(meta.settled_counts, meta.next_settled_serial));
+  HAPAX_CHECK(core::check_restored(state, now));
   return meta;
 }
 

@@ -37,7 +37,8 @@ class Source:
             self.room = "api"
         self.is_cpp = self.suffix in (".h", ".cc")
         self.is_code = self.suffix in CODE or path in ("dev", ".ci/run")
-        self.is_test = self.folder == "tests" or self.name.endswith(("_test.cc", "_test.py"))
+        test_ends = ("_test.cc", "_test.h", "_test.py")
+        self.is_test = self.folder == "tests" or self.name.endswith(test_ends)
 
     @cached_property
     def lines(self):

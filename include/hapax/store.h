@@ -95,6 +95,9 @@ struct Statistics {
   std::uint64_t positions = 0;
   std::uint64_t transactions_open = 0;
   std::uint64_t fenced = 0;        // acts refused for an old epoch, fence or receipt
+  std::uint64_t gaps = 0;          // repairs that accepted a loss (hapax repair --accept-loss)
+  std::uint64_t records_lost = 0;  // payloads they gave up: of records …
+  std::uint64_t results_lost = 0;  // … and of settled claims and answered commits
   std::uint64_t memory_bytes = 0;  // of remembered state, as accounted against the budget
   std::uint64_t journal_bytes = 0;
   std::uint64_t segments = 0;

@@ -56,7 +56,9 @@ void print_json(const engine::Inspection& found) {
   out.add("starts", !found.refusal.has_value());
   if (found.refusal) out.add("refusal", *found.refusal);
   out.add("segments", found.segments).add("journal_bytes", found.journal_bytes);
-  out.add("live_bytes", found.live_bytes).add("gaps", found.gaps);
+  out.add("live_bytes", found.live_bytes).add("gaps", found.figures.gaps);
+  out.add("records_lost", found.figures.records_lost);
+  out.add("results_lost", found.figures.results_lost);
   out.add("ids", found.figures.ids).add("claims_open", found.figures.claims_open);
   out.add("claims_unknown", found.figures.claims_unknown);
   out.add("claims_settled", found.figures.claims_settled);
@@ -81,7 +83,10 @@ void print_text(const engine::Inspection& found) {
   fmt::print("             {} registers, {} positions, {} open transactions\n", figures.registers,
              figures.positions, figures.transactions_open);
   fmt::print("log time     {} ms\n", to_ms(figures.log_time));
-  if (found.gaps != 0) fmt::print("losses       {} accepted by repair\n", found.gaps);
+  if (figures.gaps != 0) {
+    fmt::print("losses       {} accepted by repair; {} records and {} results have no payload\n",
+               figures.gaps, figures.records_lost, figures.results_lost);
+  }
   if (!found.streams.empty()) {
     fmt::print("\n{:<24} {:>10} {:>10} {:>12} {:>10} {:>10} {:>15}\n", "stream", "first", "last",
                "bytes", "ids", "window", "horizon");

@@ -132,7 +132,9 @@ void uncount_result(State& state, const SettledEntry& entry, Undo* undo) {
 }
 
 // From its slice's end on collect_claims() may have dropped the bytes already.
-bool is_counted(const SettledEntry& entry, Time now) { return now < result_slice_end(entry); }
+bool is_counted(const SettledEntry& entry, Time now) {
+  return entry.where.length > 0 && now < result_slice_end(entry);
+}
 
 void add_entry(State& state, const SettledEntry& entry, Time now, Undo* undo) {
   const Added added = state.settled.add(entry, state.settled.kNobody, now);
@@ -268,6 +270,19 @@ void apply_claim(State& state, const ResultMoved& fact, base::Where at, Time now
   add_entry(state, moved, now, undo);
   uncount_result(state, *before, undo);
   count_result(state, moved, undo);
+}
+
+// Same fence, later segment: it counts as newer than the entry whose bytes are gone.
+void apply_claim(State& state, const ResultLost& fact, base::Where at, Time now, Undo* undo) {
+  const std::optional<SettledEntry> before = find_settled(state, fact.hash, now);
+  if (!before || !is_counted(*before, now)) return;
+  SettledEntry lost = *before;
+  lost.retention_seconds = 0;
+  lost.where = {at.segment, at.offset, 0};
+  add_entry(state, lost, now, undo);
+  uncount_result(state, *before, undo);
+  ++state.results_lost;
+  record(undo, [](State& s) { --s.results_lost; });
 }
 
 void collect_claims(State& state, Time now, std::size_t work_max) {

@@ -1,16 +1,56 @@
 // How a record leaves from between others. Its bytes stay until its run goes; consumers that have
 // it pending find it gone when they come to it.
+#include <algorithm>
+
 #include "base/assert.h"
+#include "core/sequences.h"
 #include "core/state.h"
 
 namespace hapax::core {
 
+namespace {
+
+void remove(Stream& stream, Sequence sequence, Undo* undo) {
+  HAPAX_ASSERT(stream.keeps(sequence), "only a kept record is removed");
+  stream.removed.add(sequence);
+  record(undo, [owner = &stream, sequence](State&) { owner->removed.remove(sequence); });
+}
+
+bool keeps_any(const Stream& stream, const Run& run) {
+  return stream.removed.first_missing(std::max(run.first, stream.first)) <= run.last();
+}
+
+// The run stays as what says when its records came and in which groups they were.
+void give_up_place(State& state, Stream& stream, Run& run, Undo* undo) {
+  const base::Where from = run.at;
+  run.at = {};
+  stream.bytes -= from.length;
+  drop_live(state, from.segment, from.length);
+  record(undo, [owner = &stream, of = &run, from](State& s) {
+    of->at = from;
+    owner->bytes += from.length;
+    add_live(s, from.segment, from.length);
+  });
+}
+
+}  // namespace
+
 void apply_stream(State& state, const RecordRemoved& fact, base::Where, Time, Undo* undo) {
   Stream& stream = state.stream(fact.stream);
-  HAPAX_ASSERT(stream.keeps(fact.sequence), "only a kept record is removed");
-  stream.removed.add(fact.sequence);
-  record(undo,
-         [owner = &stream, sequence = fact.sequence](State&) { owner->removed.remove(sequence); });
+  remove(stream, fact.sequence, undo);
+}
+
+void apply_stream(State& state, const RecordsLost& fact, base::Where, Time, Undo* undo) {
+  Stream& stream = state.stream(fact.stream);
+  const auto sequences = decode_sequences(fact.sequences);
+  HAPAX_ASSERT(sequences.has_value(), "what was lost can be decoded");
+  for (const Sequence sequence : *sequences) remove(stream, sequence, undo);
+  for (Run& run : stream.runs) {
+    const bool has_place = run.last() >= stream.first && run.at.length > 0;
+    if (has_place && !keeps_any(stream, run)) give_up_place(state, stream, run, undo);
+  }
+  state.records_lost += sequences->size();
+  record(undo, [lost = sequences->size()](State& s) { s.records_lost -= lost; });
 }
 
 }  // namespace hapax::core

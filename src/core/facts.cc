@@ -139,6 +139,14 @@ template <class Io, Is<ProducerRaised> F>
 void fields(Io& io, F& f) {
   io.all(f.stream, f.producer, f.epoch);
 }
+template <class Io, Is<RecordsLost> F>
+void fields(Io& io, F& f) {
+  io.all(f.stream, f.sequences);
+}
+template <class Io, Is<ResultLost> F>
+void fields(Io& io, F& f) {
+  io.all(f.hash);
+}
 
 namespace {
 

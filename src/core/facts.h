@@ -208,6 +208,16 @@ struct ProducerRaised {
   std::string_view producer;
   Epoch epoch;
 };
+// Records whose payloads a repair gave up. Their ids stay remembered.
+struct RecordsLost {
+  StreamUid stream;
+  std::string_view sequences;  // encode_sequences()
+};
+// The same for the stored result of a claim, or the stored answer of a commit: that it happened
+// stays known.
+struct ResultLost {
+  base::Hash128 hash;
+};
 
 using Fact =
     std::variant<StreamMade, StreamConfigured, StreamGone, RecordAppended, IdRenewed,
@@ -215,7 +225,7 @@ using Fact =
                  ClaimForgotten, CommitAnswered, ResultMoved, ConsumerMade, ConsumerGone, Sought,
                  HandedOut, Acked, Returned, LeaseExtended, Blocked, PositionMoved, RegisterSet,
                  TransactionBegun, TransactionStaged, TransactionEnded, JournalGap, ProducerNoted,
-                 RecordRemoved, ProducerRaised>;
+                 RecordRemoved, ProducerRaised, RecordsLost, ResultLost>;
 
 // A fact's kind on disk is its place in the variant plus one: the order above never changes.
 // Every encoded fact is followed by the CRC32C that the engine adds, so that one fact can be read

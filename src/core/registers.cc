@@ -149,6 +149,9 @@ void apply_rest(State& state, const RegisterSet& fact, base::Where, Time, Undo* 
 // What was lost may include ids, and numbers that somebody holds as proof: nobody may be told that
 // an older id is surely new, and no fence, epoch or token may be given out twice.
 void apply_rest(State& state, const JournalGap& fact, base::Where, Time now, Undo* undo) {
+  ++state.gaps;
+  record(undo, [](State& s) { --s.gaps; });
+  if (fact.last_lsn == 0) return;  // Only payloads were lost: the facts that follow name them.
   for (const auto& stream : state.streams) {
     if (stream == nullptr) continue;
     record(undo, [owner = stream.get(), floor = stream->horizon_floor](State&) {
@@ -162,13 +165,11 @@ void apply_rest(State& state, const JournalGap& fact, base::Where, Time now, Und
     s.next_epoch = epoch;
     for (auto& [uid, consumer] : s.consumers)
       consumer.next_token.value -= lost * limits::kReceiveMax;
-    --s.gaps;
   });
   state.next_fence.value += lost;
   state.next_epoch = Epoch{epochs_end(state).value + lost};
   for (auto& [uid, consumer] : state.consumers)
     consumer.next_token.value += lost * limits::kReceiveMax;
-  ++state.gaps;
 }
 
 }  // namespace hapax::core

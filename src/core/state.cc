@@ -104,6 +104,7 @@ void add_live(State& state, std::uint32_t segment, std::uint64_t bytes) {
 }
 
 void drop_live(State& state, std::uint32_t segment, std::uint64_t bytes) {
+  if (bytes == 0) return;  // It was nowhere.
   const auto found = state.live_bytes.find(segment);
   HAPAX_ASSERT(found != state.live_bytes.end(), "live bytes lie in a known segment");
   HAPAX_ASSERT(found->second >= bytes, "a segment has no more dead than live bytes");

@@ -36,7 +36,7 @@ struct Run {
   Sequence first;
   std::uint32_t count = 0;
   std::uint32_t largest = 0;  // bytes of its largest frame
-  base::Where at;             // of all frames together
+  base::Where at;             // of all frames together; nowhere if no record of it is kept any more
   Time time{};
   std::vector<GroupHash> groups;  // one per record, or empty: no record has a group key
 
@@ -183,8 +183,10 @@ class State {
   std::vector<StreamUid> trimmed;                  // streams with runs below `first`
 
   std::uint64_t memory_max = std::uint64_t{4} << 30;  // see memory_bytes()
-  std::uint64_t text_bytes = 0;  // rough memory of everything but ids and settled claims
-  std::uint64_t gaps = 0;        // repairs that accepted a loss
+  std::uint64_t text_bytes = 0;    // rough memory of everything but ids and settled claims
+  std::uint64_t gaps = 0;          // repairs that accepted a loss
+  std::uint64_t records_lost = 0;  // payloads they gave up: of records …
+  std::uint64_t results_lost = 0;  // … and of settled claims and answered commits
   Counters counters;
 
   [[nodiscard]] Stream* find_stream(std::string_view name) const;
@@ -210,6 +212,7 @@ void apply_stream(State& state, const ProducerRetired& fact, base::Where at, Tim
 void apply_stream(State& state, const ProducerNoted& fact, base::Where at, Time now, Undo* undo);
 void apply_stream(State& state, const ProducerRaised& fact, base::Where at, Time now, Undo* undo);
 void apply_stream(State& state, const RecordRemoved& fact, base::Where at, Time now, Undo* undo);
+void apply_stream(State& state, const RecordsLost& fact, base::Where at, Time now, Undo* undo);
 
 void apply_claim(State& state, const ClaimOpened& fact, base::Where at, Time now, Undo* undo);
 void apply_claim(State& state, const ClaimRenewed& fact, base::Where at, Time now, Undo* undo);
@@ -217,6 +220,7 @@ void apply_claim(State& state, const ClaimSettled& fact, base::Where at, Time no
 void apply_claim(State& state, const ClaimForgotten& fact, base::Where at, Time now, Undo* undo);
 void apply_claim(State& state, const CommitAnswered& fact, base::Where at, Time now, Undo* undo);
 void apply_claim(State& state, const ResultMoved& fact, base::Where at, Time now, Undo* undo);
+void apply_claim(State& state, const ResultLost& fact, base::Where at, Time now, Undo* undo);
 
 void apply_consumer(State& state, const ConsumerMade& fact, base::Where at, Time now, Undo* undo);
 void apply_consumer(State& state, const ConsumerGone& fact, base::Where at, Time now, Undo* undo);

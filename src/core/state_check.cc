@@ -44,7 +44,7 @@ Status check_fences(const State& state) {
 Status check_results(const State& state, Time now) {
   std::map<std::pair<Time, std::uint32_t>, std::uint64_t> needed;
   state.settled.for_each(now, [&](const SettledEntry& entry) {
-    if (entry.forgotten != 0 || now >= result_slice_end(entry)) return;
+    if (entry.forgotten != 0 || entry.where.length == 0 || now >= result_slice_end(entry)) return;
     needed[{result_slice_end(entry), entry.where.segment}] += entry.where.length;
   });
   for (const auto& [place, bytes] : needed) {

@@ -142,7 +142,7 @@ void encode_rest(const State& state, Time over_at, Put& put) {
   put(state.hybrid);
   encode_named(state.registers, put);
   encode_transactions(state, over_at, put);
-  put(state.gaps);
+  put.all(state.gaps, state.records_lost, state.results_lost);
 }
 
 Status decode_rest(Reading& in, State& into) {
@@ -178,7 +178,7 @@ Status decode_rest(Reading& in, State& into) {
     add_transaction(into, name, std::move(transaction));
   }
   in.begin("number of gaps", 1);
-  in.get(into.gaps);
+  in.get.all(into.gaps, into.records_lost, into.results_lost);
   if (!in.get.ok()) return in.unreadable();
   return Ok{};
 }

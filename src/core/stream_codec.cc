@@ -88,8 +88,10 @@ std::optional<Run> unpack(const PackedRun& packed, const Run& before) {
   constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
   const std::uint64_t segment = before.at.segment + unzigzag(packed.segment);
   const std::uint64_t offset = offset_after(before, segment) + unzigzag(packed.offset);
-  if (segment == 0 || segment > kMax || offset > kMax) return std::nullopt;
-  if (packed.length == 0 || offset + packed.length > kMax) return std::nullopt;
+  const bool nowhere = segment == 0 && offset == 0 && packed.length == 0;
+  const bool somewhere = segment > 0 && segment <= kMax && offset <= kMax && packed.length > 0 &&
+                         offset + packed.length <= kMax;
+  if (!nowhere && !somewhere) return std::nullopt;
   if (packed.count == 0 || packed.count > kRunRecordsMax) return std::nullopt;
   const std::uint64_t most = std::uint64_t{packed.largest} * packed.count;
   if (packed.largest > packed.length || most < packed.length) return std::nullopt;
@@ -190,6 +192,17 @@ Status decode_removed(Reading& in, Stream& stream) {
     before = last.value;
   }
   if (!in.get.ok()) return in.unreadable();
+  return Ok{};
+}
+
+// A run that lies nowhere has no record to be read.
+Status check_places(const Reading& in, const Stream& stream) {
+  for (const Run& run : stream.runs) {
+    if (run.at.length > 0) continue;
+    const Sequence first = std::max(run.first, stream.first);
+    if (stream.removed.first_missing(first) > run.last()) continue;
+    return in.broken("keeps record " + std::to_string(first.value) + " nowhere");
+  }
   return Ok{};
 }
 
@@ -309,6 +322,7 @@ Status decode_stream(Reading& in, Stream& stream) {
   }
   HAPAX_CHECK(decode_runs(in, stream));
   HAPAX_CHECK(decode_removed(in, stream));
+  HAPAX_CHECK(check_places(in, stream));
   HAPAX_CHECK(decode_groups(in, stream));
   return decode_producers(in, stream);
 }

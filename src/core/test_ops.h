@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/sequences.h"
 #include "core/test_door.h"
 
 namespace hapax::core::rig {
@@ -303,6 +304,7 @@ inline void move_run(MemoryStore& store, const Stream& stream, Dice& dice) {
   if (stream.runs.empty()) return;
   const Run& run = stream.runs[dice.below(stream.runs.size())];
   if (run.last() < stream.first || run.at.segment == store.journal.segment()) return;
+  if (run.at.length == 0) return;
   const std::string frames = store.journal.read(run.at);
   store.emit(RunMoved{stream.uid, run.first, run.count, frames});
 }
@@ -320,13 +322,48 @@ inline void move_result(MemoryStore& store, Dice& dice) {
   store.emit(ResultMoved{key, frame});
 }
 
+// As a repair does: the records of some runs and parts of runs, for everybody.
+inline void lose_records(MemoryStore& store, const Stream& stream, Dice& dice) {
+  std::vector<Sequence> lost;
+  for (const Run& run : stream.runs) {
+    if (!dice.one_in(3)) continue;
+    const bool whole = dice.one_in(2);
+    for (Sequence at = run.first; at <= run.last(); at = at.next()) {
+      if (stream.keeps(at) && (whole || dice.one_in(2))) lost.push_back(at);
+    }
+  }
+  if (lost.empty()) return;
+  std::string sequences;
+  encode_sequences(lost, sequences);
+  store.emit(RecordsLost{stream.uid, sequences});
+  for (const auto& [name, uid] : stream.consumers) {
+    for (const Sequence sequence : lost) {
+      if (!store.state.consumers.at(uid).pending.contains(sequence)) continue;
+      store.emit(Acked{uid, sequence, false});
+    }
+  }
+}
+
+inline void lose_result(MemoryStore& store, Dice& dice) {
+  std::map<base::Hash128, base::Where> results;
+  store.state.settled.for_each(
+      store.now, [&](const SettledEntry& entry) { results.emplace(entry.key, entry.where); });
+  if (results.empty()) return;
+  const auto place = static_cast<std::ptrdiff_t>(dice.below(results.size()));
+  const auto& [key, at] = *std::next(results.begin(), place);
+  if (at.segment == store.journal.segment()) return;
+  store.emit(ResultLost{key});
+}
+
 inline void keep_house(MemoryStore& store, Dice& dice) {
   if (dice.one_in(40)) store.emit(JournalGap{7, 9});
   if (dice.one_in(2)) move_result(store, dice);
+  if (dice.one_in(8)) lose_result(store, dice);
   for (std::size_t i = 0; i < store.state.streams.size(); ++i) {
     const Stream* stream = store.state.streams[i].get();
     if (stream == nullptr) continue;
     if (dice.one_in(4)) move_run(store, *stream, dice);
+    if (dice.one_in(16)) lose_records(store, *stream, dice);
     if (!dice.one_in(3)) continue;
     if (const auto target = retention_target(store.state, *stream, store.now)) {
       store.emit(RecordsTrimmed{stream->uid, *target});

@@ -214,6 +214,9 @@ Statistics Machine::statistics() const {
   stats.positions = state_->positions.size();
   stats.transactions_open = state_->transactions_open;
   stats.fenced = state_->counters.fenced;
+  stats.gaps = state_->gaps;
+  stats.records_lost = state_->records_lost;
+  stats.results_lost = state_->results_lost;
   stats.memory_bytes = state_->memory_bytes();
   stats.commits = commits_;
   stats.batches = batches_;
@@ -233,6 +236,12 @@ Finished Machine::finish(const Prepared& request, core::Executed executed, Time 
   }
   if (const auto* repeat = std::get_if<core::Repeat>(&executed)) {
     finished.answer = [&]() -> Result<Answer> {
+      if (repeat->where.length == 0) {
+        return Error{Errc::kOutcomeUnknown,
+                     "the commit '" + std::string(request.commit.id) +
+                         "' stands, but its first answer was lost with a damaged segment that a "
+                         "repair gave up. Look up what it did."};
+      }
       HAPAX_TRY(const std::string bytes, bytes_at(repeat->where));
       std::string_view rest = bytes;
       HAPAX_TRY(const std::string_view fact, take_frame(rest));
@@ -260,7 +269,7 @@ void Machine::plan(const Prepared& request, Answer& answer, Finished& finished, 
         const core::Run* run = stream == nullptr ? nullptr : stream->run_of(sequence);
         // A repeated answer may name a record that was trimmed since, or a stream of which there is
         // another one now.
-        if (run == nullptr || run->time > answer.time) continue;
+        if (run == nullptr || run->time > answer.time || !stream->keeps(sequence)) continue;
         finished.deliveries.push_back({i, d, {run->at, run->first, sequence, run->time, nullptr}});
       }
     } else if (const auto* known = std::get_if<DuplicateClaim>(&answer.verdicts[i])) {

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/encoding.h"
 #include "core/state.h"
-#include "digest/crc32c.h"
 #include "engine/frames.h"
+#include "engine/losses.h"
 #include "engine/queries.h"
 #include "engine/replay.h"
 #include "engine/snapshotter.h"
@@ -30,7 +29,9 @@ std::string hex(std::string_view bytes) {
 }
 
 void add_state(const core::State& state, Time now, Inspection& found) {
-  found.gaps = state.gaps;
+  found.figures.gaps = state.gaps;
+  found.figures.records_lost = state.records_lost;
+  found.figures.results_lost = state.results_lost;
   found.figures.streams = state.stream_names.size();
   found.figures.ids = state.ids.live();
   found.figures.claims_open = state.open_claims.size();
@@ -130,12 +131,12 @@ Result<journal::RepairReport> repair(ports::Folder& folder, ports::Entropy& entr
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
   journal::RepairHooks hooks;
   hooks.gap = [](journal::Lsn first, journal::Lsn last) {
-    std::string fact;
-    core::encode(core::JournalGap{first.value, last.value}, fact);
-    const std::uint32_t crc = digest::crc32c(fact);
-    base::Encoder(fact).u32(crc);
-    return fact;
+    return sealed_fact(core::JournalGap{first.value, last.value});
   };
+  hooks.check_snapshot = [&folder](const journal::Identity& identity, journal::Lsn snapshot) {
+    return check_snapshot(folder, identity, snapshot);
+  };
+  hooks.check_payloads = [&folder](const journal::Kept& kept) { return find_losses(folder, kept); };
   return journal::repair(folder, entropy, mode, hooks);
 }
 

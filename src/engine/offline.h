@@ -26,7 +26,6 @@ struct Inspection {
   std::uint64_t segments = 0;
   std::uint64_t journal_bytes = 0;
   std::uint64_t live_bytes = 0;  // of records and results that are still needed
-  std::uint64_t gaps = 0;        // losses that were accepted
   Statistics figures;
   std::vector<StreamStats> streams;
   std::vector<std::string> lines;  // for people

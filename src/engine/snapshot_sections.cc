@@ -285,6 +285,13 @@ Status write_sections(journal::SnapshotWriter& writer, const SnapshotImage& imag
   return Ok{};
 }
 
+Status check_snapshot(ports::Folder& folder, const journal::Identity& identity,
+                      journal::Lsn snapshot) {
+  core::State state;
+  HAPAX_TRY([[maybe_unused]] const Meta meta, load_one(folder, identity, snapshot, state));
+  return Ok{};
+}
+
 Result<Loaded> load_snapshot(ports::Folder& folder, const journal::Identity& identity,
                              unsigned index_shards_log2, std::unique_ptr<core::State>& state,
                              std::vector<std::string>& lines) {

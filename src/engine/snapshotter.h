@@ -115,6 +115,10 @@ class Snapshotter {
 [[nodiscard]] std::uint64_t id_part(std::uint64_t serial);
 [[nodiscard]] std::uint64_t settled_part(std::uint64_t serial);
 
+// Whether a start could be made from this snapshot: it, and every part it refers to, is whole.
+[[nodiscard]] Status check_snapshot(ports::Folder& folder, const journal::Identity& identity,
+                                    journal::Lsn snapshot);
+
 // Fills an empty state from the newest snapshot that is whole. Damaged ones are named in `lines`.
 struct Loaded {
   journal::Lsn lsn;  // 0 = there is no snapshot

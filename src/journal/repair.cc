@@ -33,6 +33,7 @@ struct Diagnosis {
   bool end_damaged = false;  // Facts from findings.next on are lost.
   Lsn lost_first;            // Both 0 if nothing is lost.
   Lsn lost_last;
+  PayloadLoss payloads;
   std::vector<std::string> names;
   std::uint32_t next_segment = 1;
 };
@@ -61,7 +62,7 @@ Result<Time> time_of_snapshot(ports::Folder& folder, const Identity& identity, L
                               const SnapshotCheck& check) {
   HAPAX_TRY(const SnapshotReader reader,
             SnapshotReader::open(folder, identity, SnapshotKind::kSnapshot, lsn.value));
-  if (check) HAPAX_CHECK(check(reader));
+  if (check) HAPAX_CHECK(check(identity, lsn));
   return reader.header().log_time;
 }
 
@@ -162,6 +163,16 @@ Status check_hopeful(const ports::Folder& folder, const Diagnosis& diagnosis) {
                    "a backup."};
 }
 
+Status diagnose_payloads(const PayloadCheck& check, Diagnosis& diagnosis) {
+  if (!check) return Ok{};
+  Kept kept{diagnosis.identity, diagnosis.snapshot, diagnosis.findings.next, {}};
+  for (const Segment& segment : diagnosis.findings.segments) {
+    if (is_dropped(diagnosis, segment)) kept.dropped.insert(segment.number);
+  }
+  HAPAX_TRY(diagnosis.payloads, check(kept));
+  return Ok{};
+}
+
 // What the steps of a repair need to know, decided before the first of them.
 struct Plan {
   const Diagnosis& diagnosis;
@@ -187,7 +198,8 @@ std::string free_quarantine_name(const Diagnosis& diagnosis, const std::string& 
 }
 
 Plan make_plan(const Diagnosis& diagnosis) {
-  Plan plan{diagnosis, diagnosis.lost_last > Lsn{}, {}, {}};
+  const bool loses_facts = diagnosis.lost_last > Lsn{};
+  Plan plan{diagnosis, loses_facts || !diagnosis.payloads.facts.empty(), {}, {}};
   std::vector<std::string> dropped = diagnosis.damaged_snapshots;
   for (const Segment& segment : diagnosis.findings.segments) {
     if (is_dropped(diagnosis, segment)) dropped.push_back(segment_name(segment.number));
@@ -200,9 +212,13 @@ Plan make_plan(const Diagnosis& diagnosis) {
   if (plan.loses) {
     report.lost_first = diagnosis.lost_first;
     report.lost_last = diagnosis.lost_last;
-    report.steps.push_back("give up the facts of " +
-                           range(diagnosis.lost_first, diagnosis.lost_last) +
-                           " and say so in the new " + segment_name(diagnosis.next_segment));
+    if (loses_facts) {
+      report.steps.push_back("give up the facts of " +
+                             range(diagnosis.lost_first, diagnosis.lost_last));
+    }
+    const auto& payloads = diagnosis.payloads.steps;
+    report.steps.insert(report.steps.end(), payloads.begin(), payloads.end());
+    report.steps.push_back("say so in the new " + segment_name(diagnosis.next_segment));
     report.steps.push_back("write STORE with history " + std::to_string(report.history));
   } else if (diagnosis.identity_damaged) {
     report.steps.emplace_back("write the damaged block of STORE again from the intact one");
@@ -223,6 +239,21 @@ struct Begun {
   SegmentHeader header;
   Mark mark;  // Of its end.
 };
+
+// In as many batches as it takes. Nothing of the segment is durable before its first lsn.
+void append_facts(const std::vector<std::string>& facts, Lsn first, Time log_time,
+                  const SegmentHeader& header, Rewritten& content) {
+  constexpr std::size_t kBatchFacts = 10'000;
+  Batch batch;
+  for (std::size_t begin = 0; begin < facts.size(); begin += kBatchFacts) {
+    batch.begin(Lsn{first.value + begin}, log_time);
+    const std::size_t end = std::min(begin + kBatchFacts, facts.size());
+    for (std::size_t at = begin; at < end; ++at) batch.add(facts[at]);
+    const std::uint16_t flags = begin == 0 ? BatchHeader::kGap : std::uint16_t{0};
+    content.bytes += batch.seal({flags, header.salt, Lsn{header.first.value - 1}, content.chain});
+    content.chain = batch.checksum();
+  }
+}
 
 // A segment that goes on behind what is kept, and begins with the fact that tells of the loss.
 Result<Begun> begin_segment(ports::Folder& folder, ports::Entropy& entropy, const Plan& plan,
@@ -247,15 +278,14 @@ Result<Begun> begin_segment(ports::Folder& folder, ports::Entropy& entropy, cons
   if (!unproven.empty()) begun.header.chain = unproven.front().header.chain;
   HAPAX_TRY(Rewritten content, reseal(folder, identity, unproven, begun.header));
 
-  Batch batch;
-  batch.begin(resumed, diagnosis.log_time);
-  batch.add(gap(diagnosis.lost_first, diagnosis.lost_last));
-  content.bytes += batch.seal(
-      {BatchHeader::kGap, begun.header.salt, Lsn{begun.header.first.value - 1}, content.chain});
+  std::vector<std::string> facts = {gap(diagnosis.lost_first, diagnosis.lost_last)};
+  facts.insert(facts.end(), diagnosis.payloads.facts.begin(), diagnosis.payloads.facts.end());
+  append_facts(facts, resumed, diagnosis.log_time, begun.header, content);
   HAPAX_TRY(const auto file, create_segment(folder, begun.header, content.bytes));
 
   const auto end = static_cast<std::uint32_t>(kHeaderBytes + content.bytes.size());
-  begun.mark = {MarkKind::kClean,  0, resumed, begun.header.salt, {begun.header.number, end},
+  const Lsn last{resumed.value + facts.size() - 1};
+  begun.mark = {MarkKind::kClean,  0, last, begun.header.salt, {begun.header.number, end},
                 diagnosis.log_time};
   return begun;
 }
@@ -310,8 +340,9 @@ Status carry_out_without_loss(ports::Folder& folder, const Plan& plan) {
 Result<RepairReport> repair(ports::Folder& folder, ports::Entropy& entropy, RepairMode mode,
                             const RepairHooks& hooks) {
   HAPAX_CHECK(finish_renewals(folder));
-  HAPAX_TRY(const Diagnosis diagnosis, diagnose(folder, hooks.check_snapshot));
+  HAPAX_TRY(Diagnosis diagnosis, diagnose(folder, hooks.check_snapshot));
   HAPAX_CHECK(check_hopeful(folder, diagnosis));
+  HAPAX_CHECK(diagnose_payloads(hooks.check_payloads, diagnosis));
   Plan plan = make_plan(diagnosis);
   if (mode == RepairMode::kDryRun || !plan.report.needed) return std::move(plan.report);
   if (plan.loses) {

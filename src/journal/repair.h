@@ -4,18 +4,20 @@
 // history id grows, so that those who remember a later state can tell.
 //
 // Everything before the first damaged fact is kept. Everything behind it is given up, intact or
-// not: a fact says what follows from the facts before it, and one of those is gone.
+// not: a fact says what follows from the facts before it, and one of those is gone. Of facts that a
+// snapshot contains only the payloads can be lost; whoever knows what they mean says which.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <hapax/result.h>
 
 #include "journal/format.h"
-#include "journal/snapshot_file.h"
+#include "journal/identity.h"
 #include "ports/entropy.h"
 #include "ports/files.h"
 
@@ -31,14 +33,30 @@ struct RepairReport {
   std::uint64_t history = 0;  // Afterwards.
 };
 
-// Makes the fact that tells of a loss. Its bytes are the caller's, as all facts are.
+// Makes the fact that tells of a loss; 0, 0: only of payloads. Its bytes are the caller's, as all
+// facts are.
 using GapFact = std::function<std::string(Lsn lost_first, Lsn lost_last)>;
-// Whether the content of an intact file is usable, and every part it refers to; kCorruption if not.
-using SnapshotCheck = std::function<Status(const SnapshotReader& reader)>;
+// Whether the snapshot's content is usable, and every part it refers to; kCorruption if not.
+using SnapshotCheck = std::function<Status(const Identity& identity, Lsn snapshot)>;
+
+// What a repair leaves to a start.
+struct Kept {
+  Identity identity;
+  Lsn snapshot;                     // 0 = none
+  Lsn next;                         // Facts behind the snapshot and before this one are there.
+  std::set<std::uint32_t> dropped;  // Segments that go to quarantine.
+};
+// Payloads that what is kept refers to and that cannot be read.
+struct PayloadLoss {
+  std::vector<std::string> facts;  // That say so; written behind the gap.
+  std::vector<std::string> steps;  // The same for people.
+};
+using PayloadCheck = std::function<Result<PayloadLoss>(const Kept& kept)>;
 
 struct RepairHooks {
   GapFact gap;
-  SnapshotCheck check_snapshot;  // May be left out.
+  SnapshotCheck check_snapshot;  // These may be left out.
+  PayloadCheck check_payloads;
 };
 
 // The folder must be locked. kCorruption: nothing can be kept; only a backup helps. Dying in the

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "journal/scribe.h"
+#include "journal/snapshot_file.h"
 #include "journal/verify.h"
 #include "sim/disk.h"
 #include "sim/entropy.h"
@@ -18,7 +19,7 @@ using sim::SimFolder;
 std::string gap_text(Lsn first, Lsn last) {
   return "lost " + std::to_string(first.value) + ".." + std::to_string(last.value);
 }
-const RepairHooks kHooks{gap_text, {}};
+const RepairHooks kHooks{gap_text, {}, {}};
 
 class Repair : public testing::Test {
  protected:
@@ -213,11 +214,12 @@ TEST_F(Repair, PutsDamagedAndUnusableSnapshotsAside) {
     ASSERT_TRUE(write_snapshot(*folder_, identity_, lsn).ok());
   }
   disk_.corrupt(snapshot_name(10), 70, 1);
-  const auto refuse_eight = [](const SnapshotReader& reader) -> Status {
-    if (reader.header().number == 8) return Error{Errc::kCorruption, "a part is missing"};
+  const auto refuse_eight = [](const Identity&, Lsn snapshot) -> Status {
+    if (snapshot == Lsn{8}) return Error{Errc::kCorruption, "a part is missing"};
     return Ok{};
   };
-  const RepairReport report = repair_now(RepairMode::kAcceptLoss, {gap_text, refuse_eight}).value();
+  const RepairReport report =
+      repair_now(RepairMode::kAcceptLoss, {gap_text, refuse_eight, {}}).value();
   EXPECT_EQ(report.lost_first, Lsn{});
   EXPECT_EQ(list_snapshots(*folder_)->snapshots, (std::vector<Lsn>{Lsn{4}}));
   EXPECT_TRUE(disk_.cached(quarantine_name(snapshot_name(10))).has_value());

@@ -1,0 +1,174 @@
+#include "engine/losses.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/encoding.h"
+#include "core/sequences.h"
+#include "core/state.h"
+#include "digest/crc32c.h"
+#include "engine/frames.h"
+#include "engine/replay.h"
+#include "engine/snapshotter.h"
+#include "journal/examine.h"
+#include "journal/segment_files.h"
+
+namespace hapax::engine {
+
+namespace {
+
+constexpr std::size_t kSequencesPerFact = 100'000;
+
+// Reads from segments, some of which are as good as gone.
+class PayloadReader {
+ public:
+  PayloadReader(ports::Folder& folder, const journal::Kept& kept) : files_(folder), kept_(kept) {}
+
+  // kCorruption or kNotFound: it is lost. Other errors say nothing about it.
+  Result<std::string> read(base::Where where) {
+    if (kept_.dropped.contains(where.segment)) {
+      return Error{Errc::kNotFound, "its segment goes to quarantine"};
+    }
+    HAPAX_TRY(const auto file, files_.open(where.segment));
+    return read_span(*file, where);
+  }
+
+ private:
+  journal::SegmentFiles files_;
+  const journal::Kept& kept_;
+};
+
+// Whether it is there; an error only if that cannot be told.
+template <class Value>
+Result<bool> is_there(const Result<Value>& read) {
+  if (read) return true;
+  const Errc code = read.error().code;
+  if (code == Errc::kCorruption || code == Errc::kNotFound) return false;
+  return read.error();
+}
+
+bool holds_record(std::string_view run, const core::Run& of, Sequence sequence) {
+  const auto fact = record_in_run(run, sequence.value - of.first.value);
+  if (!fact) return false;
+  const auto record = to_record(*fact, of.time);
+  return record && record->sequence == sequence;
+}
+
+Status add_lost(PayloadReader& reader, const core::Stream& stream, const core::Run& run,
+                std::vector<Sequence>& lost) {
+  if (run.at.length == 0) return Ok{};
+  const auto bytes = reader.read(run.at);
+  HAPAX_TRY(const bool there, is_there(bytes));
+  for (Sequence at = std::max(run.first, stream.first); at <= run.last(); at = at.next()) {
+    if (!stream.keeps(at)) continue;
+    if (!there || !holds_record(*bytes, run, at)) lost.push_back(at);
+  }
+  return Ok{};
+}
+
+// Consumers go on without them.
+void end_for_consumers(const core::State& state, const core::Stream& stream,
+                       const std::vector<Sequence>& lost, journal::PayloadLoss& loss) {
+  for (const auto& [name, uid] : stream.consumers) {
+    const core::Consumer& consumer = state.consumers.at(uid);
+    for (const Sequence sequence : lost) {
+      if (!consumer.pending.contains(sequence)) continue;
+      loss.facts.push_back(sealed_fact(core::Acked{uid, sequence, false}));
+    }
+  }
+}
+
+Status add_records(PayloadReader& reader, const core::State& state, const core::Stream& stream,
+                   journal::PayloadLoss& loss) {
+  std::vector<Sequence> lost;
+  for (const core::Run& run : stream.runs) HAPAX_CHECK(add_lost(reader, stream, run, lost));
+  if (lost.empty()) return Ok{};
+  for (std::span<const Sequence> rest(lost); !rest.empty();) {
+    const auto some = rest.first(std::min(rest.size(), kSequencesPerFact));
+    std::string sequences;
+    core::encode_sequences(some, sequences);
+    loss.facts.push_back(sealed_fact(core::RecordsLost{stream.uid, sequences}));
+    rest = rest.subspan(some.size());
+  }
+  end_for_consumers(state, stream, lost, loss);
+  loss.steps.push_back("give up " + std::to_string(lost.size()) + " records of stream '" +
+                       stream.name + "' whose payloads cannot be read, between " +
+                       std::to_string(lost.front().value) + " and " +
+                       std::to_string(lost.back().value) + "; their ids stay remembered");
+  return Ok{};
+}
+
+Result<bool> holds_result(PayloadReader& reader, base::Where where) {
+  const auto bytes = reader.read(where);
+  HAPAX_TRY(const bool there, is_there(bytes));
+  if (!there) return false;
+  std::string_view rest = *bytes;
+  const auto frame = take_frame(rest);
+  if (!frame) return false;
+  const auto fact = core::decode_fact(*frame);
+  return fact && (std::holds_alternative<core::ClaimSettled>(*fact) ||
+                  std::holds_alternative<core::CommitAnswered>(*fact));
+}
+
+Status add_results(PayloadReader& reader, const core::State& state, Time now,
+                   journal::PayloadLoss& loss) {
+  std::vector<core::SettledEntry> needed;
+  state.settled.for_each(now, [&](const core::SettledEntry& entry) {
+    const bool has_result = entry.forgotten == 0 && entry.where.length > 0;
+    if (has_result && entry.result_until() > now) needed.push_back(entry);
+  });
+  std::size_t lost = 0;
+  for (const core::SettledEntry& entry : needed) {
+    HAPAX_TRY(const bool there, holds_result(reader, entry.where));
+    if (there) continue;
+    ++lost;
+    loss.facts.push_back(sealed_fact(core::ResultLost{entry.hash()}));
+  }
+  if (lost == 0) return Ok{};
+  loss.steps.push_back("give up " + std::to_string(lost) +
+                       " stored results and answers that cannot be read; that their claims and "
+                       "commits are done stays known");
+  return Ok{};
+}
+
+}  // namespace
+
+std::string sealed_fact(const core::Fact& fact) {
+  std::string bytes;
+  core::encode(fact, bytes);
+  const std::uint32_t crc = digest::crc32c(bytes);
+  base::Encoder(bytes).u32(crc);
+  return bytes;
+}
+
+Result<journal::PayloadLoss> find_losses(ports::Folder& folder, const journal::Kept& kept) {
+  std::unique_ptr<core::State> state;
+  std::vector<std::string> lines;
+  HAPAX_TRY(const Loaded loaded, load_snapshot(folder, kept.identity, 12, state, lines));
+  if (loaded.lsn != kept.snapshot) {
+    return Error{Errc::kCorruption, "snapshot " + std::to_string(kept.snapshot.value) +
+                                        " cannot be loaded a second time. The disk or the memory "
+                                        "of this machine is not reliable."};
+  }
+  Replay replay(*state);
+  const journal::Lsn from = loaded.lsn.next();
+  const auto visit = [&](const journal::BatchView& batch) -> Status {
+    return batch.header.first < from ? Ok{} : replay(batch);
+  };
+  HAPAX_TRY(const journal::Findings findings, journal::examine(folder, kept.identity, from, visit));
+  const Time now = std::max(loaded.log_time, findings.log_time);
+  core::collect(*state, now, std::numeric_limits<std::size_t>::max());
+  journal::PayloadLoss loss;
+  PayloadReader reader(folder, kept);
+  for (const auto& stream : state->streams) {
+    if (stream != nullptr) HAPAX_CHECK(add_records(reader, *state, *stream, loss));
+  }
+  HAPAX_CHECK(add_results(reader, *state, now, loss));
+  return loss;
+}
+
+}  // namespace hapax::engine

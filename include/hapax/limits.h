@@ -36,7 +36,7 @@ inline constexpr std::size_t kTransactionsOpenMax = 1'000;
 inline constexpr std::size_t kTransactionBytesMax = std::size_t{32} << 20;
 inline constexpr std::uint32_t kProducerMemoryDefault = 1'000;  // sequences remembered per producer
 inline constexpr std::uint32_t kProducerMemoryMax = 100'000;
-inline constexpr std::uint64_t kEpochMax = std::uint64_t{1} << 62;  // that a producer chooses
+inline constexpr std::uint64_t kEpochMax = (std::uint64_t{1} << 62) - 1;  // that a producer chooses
 inline constexpr std::size_t kProducersPerStreamMax = 100'000;  // when full, a new one is refused
 
 inline constexpr std::chrono::seconds kWindowMin{1};

@@ -23,11 +23,14 @@ bool keeps_any(const Stream& stream, const Run& run) {
 // The run stays as what says when its records came and in which groups they were.
 void give_up_place(State& state, Stream& stream, Run& run, Undo* undo) {
   const base::Where from = run.at;
+  const std::uint32_t largest = run.largest;
   run.at = {};
+  run.largest = 0;
   stream.bytes -= from.length;
   drop_live(state, from.segment, from.length);
-  record(undo, [owner = &stream, of = &run, from](State& s) {
+  record(undo, [owner = &stream, of = &run, from, largest](State& s) {
     of->at = from;
+    of->largest = largest;
     owner->bytes += from.length;
     add_live(s, from.segment, from.length);
   });

@@ -35,17 +35,31 @@ void unlink(State& state, base::Hash128 key, const OpenClaim& claim) {
   state.text_bytes -= memory_of(claim);
 }
 
-OpenClaim& claim_at(State& state, base::Hash128 key) {
-  const auto found = state.open_claims.find(key);
-  HAPAX_ASSERT(found != state.open_claims.end(), "a fact about an open claim finds it");
-  return found->second;
+using ClaimPtr = std::shared_ptr<const OpenClaim>;
+
+const ClaimPtr& claim_at(const State& state, base::Hash128 key) {
+  const ClaimPtr* found = state.open_claims.find(key);
+  HAPAX_ASSERT(found != nullptr, "a fact about an open claim finds it");
+  return *found;
 }
 
-auto take_claim(State& state, base::Hash128 key) {
-  auto node = state.open_claims.extract(key);
-  HAPAX_ASSERT(!node.empty(), "only an open claim can be taken out");
-  unlink(state, key, node.mapped());
-  return node;
+ClaimPtr take_claim(State& state, base::Hash128 key) {
+  ClaimPtr claim = claim_at(state, key);
+  unlink(state, key, *claim);
+  state.open_claims.erase(key);
+  return claim;
+}
+
+void put_claim(State& state, base::Hash128 key, ClaimPtr claim) {
+  link(state, key, *claim);
+  state.open_claims.set(key, std::move(claim));
+}
+
+// R3: a snapshot may hold it, so it is replaced, never changed. Answers what was there.
+ClaimPtr replace_claim(State& state, base::Hash128 key, ClaimPtr claim) {
+  ClaimPtr before = take_claim(state, key);
+  put_claim(state, key, std::move(claim));
+  return before;
 }
 
 void insert_claim(State& state, base::Hash128 key, OpenClaim&& claim, Undo* undo) {
@@ -54,34 +68,18 @@ void insert_claim(State& state, base::Hash128 key, OpenClaim&& claim, Undo* undo
 }
 
 void erase_claim(State& state, base::Hash128 key, Undo* undo) {
-  auto node = take_claim(state, key);
-  record(undo, [node = std::move(node)](State& undone) mutable {
-    link(undone, node.key(), node.mapped());
-    undone.open_claims.insert(std::move(node));
+  ClaimPtr claim = take_claim(state, key);
+  record(undo, [key, claim = std::move(claim)](State& undone) mutable {
+    put_claim(undone, key, std::move(claim));
   });
 }
 
-void set_lease(State& state, base::Hash128 key, Time lease_until) {
-  OpenClaim& claim = claim_at(state, key);
-  unlink(state, key, claim);
-  claim.lease_until = lease_until;
-  link(state, key, claim);
-}
-
-struct Standing {
-  ClaimState state;
-  Time since;
-  std::string reason;
-};
-
-Standing exchange_standing(State& state, base::Hash128 key, Standing standing) {
-  OpenClaim& claim = claim_at(state, key);
-  unlink(state, key, claim);
-  std::swap(claim.state, standing.state);
-  std::swap(claim.since, standing.since);
-  claim.reason.swap(standing.reason);
-  link(state, key, claim);
-  return standing;
+void change_claim(State& state, base::Hash128 key, OpenClaim changed, Undo* undo) {
+  ClaimPtr before =
+      replace_claim(state, key, std::make_shared<const OpenClaim>(std::move(changed)));
+  record(undo, [key, before = std::move(before)](State& undone) mutable {
+    replace_claim(undone, key, std::move(before));
+  });
 }
 
 void advance_fence(State& state, Fence used, Undo* undo) {
@@ -142,7 +140,7 @@ void add_entry(State& state, const SettledEntry& entry, Time now, Undo* undo) {
 }
 
 void complete(State& state, const ClaimSettled& fact, base::Where at, Time now, Undo* undo) {
-  const OpenClaim& claim = claim_at(state, fact.hash);
+  const OpenClaim& claim = *claim_at(state, fact.hash);
   constexpr std::uint32_t kAttemptsMax = std::numeric_limits<std::uint16_t>::max();
   const SettledEntry entry{
       .key = fact.hash,
@@ -175,9 +173,8 @@ bool is_live_result(const State& state, base::Hash128 key, base::Where at, Time 
 }
 
 void add_open_claim(State& state, base::Hash128 key, OpenClaim&& claim) {
-  const auto [place, added] = state.open_claims.try_emplace(key, std::move(claim));
-  HAPAX_ASSERT(added, "a key has one open claim");
-  link(state, key, place->second);
+  HAPAX_ASSERT(!state.open_claims.contains(key), "a key has one open claim");
+  put_claim(state, key, std::make_shared<const OpenClaim>(std::move(claim)));
 }
 
 void apply_claim(State& state, const ClaimOpened& fact, base::Where, Time now, Undo* undo) {
@@ -203,25 +200,23 @@ void apply_claim(State& state, const ClaimOpened& fact, base::Where, Time now, U
 }
 
 void apply_claim(State& state, const ClaimRenewed& fact, base::Where, Time, Undo* undo) {
-  const base::Hash128 key = fact.hash;
-  const Time before = claim_at(state, key).lease_until;
-  set_lease(state, key, fact.lease_until);
-  record(undo, [key, before](State& undone) { set_lease(undone, key, before); });
+  OpenClaim renewed = *claim_at(state, fact.hash);
+  renewed.lease_until = fact.lease_until;
+  change_claim(state, fact.hash, std::move(renewed), undo);
 }
 
 void apply_claim(State& state, const ClaimSettled& fact, base::Where at, Time now, Undo* undo) {
   const base::Hash128 key = fact.hash;
   // K1: nobody else can have settled it.
-  HAPAX_ASSERT(claim_at(state, key).fence == fact.fence, "a claim is settled with its own fence");
+  HAPAX_ASSERT(claim_at(state, key)->fence == fact.fence, "a claim is settled with its own fence");
   HAPAX_ASSERT(fact.outcome != Outcome::kReleased, "a release is a ClaimForgotten");
   if (fact.outcome == Outcome::kCompleted) return complete(state, fact, at, now, undo);
 
-  const ClaimState next =
-      fact.outcome == Outcome::kFailed ? ClaimState::kFailed : ClaimState::kUnknown;
-  Standing before = exchange_standing(state, key, {next, now, std::string(fact.reason)});
-  record(undo, [key, before = std::move(before)](State& undone) mutable {
-    exchange_standing(undone, key, std::move(before));
-  });
+  OpenClaim settled = *claim_at(state, key);
+  settled.state = fact.outcome == Outcome::kFailed ? ClaimState::kFailed : ClaimState::kUnknown;
+  settled.since = now;
+  settled.reason = fact.reason;
+  change_claim(state, key, std::move(settled), undo);
 }
 
 void apply_claim(State& state, const ClaimForgotten& fact, base::Where, Time now, Undo* undo) {

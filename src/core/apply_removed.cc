@@ -28,9 +28,10 @@ void give_up_place(State& state, Stream& stream, Run& run, Undo* undo) {
   run.largest = 0;
   stream.bytes -= from.length;
   drop_live(state, from.segment, from.length);
-  record(undo, [owner = &stream, of = &run, from, largest](State& s) {
-    of->at = from;
-    of->largest = largest;
+  record(undo, [owner = &stream, first = run.first, from, largest](State& s) {
+    Run& back = owner->runs.edit(owner->runs.ending_from(first).place());
+    back.at = from;
+    back.largest = largest;
     owner->bytes += from.length;
     add_live(s, from.segment, from.length);
   });
@@ -48,9 +49,10 @@ void apply_stream(State& state, const RecordsLost& fact, base::Where, Time, Undo
   const auto sequences = decode_sequences(fact.sequences);
   HAPAX_ASSERT(sequences.has_value(), "what was lost can be decoded");
   for (const Sequence sequence : *sequences) remove(stream, sequence, undo);
-  for (Run& run : stream.runs) {
-    const bool has_place = run.last() >= stream.first && run.at.length > 0;
-    if (has_place && !keeps_any(stream, run)) give_up_place(state, stream, run, undo);
+  for (auto run = stream.runs.ending_from(stream.first); run != stream.runs.end(); ++run) {
+    const bool has_place = run->at.length > 0;
+    if (!has_place || keeps_any(stream, *run)) continue;
+    give_up_place(state, stream, stream.runs.edit(run.place()), undo);
   }
   state.records_lost += sequences->size();
   record(undo, [lost = sequences->size()](State& s) { s.records_lost -= lost; });

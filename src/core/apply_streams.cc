@@ -31,12 +31,12 @@ void add_to_runs(Stream& stream, const RecordAppended& fact, base::Where at, Tim
     record(undo, [owner](State&) { owner->runs.pop_back(); });
     return;
   }
-  Run& run = stream.runs.back();
+  Run& run = stream.runs.edit_back();
   const bool had_groups = !run.groups.empty();
   if (fact.group_hash != 0 && !had_groups) run.groups.resize(run.count, 0);
   if (!run.groups.empty()) run.groups.push_back(fact.group_hash);
   record(undo, [owner, had_groups, length = at.length, largest = run.largest](State&) {
-    Run& last = owner->runs.back();
+    Run& last = owner->runs.edit_back();
     --last.count;
     last.largest = largest;
     last.at.length -= length;
@@ -50,15 +50,15 @@ void add_to_runs(Stream& stream, const RecordAppended& fact, base::Where at, Tim
 
 void remember_group(State& state, Stream& stream, const RecordAppended& fact, Undo* undo) {
   if (fact.group_hash == 0 || !stream.settings.track_groups) return;
-  const auto [slot, made] = stream.group_last.try_emplace(fact.group_hash, fact.sequence);
-  const Sequence before = made ? Sequence{0} : slot->second;
-  slot->second = fact.sequence;
+  const Sequence* known = stream.group_last.find(fact.group_hash);
+  const Sequence before = known == nullptr ? Sequence{0} : *known;
+  const bool made = stream.group_last.set(fact.group_hash, fact.sequence);
   if (made) add_text(state, kGroupBytes, undo);
   record(undo, [owner = &stream, group = fact.group_hash, before](State&) {
     if (before == Sequence{0}) {
       owner->group_last.erase(group);
     } else {
-      owner->group_last[group] = before;
+      owner->group_last.set(group, before);
     }
   });
 }
@@ -156,12 +156,12 @@ void apply_stream(State& state, const StreamConfigured& fact, base::Where, Time 
   stream.settings = fact.settings;
   if (!stream.settings.track_groups && !stream.group_last.empty()) {
     const std::uint64_t bytes = stream.group_last.size() * kGroupBytes;
-    record(undo, [owner = &stream, before = stream.group_last, bytes](State& s) {
-      owner->group_last = before;
+    state.text_bytes -= bytes;
+    auto before = std::exchange(stream.group_last, {});
+    record(undo, [owner = &stream, before = std::move(before), bytes](State& s) mutable {
+      owner->group_last = std::move(before);
       s.text_bytes += bytes;
     });
-    stream.group_last.clear();
-    state.text_bytes -= bytes;
   }
 }
 
@@ -240,10 +240,8 @@ void apply_stream(State& state, const RecordsTrimmed& fact, base::Where, Time, U
   HAPAX_ASSERT(fact.before > stream.first && fact.before <= stream.last.next(),
                "trimming moves forward, within the stream");
   std::uint64_t bytes = 0;
-  for (const Run& run : stream.runs) {
-    if (run.last() >= fact.before) break;
-    if (run.last() >= stream.first) bytes += run.at.length;
-  }
+  const auto end = stream.runs.ending_from(fact.before);
+  for (auto run = stream.runs.ending_from(stream.first); run != end; ++run) bytes += run->at.length;
   record(undo, [owner = &stream, first = stream.first, bytes](State& s) {
     owner->first = first;
     owner->bytes += bytes;
@@ -265,11 +263,11 @@ void apply_stream(State& state, const RunMoved& fact, base::Where at, Time, Undo
   HAPAX_ASSERT(found != stream.runs.end() && found->first == fact.first, "only a kept run moves");
   HAPAX_ASSERT(found->count == fact.count && found->at.length == size, "a run moves as a whole");
   const base::Where from = found->at;
-  found->at = to;
+  stream.runs.edit(found.place()).at = to;
   drop_live(state, from.segment, from.length);
   add_live(state, to.segment, to.length);
-  record(undo, [owner = &*found, from, to](State& s) {
-    owner->at = from;
+  record(undo, [owner = &stream, first = fact.first, from, to](State& s) {
+    owner->runs.edit(owner->runs.ending_from(first).place()).at = from;
     drop_live(s, to.segment, to.length);
     add_live(s, from.segment, from.length);
   });

@@ -266,9 +266,9 @@ Verdict run(Turn& turn, const Forget& op, const ClaimHashes& hashes) {
 }
 
 const OpenClaim* find_open_claim(const State& state, base::Hash128 key, Time now) {
-  const auto found = state.open_claims.find(key);
-  if (found == state.open_claims.end() || found->second.forgotten_at() <= now) return nullptr;
-  return &found->second;
+  const auto* found = state.open_claims.find(key);
+  if (found == nullptr || (*found)->forgotten_at() <= now) return nullptr;
+  return found->get();
 }
 
 std::optional<SettledEntry> find_settled(const State& state, base::Hash128 key, Time now) {

@@ -343,7 +343,8 @@ class Play {
 std::string dump(const State& state, Time now) {
   std::ostringstream out;
   const std::map sorted(state.open_claims.begin(), state.open_claims.end());
-  for (const auto& [hash, claim] : sorted) {
+  for (const auto& [hash, open] : sorted) {
+    const OpenClaim& claim = *open;
     out << hash.low << ' ' << static_cast<int>(claim.state) << ' ' << claim.scope << ' '
         << claim.key << ' ' << claim.fingerprint.hex() << ' ' << claim.owner << ' ' << claim.reason
         << ' ' << claim.fence.value << ' ' << claim.attempts << ' ' << to_ms(claim.since) << ' '
@@ -393,8 +394,8 @@ void check_derived(const State& state) {
   std::set<std::pair<Time, base::Hash128>> ends;
   std::uint64_t unknown = 0;
   for (const auto& [hash, claim] : state.open_claims) {
-    ends.emplace(claim.forgotten_at(), hash);
-    unknown += claim.state == ClaimState::kUnknown ? 1 : 0;
+    ends.emplace(claim->forgotten_at(), hash);
+    unknown += claim->state == ClaimState::kUnknown ? 1U : 0U;
   }
   RC_ASSERT(state.open_claims_end == ends);
   RC_ASSERT(state.claims_unknown == unknown);

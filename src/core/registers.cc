@@ -21,8 +21,8 @@ HybridTime tick(const HybridTime& seen, Time now) {
 }
 
 const RegisterValue* find_register(const State& state, std::string_view name) {
-  const auto found = state.registers.find(name);
-  return found == state.registers.end() ? nullptr : &found->second;
+  const auto* found = state.registers.find(name);
+  return found == nullptr ? nullptr : found->get();
 }
 
 std::optional<Verdict> refuse_set(const RegisterValue* known, const Set& op, HybridTime at,
@@ -72,10 +72,9 @@ Epoch epochs_end(const State& state) {
 }  // namespace
 
 Verdict run(Turn& turn, const Advance& op) {
-  const auto found = turn.state().positions.find(op.source);
-  const bool known = found != turn.state().positions.end();
-  const Epoch epoch = known ? found->second.epoch : Epoch{};
-  const std::string value = known ? found->second.value : std::string{};
+  const Position* found = turn.state().positions.find(op.source);
+  const Epoch epoch = found == nullptr ? Epoch{} : found->epoch;
+  const std::string value = found == nullptr ? std::string{} : found->value;
   if (op.epoch < epoch) {
     turn.count_fenced();
     return Fenced{epoch.value, op.epoch.value};
@@ -106,41 +105,41 @@ Verdict run(Turn& turn, const Set& op) {
 }
 
 void apply_rest(State& state, const PositionMoved& fact, base::Where, Time, Undo* undo) {
-  const auto [slot, made] = state.positions.try_emplace(std::string(fact.source));
-  record(undo, [name = std::string(fact.source), before = slot->second, was_made = made,
-                bytes = state.text_bytes](State& s) {
+  const Position* known = state.positions.find(fact.source);
+  Position before = known == nullptr ? Position{} : *known;
+  record(undo, [name = std::string(fact.source), before, was_made = known == nullptr,
+                bytes = state.text_bytes](State& s) mutable {
     if (was_made) {
       s.positions.erase(name);
     } else {
-      s.positions[name] = before;
+      s.positions.set(name, std::move(before));
     }
     s.text_bytes = bytes;
   });
-  if (made) state.text_bytes += kNodeBytes + fact.source.size();
+  if (known == nullptr) state.text_bytes += kNodeBytes + fact.source.size();
   state.text_bytes += fact.value.size();
-  state.text_bytes -= slot->second.value.size();
-  slot->second.value = fact.value;
-  slot->second.epoch = fact.epoch;
+  state.text_bytes -= before.value.size();
+  state.positions.set(std::string(fact.source), Position{std::string(fact.value), fact.epoch});
 }
 
 void apply_rest(State& state, const RegisterSet& fact, base::Where, Time, Undo* undo) {
-  const auto [slot, made] = state.registers.try_emplace(std::string(fact.name));
-  record(undo, [name = std::string(fact.name), before = slot->second, was_made = made,
-                hybrid = state.hybrid, bytes = state.text_bytes](State& s) {
-    if (was_made) {
+  const auto* known = state.registers.find(fact.name);
+  auto before = known == nullptr ? nullptr : *known;
+  record(undo, [name = std::string(fact.name), before, hybrid = state.hybrid,
+                bytes = state.text_bytes](State& s) {
+    if (before == nullptr) {
       s.registers.erase(name);
     } else {
-      s.registers[name] = before;
+      s.registers.set(name, before);
     }
     s.hybrid = hybrid;
     s.text_bytes = bytes;
   });
-  if (made) state.text_bytes += kNodeBytes + fact.name.size();
+  if (before == nullptr) state.text_bytes += kNodeBytes + fact.name.size();
   state.text_bytes += fact.value.size();
-  state.text_bytes -= slot->second.value.size();
-  slot->second.value = fact.value;
-  slot->second.version = fact.version;
-  slot->second.at = fact.at;
+  state.text_bytes -= before == nullptr ? 0 : before->value.size();
+  state.registers.set(std::string(fact.name), std::make_shared<const RegisterValue>(RegisterValue{
+                                                  std::string(fact.value), fact.version, fact.at}));
   HybridTime seen = fact.at;
   seen.node = 0;
   state.hybrid = std::max(state.hybrid, seen);

@@ -32,7 +32,7 @@ struct Follow {
   }
 };
 
-void drop_runs(State& state, std::deque<Run>& runs, Sequence before) {
+void drop_runs(State& state, RunList& runs, Sequence before) {
   while (!runs.empty() && runs.front().last() < before) {
     drop_live(state, runs.front().at.segment, runs.front().at.length);
     runs.pop_front();
@@ -135,8 +135,8 @@ std::optional<Sequence> retention_target(const State& state, const Stream& strea
     target = std::max(target, Sequence{stream.last.value - *retention.count + 1});
   }
   std::uint64_t bytes = stream.bytes;
-  for (const Run& run : stream.runs) {
-    if (run.last() < stream.first) continue;
+  for (auto at = stream.runs.ending_from(stream.first); at != stream.runs.end(); ++at) {
+    const Run& run = *at;
     const bool too_old = retention.age && now - run.time >= *retention.age;
     const bool newest = run.last() == stream.last;  // never given up for bytes alone
     const bool too_many = retention.bytes && bytes > *retention.bytes && !newest;

@@ -14,7 +14,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,25 +23,14 @@
 #include "core/facts.h"
 #include "core/id_entry.h"
 #include "core/remembered.h"
+#include "core/run_list.h"
 #include "core/settled_entry.h"
+#include "core/shared_map.h"
 #include "core/spans.h"
 #include "core/string_map.h"
 #include "core/undo.h"
 
 namespace hapax::core {
-
-// Records that lie behind each other in one batch of the journal.
-struct Run {
-  Sequence first;
-  std::uint32_t count = 0;
-  std::uint32_t largest = 0;  // bytes of its largest frame
-  base::Where at;             // of all frames together; nowhere if no record of it is kept any more
-  Time time{};
-  std::vector<GroupHash> groups;  // one per record, or empty: no record has a group key
-
-  [[nodiscard]] Sequence last() const { return Sequence{first.value + count - 1}; }
-};
-inline constexpr std::uint32_t kRunRecordsMax = 64;
 
 struct Producer {
   struct Stored {
@@ -77,9 +65,9 @@ struct Stream {
   Sequence first{1};     // oldest kept
   Sequence last{0};
   std::uint64_t bytes = 0;  // of the kept records' frames
-  std::deque<Run> runs;
+  RunList runs;
   Spans removed;  // single records that left from between others
-  std::unordered_map<GroupHash, Sequence> group_last;
+  SharedMap<GroupHash, Sequence> group_last;
   StringMap<Producer> producers;
   std::uint32_t producers_active = 0;  // not retired
   std::map<std::string, ConsumerUid, std::less<>> consumers;
@@ -135,10 +123,6 @@ struct Transaction {
   [[nodiscard]] Time due() const { return open ? ends_at : forgotten_at(); }
 };
 
-struct HashOfHash {
-  std::size_t operator()(const base::Hash128& hash) const { return hash.low; }
-};
-
 struct Counters {
   std::uint64_t fenced = 0;  // acts refused for an old epoch, fence or receipt, since the start
 };
@@ -154,7 +138,7 @@ class State {
   Remembered<IdEntry> ids;
 
   // claims
-  std::unordered_map<base::Hash128, OpenClaim, HashOfHash> open_claims;
+  SharedMap<base::Hash128, std::shared_ptr<const OpenClaim>> open_claims;
   std::set<std::pair<Time, base::Hash128>> open_claims_end;  // by forgotten_at()
   std::uint64_t claims_unknown = 0;
   Remembered<SettledEntry> settled;
@@ -165,8 +149,8 @@ class State {
   ConsumerUid next_consumer{1};
 
   // the rest
-  StringMap<Position> positions;
-  StringMap<RegisterValue> registers;
+  SharedMap<std::string, Position> positions;
+  SharedMap<std::string, std::shared_ptr<const RegisterValue>> registers;
   HybridTime hybrid;  // never behind anything seen
   StringMap<Transaction> transactions;
   std::set<std::pair<Time, std::string>> transactions_due;  // by Transaction::due()

@@ -32,8 +32,8 @@ Status check_streams(const State& state, Time now) {
 Status check_fences(const State& state) {
   for (const auto& [key, claim] : state.open_claims) {
     const SettledEntry* settled = state.settled.find(key, Time::min());
-    if (settled != nullptr && settled->fence() >= claim.fence) {
-      return contradiction("the open claim of fence " + std::to_string(claim.fence.value) +
+    if (settled != nullptr && settled->fence() >= claim->fence) {
+      return contradiction("the open claim of fence " + std::to_string(claim->fence.value) +
                            " is older than what its key was settled with");
     }
   }

@@ -38,12 +38,15 @@ constexpr std::uint64_t kVersion = 1;
 
 // --- claims --------------------------------------------------------------------------------------
 
-void encode_claims(const State& state, Time over_at, Put& put) {
-  auto claims = sorted(state.open_claims);
-  std::erase_if(
-      claims, [over_at](const auto& element) { return element.second->forgotten_at() <= over_at; });
-  put.all(state.next_fence, std::uint64_t{claims.size()});
-  for (const auto& [hash, claim] : claims) put.all(hash, *claim);
+void spell(const ClaimsImage& image, Spelling& out) {
+  const auto stays = [&out](const OpenClaim& claim) { return claim.forgotten_at() > out.over_at; };
+  std::uint64_t count = 0;
+  image.claims.for_each(
+      [&](base::Hash128, const auto& claim) { count += stays(*claim) ? 1U : 0U; });
+  out.put(count);
+  image.claims.for_each([&](base::Hash128 hash, const auto& claim) {
+    if (stays(*claim)) out.put.all(hash, *claim);
+  });
 }
 
 Status decode_claims(Reading& in, State& into) {
@@ -73,17 +76,25 @@ Status decode_claims(Reading& in, State& into) {
   return Ok{};
 }
 
+void spell(const std::string& text, Spelling& out) { out.put.last(text); }
+
 // --- by name -------------------------------------------------------------------------------------
 
-template <class Value>
-void encode_named(const StringMap<Value>& values, Put& put) {
-  put(std::uint64_t{values.size()});
-  for (const auto& [name, value] : sorted(values)) put.all(name, *value);
+void spell(const PositionsImage& image, Spelling& out) {
+  out.put(std::uint64_t{image.positions.size()});
+  image.positions.for_each(
+      [&out](const std::string& name, const Position& at) { out.put.all(name, at); });
 }
 
-// `check(name, value)` answers what is wrong with it, or "".
-template <class Value, class Check>
-Status decode_named(Reading& in, std::string_view kind, StringMap<Value>& values, Check check) {
+void spell(const RegistersImage& image, Spelling& out) {
+  out.put(std::uint64_t{image.registers.size()});
+  image.registers.for_each(
+      [&out](const std::string& name, const auto& set) { out.put.all(name, *set); });
+}
+
+// `check(name, value)` answers what is wrong with it, or ""; then `keep(name, value)`.
+template <class Value, class Check, class Keep>
+Status decode_named(Reading& in, std::string_view kind, Check check, Keep keep) {
   const std::uint64_t count = in.count();
   std::string before;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -96,7 +107,7 @@ Status decode_named(Reading& in, std::string_view kind, StringMap<Value>& values
       return in.broken("'" + name + "', " + wrong);
     }
     before = name;
-    values.emplace(std::move(name), std::move(value));
+    keep(std::move(name), std::move(value));
   }
   if (!in.get.ok()) return in.unreadable();
   return Ok{};
@@ -137,46 +148,50 @@ std::string wrong_with(const Transaction& transaction, Epoch next) {
   return {};
 }
 
-void encode_rest(const State& state, Time over_at, Put& put) {
-  encode_named(state.positions, put);
-  put(state.hybrid);
-  encode_named(state.registers, put);
-  encode_transactions(state, over_at, put);
-  put.all(state.gaps, state.records_lost, state.results_lost);
+void encode_rest(State& state, Time over_at, Writing& out) {
+  out.share(PositionsImage{state.positions.snapshot()});
+  out.put(state.hybrid);
+  out.share(RegistersImage{state.registers.snapshot()});
+  encode_transactions(state, over_at, out.put);
+  out.put.all(state.gaps, state.records_lost, state.results_lost);
 }
 
 Status decode_rest(Reading& in, State& into) {
   in.begin("list of positions", 1);
-  HAPAX_CHECK(decode_named(in, "position", into.positions,
-                           [&into](const std::string& name, const Position& position) {
-                             into.text_bytes += kNodeBytes + name.size() + position.value.size();
-                             return std::string();
-                           }));
+  HAPAX_CHECK(decode_named<Position>(
+      in, "position",
+      [&into](const std::string& name, const Position& position) {
+        into.text_bytes += kNodeBytes + name.size() + position.value.size();
+        return std::string();
+      },
+      [&into](std::string name, Position at) { into.positions.set(std::move(name), at); }));
   in.begin("list of registers", 1);
   in.get(into.hybrid);
   if (into.hybrid.node != 0 || !is_plausible(time_from_ms(into.hybrid.wall_ms))) in.get.refuse();
-  HAPAX_CHECK(decode_named(in, "register", into.registers,
-                           [&into](const std::string& name, const RegisterValue& value) {
-                             into.text_bytes += kNodeBytes + name.size() + value.value.size();
-                             HybridTime at = value.at;
-                             at.node = 0;
-                             if (at > into.hybrid) return std::string("was set in the future");
-                             return std::string();
-                           }));
+  HAPAX_CHECK(decode_named<RegisterValue>(
+      in, "register",
+      [&into](const std::string& name, const RegisterValue& value) {
+        into.text_bytes += kNodeBytes + name.size() + value.value.size();
+        HybridTime at = value.at;
+        at.node = 0;
+        return std::string(at > into.hybrid ? "was set in the future" : "");
+      },
+      [&into](std::string name, RegisterValue value) {
+        into.registers.set(std::move(name),
+                           std::make_shared<const RegisterValue>(std::move(value)));
+      }));
   in.begin("list of transactions", 1);
   in.get(into.next_epoch);
   if (into.next_epoch.value >= kNumberEnd) in.get.refuse();
-  StringMap<Transaction> transactions;
-  HAPAX_CHECK(decode_named(in, "transaction", transactions,
-                           [&into](const std::string&, Transaction& transaction) {
-                             for (const auto& ops : transaction.staged) {
-                               transaction.staged_bytes += ops.size();
-                             }
-                             return wrong_with(transaction, into.next_epoch);
-                           }));
-  for (auto& [name, transaction] : transactions) {
-    add_transaction(into, name, std::move(transaction));
-  }
+  HAPAX_CHECK(decode_named<Transaction>(
+      in, "transaction",
+      [&into](const std::string&, Transaction& transaction) {
+        for (const auto& ops : transaction.staged) transaction.staged_bytes += ops.size();
+        return wrong_with(transaction, into.next_epoch);
+      },
+      [&into](const std::string& name, Transaction transaction) {
+        add_transaction(into, name, std::move(transaction));
+      }));
   in.begin("number of gaps", 1);
   in.get.all(into.gaps, into.records_lost, into.results_lost);
   if (!in.get.ok()) return in.unreadable();
@@ -246,10 +261,13 @@ Status decode_results(Reading& in, State& into) {
   return Ok{};
 }
 
-void assert_live_bytes(const State& state, Writing& written) {
-  BySegment bytes = written.kept.by_segment();
-  for (const auto& [segment, number] : written.waiting.by_segment()) bytes[segment] += number;
-  HAPAX_ASSERT(bytes == state.live_bytes, "live bytes are those of the runs and results");
+void spell(const LiveImage& image, Spelling& out) {
+  for (const auto& [segment, bytes] : image.kept) out.kept.add(segment, bytes);
+  const BySegment& kept = out.kept.by_segment();
+  BySegment all = kept;
+  for (const auto& [segment, bytes] : image.waiting) all[segment] += bytes;
+  HAPAX_ASSERT(all == image.live, "live bytes are those of the runs and results");
+  encode_bytes(kept, out.put);
 }
 
 Status decode_live(Reading& in, State& into) {
@@ -271,16 +289,20 @@ Status decode_live(Reading& in, State& into) {
 // --- the whole -----------------------------------------------------------------------------------
 
 // What is over at `over_at` is left out.
-void encode_all(const State& state, Time over_at, std::string& out) {
-  Writing writing{Put(out), {}, {}};
+StateImage image_at(State& state, Time over_at) {
+  StateImage image;
+  image.over_at = over_at;
+  Writing writing{image};
   writing.put(kVersion);
   encode_streams(state, writing);
   encode_consumers(state, writing);
-  encode_claims(state, over_at, writing.put);
-  encode_rest(state, over_at, writing.put);
+  writing.put(state.next_fence);
+  writing.share(ClaimsImage{state.open_claims.snapshot()});
+  encode_rest(state, over_at, writing);
   encode_results(state, over_at, writing);
-  assert_live_bytes(state, writing);
-  encode_bytes(writing.kept.by_segment(), writing.put);
+  writing.share(
+      LiveImage{writing.kept.by_segment(), writing.waiting.by_segment(), state.live_bytes});
+  return image;
 }
 
 template <class Entry>
@@ -297,7 +319,16 @@ void append_living(const Remembered<Entry>& remembered, Time now, std::string& o
 
 }  // namespace
 
-void encode_state(const State& state, std::string& out) { encode_all(state, Time::min(), out); }
+StateImage image_of(State& state) { return image_at(state, Time::min()); }
+
+void encode_image(const StateImage& image, std::string& out) {
+  Spelling spelling{Put(out), image.over_at};
+  for (const StateImage::Part& part : image.parts) {
+    std::visit([&spelling](const auto& shared) { spell(shared, spelling); }, part);
+  }
+}
+
+void encode_state(State& state, std::string& out) { encode_image(image_of(state), out); }
 
 Status decode_state(std::string_view bytes, State& into) {
   HAPAX_ASSERT(into.streams.empty() && into.text_bytes == 0, "a new State is filled");
@@ -323,9 +354,9 @@ Status decode_state(std::string_view bytes, State& into) {
   return Ok{};
 }
 
-std::string canonical(const State& state, Time now) {
+std::string canonical(State& state, Time now) {
   std::string out;
-  encode_all(state, now, out);
+  encode_image(image_at(state, now), out);
   append_living(state.ids, now, out);
   append_living(state.settled, now, out);
   return out;

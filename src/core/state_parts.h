@@ -13,6 +13,7 @@
 
 #include "core/fields.h"
 #include "core/state.h"
+#include "core/state_codec.h"
 
 namespace hapax::core {
 
@@ -77,10 +78,26 @@ class LiveBytes {
   std::uint64_t bytes_ = 0;
 };
 
+// Makes the image of a state: bytes, and between them what is shared.
 struct Writing {
+  StateImage& image;
+  std::string text = {};
+  Put put{text};
+  LiveBytes kept = {};     // by what is among the bytes
+  LiveBytes waiting = {};  // by what waits for collect()
+
+  template <class Shared>
+  void share(Shared shared) {
+    image.parts.emplace_back(std::exchange(text, {}));
+    image.parts.emplace_back(std::move(shared));
+  }
+};
+
+// Writes what is shared, later and perhaps on another thread.
+struct Spelling {
   Put put;
-  LiveBytes kept;     // by what is written
-  LiveBytes waiting;  // by what collect() will remove
+  Time over_at;  // What is over then is left out.
+  LiveBytes kept = {};
 };
 
 // --- reading -------------------------------------------------------------------------------------
@@ -134,7 +151,9 @@ inline constexpr std::uint64_t kNumberEnd = std::uint64_t{1} << 62;
 
 // --- the parts -----------------------------------------------------------------------------------
 
-void encode_streams(const State& state, Writing& out);
+void encode_streams(State& state, Writing& out);
+void spell(const RunsImage& image, Spelling& out);
+void spell(const GroupsImage& image, Spelling& out);
 [[nodiscard]] Status decode_streams(Reading& in, State& into);
 
 void encode_consumers(const State& state, Writing& out);

@@ -49,10 +49,10 @@ void fields(Io& io, F& f) {
 namespace {
 
 // Where the first run of a stream is counted from.
-Run origin(const Stream& stream, Sequence first) {
+Run origin(Time created_at, Sequence first) {
   Run run;
   run.first = first;
-  run.time = stream.created_at;
+  run.time = created_at;
   return run;
 }
 
@@ -106,20 +106,33 @@ std::optional<Run> unpack(const PackedRun& packed, const Run& before) {
   return run;
 }
 
-void encode_runs(const Stream& stream, Writing& out) {
-  const auto kept = std::find_if(stream.runs.begin(), stream.runs.end(),
-                                 [&](const Run& run) { return run.last() >= stream.first; });
+// `Out` is Writing or Spelling.
+template <class Runs, class Out>
+void put_runs(const Runs& runs, Sequence kept_from, Time created_at, Out& out) {
+  const auto kept =
+      std::lower_bound(runs.begin(), runs.end(), kept_from,
+                       [](const Run& run, Sequence wanted) { return run.last() < wanted; });
+  out.put(static_cast<std::uint64_t>(runs.end() - kept));
+  if (kept == runs.end()) return;
+  out.put(kept->first);
+  const Run start = origin(created_at, kept->first);
+  const Run* before = &start;
+  for (auto run = kept; run != runs.end(); before = &*run, ++run) {
+    out.put(pack(*run, *before));
+    out.kept.add(run->at.segment, run->at.length);
+  }
+}
+
+// Only as many as were trimmed and not collected yet are walked over here.
+void encode_runs(Stream& stream, Writing& out) {
+  const auto kept = stream.runs.ending_from(stream.first);
   for (auto run = stream.runs.begin(); run != kept; ++run) {
     out.waiting.add(run->at.segment, run->at.length);
   }
-  out.put(static_cast<std::uint64_t>(stream.runs.end() - kept));
-  if (kept == stream.runs.end()) return;
-  out.put(kept->first);
-  const Run start = origin(stream, kept->first);
-  const Run* before = &start;
-  for (auto run = kept; run != stream.runs.end(); before = &*run, ++run) {
-    out.put(pack(*run, *before));
-    out.kept.add(run->at.segment, run->at.length);
+  if (stream.runs.size() <= kFewRuns) {
+    put_runs(stream.runs, stream.first, stream.created_at, out);
+  } else {
+    out.share(RunsImage{stream.uid, stream.first, stream.created_at, stream.runs.snapshot()});
   }
 }
 
@@ -128,18 +141,18 @@ Status decode_runs(Reading& in, Stream& stream) {
   const std::uint64_t count = in.count();
   Sequence first = stream.last.next();
   if (count > 0) in.get(first);
-  const Run start = origin(stream, first);
-  const Run* before = &start;
+  Run before = origin(stream.created_at, first);
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     PackedRun packed;
     in.get(packed);
     if (!in.get.ok()) return in.unreadable();
-    std::optional<Run> run = unpack(packed, *before);
+    std::optional<Run> run = unpack(packed, before);
     if (!run) return in.broken("has an impossible run, number " + std::to_string(i));
     bytes += run->at.length;
     in.live.add(run->at.segment, run->at.length);
-    before = &stream.runs.emplace_back(*std::move(run));
+    before = {run->first, run->count, run->at, run->time, {}};
+    stream.runs.push_back(*std::move(run));
   }
   if (!in.get.ok()) return in.unreadable();
   const bool begins = count == 0 ? stream.first == stream.last.next()
@@ -208,17 +221,21 @@ Status check_places(const Reading& in, const Stream& stream) {
 
 // --- groups and producers ------------------------------------------------------------------------
 
-void encode_groups(const Stream& stream, Put& put) {
-  put(std::uint64_t{stream.group_last.size()});
-  for (const auto& [group, last] : sorted(stream.group_last)) {
-    fixed64(put, group);
-    put(last);
+void put_group(GroupHash group, Sequence last, Put& put) {
+  fixed64(put, group);
+  put(last);
+}
+
+void encode_groups(Stream& stream, Writing& out) {
+  if (stream.group_last.size() > kFewGroups) {
+    return out.share(GroupsImage{stream.group_last.snapshot()});
   }
+  out.put(std::uint64_t{stream.group_last.size()});
+  for (const auto& [group, last] : stream.group_last) put_group(group, last, out.put);
 }
 
 Status decode_groups(Reading& in, Stream& stream) {
   const std::uint64_t count = in.count();
-  stream.group_last.reserve(count);
   GroupHash before = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     GroupHash group = 0;
@@ -231,7 +248,7 @@ Status decode_groups(Reading& in, Stream& stream) {
                        " as the last of a group; its own last is " +
                        std::to_string(stream.last.value));
     }
-    stream.group_last.emplace(group, last);
+    stream.group_last.set(group, last);
     before = group;
   }
   if (!in.get.ok()) return in.unreadable();
@@ -329,14 +346,24 @@ Status decode_stream(Reading& in, Stream& stream) {
 
 }  // namespace
 
-void encode_streams(const State& state, Writing& out) {
+void spell(const RunsImage& image, Spelling& out) {
+  put_runs(image.runs, image.kept_from, image.created_at, out);
+}
+
+void spell(const GroupsImage& image, Spelling& out) {
+  out.put(std::uint64_t{image.groups.size()});
+  image.groups.for_each(
+      [&out](GroupHash group, Sequence last) { put_group(group, last, out.put); });
+}
+
+void encode_streams(State& state, Writing& out) {
   out.put.all(std::uint64_t{state.streams.size()}, living_bits(state));
   for (const auto& stream : state.streams) {
     if (stream == nullptr) continue;
     out.put(*stream);
     encode_runs(*stream, out);
     encode_removed(*stream, out.put);
-    encode_groups(*stream, out.put);
+    encode_groups(*stream, out);
     encode_producers(*stream, out.put);
   }
   for (const auto& stream : state.graveyard) {

@@ -102,8 +102,8 @@ std::optional<Verdict> check_expectation(const Stream& stream, const Append& op,
                       "stream '" + stream.name +
                           "' does not track group keys; set track_groups to expect one"}};
     }
-    const auto found = stream.group_last.find(hashes.group);
-    actual = found == stream.group_last.end() ? Sequence{0} : found->second;
+    const Sequence* found = stream.group_last.find(hashes.group);
+    actual = found == nullptr ? Sequence{0} : *found;
   }
   if (actual == op.expect->last) return std::nullopt;
   return ExpectationFailed{actual, {}};

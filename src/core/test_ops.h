@@ -164,9 +164,9 @@ class RandomCommit {
   // --- claims ------------------------------------------------------------------------------------
 
   Fence fence(std::string_view key) {
-    const auto found = state_.open_claims.find(hash_text("s/" + std::string(key), 4));
-    if (found == state_.open_claims.end() || dice_.one_in(5)) return Fence{dice_.below(9)};
-    return found->second.fence;
+    const auto* found = state_.open_claims.find(hash_text("s/" + std::string(key), 4));
+    if (found == nullptr || dice_.one_in(5)) return Fence{dice_.below(9)};
+    return (*found)->fence;
   }
   ResultView result() { return {200, "h", dice_.pick(kPayloads)}; }
   Op settle() {
@@ -252,17 +252,17 @@ class RandomCommit {
 
   Op advance() {
     const std::string_view source = kKeys[dice_.below(2)];
-    const auto found = state_.positions.find(source);
-    const bool known = found != state_.positions.end();
-    const std::uint64_t epoch = known ? found->second.epoch.value : 1;
-    return Advance{source, known ? kept(found->second.value) : "",
-                   kept(std::to_string(dice_.below(9))), Epoch{epoch + dice_.below(2)}};
+    const Position* found = state_.positions.find(source);
+    const bool known = found != nullptr;
+    const std::uint64_t epoch = known ? found->epoch.value : 1;
+    return Advance{source, known ? kept(found->value) : "", kept(std::to_string(dice_.below(9))),
+                   Epoch{epoch + dice_.below(2)}};
   }
   Op set() {
     const std::string_view name = kKeys[dice_.below(2)];
-    const auto found = state_.registers.find(name);
+    const auto* found = state_.registers.find(name);
     Set op{.name = name, .value = dice_.pick(kPayloads)};
-    if (found != state_.registers.end()) op.expected = found->second.version;
+    if (found != nullptr) op.expected = (*found)->version;
     if (dice_.one_in(2)) op.mode = SetMode::kLastWriter;
     if (dice_.one_in(3)) {
       op.at = HybridTime{to_ms(now_) + 500 - static_cast<std::int64_t>(dice_.below(1'000)),

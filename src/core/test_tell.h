@@ -39,13 +39,13 @@ class Telling {
       if (stream != nullptr) tell(*stream);
     }
     for (const auto& [uid, consumer] : state.consumers) tell(consumer);
-    for (const auto& [hash, claim] : ordered(state.open_claims)) tell(hash, claim);
+    for (const auto& [hash, claim] : ordered(state.open_claims)) tell(hash, *claim);
     for (const auto& [end, hash] : state.open_claims_end) say("claim ends", end, hash);
     for (const auto& [name, position] : ordered(state.positions)) {
       say("position", name, position.value, position.epoch);
     }
     for (const auto& [name, set] : ordered(state.registers)) {
-      say("register", name, set.value, set.version, set.at);
+      say("register", name, set->value, set->version, set->at);
     }
     for (const auto& [name, transaction] : ordered(state.transactions)) tell(name, transaction);
   }

@@ -16,8 +16,7 @@ namespace hapax::engine {
 namespace {
 
 constexpr std::size_t kSnapshotCollectWork = 65'536;
-constexpr std::size_t kMoveRunsMax = 4'096;  // per snapshot
-constexpr std::uint64_t kVictimShare = 4;    // emptied when less than a quarter is live
+constexpr std::uint64_t kVictimShare = 4;  // emptied when less than a quarter is live
 
 digest::HashKey key_of(const journal::Identity& identity) {
   digest::HashKey key{};
@@ -78,21 +77,22 @@ void Engine::begin_snapshot() {
   snapshot_at_ = machine_->written_bytes();
   replayed_bytes_ = 0;
   machine_->collect(kSnapshotCollectWork);
-  const core::State& state = machine_->state();
+  core::State& state = machine_->state();
   SnapshotImage image;
   image.lsn = journal::Lsn{machine_->next_lsn().value - 1};
   if (image.lsn == journal::Lsn{0}) return;
   image.log_time = machine_->decided_at();
-  core::encode_state(state, image.state);
-  image.ids = machine_->state().ids.snapshot();
-  image.settled = machine_->state().settled.snapshot();
+  image.state = core::image_of(state);
+  image.ids = state.ids.snapshot();
+  image.settled = state.settled.snapshot();
   image.segment = machine_->next_slot().segment;
   for (const auto& [segment, bytes] : state.live_bytes) image.live.insert(segment);
   choose_victims(image);
   snapshotter_->begin(std::move(image));
 }
 
-// Segments of which little is left, and the runs that keep them.
+// Segments of which little is left, and the runs of small streams that keep them; those of large
+// ones are found beside the load.
 void Engine::choose_victims(SnapshotImage& image) const {
   const core::State& state = machine_->state();
   for (const auto& [segment, bytes] : state.live_bytes) {
@@ -101,7 +101,7 @@ void Engine::choose_victims(SnapshotImage& image) const {
   }
   if (image.victims.empty()) return;
   for (const auto& stream : state.streams) {
-    if (stream == nullptr) continue;
+    if (stream == nullptr || stream->runs.size() > core::kFewRuns) continue;
     for (const core::Run& run : stream->runs) {
       if (image.runs_to_move.size() >= kMoveRunsMax) return;
       if (!image.victims.contains(run.at.segment)) continue;

@@ -165,6 +165,7 @@ TEST_F(EngineTest, ASnapshotAndWhatFollowedGiveTheSameState) {
   }
 }
 
+// R1
 TEST_F(EngineTest, ADamagedNewestSnapshotCostsTimeNotData) {
   live_a_little(20);
   snapshot();
@@ -235,7 +236,7 @@ TEST_F(EngineTest, DeadSegmentsLeaveWithTheSecondSnapshotThatKnowsThemDead) {
   const Sequence last = state().find_stream("s")->last;
   commit({Trim{"s", last}});
   snapshot();
-  EXPECT_THAT(files(FileName::Kind::kSegment), Contains(2)) << "S1: the facts are still needed";
+  EXPECT_THAT(files(FileName::Kind::kSegment), Contains(2)) << "R1: the facts are still needed";
   for (int i = 0; i < 8; ++i) commit({Append{.stream = "s", .payload = payload}});
   snapshot();
   EXPECT_THAT(files(FileName::Kind::kSegment), Not(Contains(2)));
@@ -247,6 +248,31 @@ TEST_F(EngineTest, DeadSegmentsLeaveWithTheSecondSnapshotThatKnowsThemDead) {
   open();
   EXPECT_TRUE(canonical(now) == before);
   EXPECT_THAT(records("s"), SizeIs(9));
+}
+
+// R2: the older snapshot still lists the records, so a start from it must find their segment.
+TEST_F(EngineTest, ASegmentThatDiedBetweenTheSnapshotsStaysForTheOlderOne) {
+  commit({CreateStream{"s", {}}});
+  const std::string payload(1'000, 'p');
+  for (int i = 0; i < 12; ++i) commit({Append{.stream = "s", .payload = payload}});
+  snapshot();
+  const std::vector<std::uint64_t> then = files(FileName::Kind::kSegment);
+  commit({Trim{"s", Sequence{12}}});
+  snapshot();
+  for (const std::uint64_t number : then) {
+    EXPECT_THAT(files(FileName::Kind::kSegment), Contains(number));
+  }
+  const std::uint64_t newest = files(FileName::Kind::kSnapshot).back();
+  kill();
+  disk_.flip_bit(journal::snapshot_name(newest), 8 * 200);
+  open();
+  EXPECT_THAT(records("s"), SizeIs(1));
+  // A third one knows that the older of the two kept ones has them dead.
+  snapshot();
+  commit({Append{.stream = "s", .payload = payload}});
+  snapshot();
+  EXPECT_THAT(files(FileName::Kind::kSegment), Not(Contains(then.front())));
+  EXPECT_THAT(records("s"), SizeIs(2));
 }
 
 TEST_F(EngineTest, WhatIsLeftOfAMostlyDeadSegmentMoves) {

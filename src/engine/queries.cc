@@ -78,15 +78,15 @@ Result<std::optional<ClaimStatus>> complete(ClaimLook look, journal::SegmentFile
 }
 
 std::optional<RegisterValue> look_up_register(const core::State& state, std::string_view name) {
-  const auto found = state.registers.find(name);
-  if (found == state.registers.end()) return std::nullopt;
-  return found->second;
+  const auto* found = state.registers.find(name);
+  if (found == nullptr) return std::nullopt;
+  return **found;
 }
 
 std::optional<Position> look_up_position(const core::State& state, std::string_view source) {
-  const auto found = state.positions.find(source);
-  if (found == state.positions.end()) return std::nullopt;
-  return found->second;
+  const Position* found = state.positions.find(source);
+  if (found == nullptr) return std::nullopt;
+  return *found;
 }
 
 Result<std::optional<ProducerStatus>> look_up_producer(const core::State& state,

@@ -162,10 +162,10 @@ class EngineRig : public testing::Test {
       const Receipt receipt{got[0].record.sequence, got[0].token};
       if (i % 2 == 0) commit({Ack{"s", "c", receipt}});
       if (i % 4 == 1) commit({Nack{"s", "c", receipt, Duration{5}, "no"}});
-      const auto claim = state().open_claims.find(claim_hash(engine_->key(), "c", text));
-      if (i % 3 == 0 && claim != state().open_claims.end()) {
+      const auto* claim = state().open_claims.find(claim_hash(engine_->key(), "c", text));
+      if (i % 3 == 0 && claim != nullptr) {
         commit({Settle{
-            .scope = "c", .key = text, .fence = claim->second.fence, .result = {200, "h", text}}});
+            .scope = "c", .key = text, .fence = (*claim)->fence, .result = {200, "h", text}}});
       }
       commit({Set{.name = "r", .value = text, .mode = SetMode::kLastWriter}});
     }

@@ -1,6 +1,5 @@
 #include "engine/snapshot_sections.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -69,6 +68,9 @@ void fields(Io& io, F& f) {
 namespace hapax::engine {
 
 namespace {
+
+// A large state is several sections: a section is limited to 1 GiB.
+constexpr std::size_t kStateSectionBytes = std::size_t{256} << 20;
 
 Error nonsense(std::string_view what) {
   return Error{Errc::kCorruption, "a snapshot's " + std::string(what)};
@@ -191,13 +193,12 @@ Result<Meta> read_meta(const journal::SnapshotReader& reader) {
 }
 
 Status load_state(const journal::SnapshotReader& reader, core::State& state) {
-  const auto& sections = reader.sections();
-  const auto is_state = [](const journal::Section& section) { return section.tag == kTagState; };
-  if (std::count_if(sections.begin(), sections.end(), is_state) != 1) {
-    return nonsense("sections do not have one state");
+  std::string bytes;
+  for (const journal::Section& section : reader.sections()) {
+    if (section.tag != kTagState) continue;
+    HAPAX_TRY(const std::string piece, reader.read(section));
+    bytes += piece;
   }
-  const auto section = std::find_if(sections.begin(), sections.end(), is_state);
-  HAPAX_TRY(const std::string bytes, reader.read(*section));
   return core::decode_state(bytes, state);
 }
 
@@ -274,7 +275,13 @@ Status write_sections(journal::SnapshotWriter& writer, const SnapshotImage& imag
   std::string bytes;
   Put{bytes}(meta);
   HAPAX_CHECK(writer.add(kTagMeta, bytes));
-  HAPAX_CHECK(writer.add(kTagState, image.state));
+  std::string state;
+  core::encode_image(image.state, state);
+  for (std::string_view rest = state; !rest.empty();) {
+    const std::string_view piece = rest.substr(0, kStateSectionBytes);
+    HAPAX_CHECK(writer.add(kTagState, piece));
+    rest.remove_prefix(piece.size());
+  }
   for (const auto& chunk : image.ids.chunks) {
     if (!chunk.sealed) HAPAX_CHECK(writer.add(kTagIds, encode_chunk(chunk)));
   }

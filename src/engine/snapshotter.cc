@@ -139,8 +139,23 @@ Status Snapshotter::prune() {
   return Ok{};
 }
 
+// The runs of large streams that keep a victim.
+void Snapshotter::find_runs_to_move() {
+  if (image_.victims.empty()) return;
+  for (const auto& part : image_.state.parts) {
+    const auto* shared = std::get_if<core::RunsImage>(&part);
+    if (shared == nullptr) continue;
+    for (const core::Run& run : shared->runs) {
+      if (image_.runs_to_move.size() >= kMoveRunsMax) return;
+      if (!image_.victims.contains(run.at.segment)) continue;
+      image_.runs_to_move.push_back({shared->stream, run.first, run.count, run.at, {}});
+    }
+  }
+}
+
 // Reads what is still needed of the segments that are to be emptied.
 Status Snapshotter::gather() {
+  find_runs_to_move();
   std::size_t bytes = 0;
   for (RunMove& move : image_.runs_to_move) {
     if (bytes >= kMoveBytesMax) break;

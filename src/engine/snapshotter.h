@@ -2,9 +2,9 @@
 // what follows from having them: old snapshots, their parts and dead segments are removed, mostly
 // dead segments are emptied.
 //
-// begin() copies the state on its owner's thread, cheaply: remembered ids and settled claims are
-// handed over as chunks that never change, only the rest is encoded. step() does the slow work,
-// one file at a time, beside the load.
+// begin() copies the state on its owner's thread, cheaply: what can be millions is handed over as
+// chunks that never change, only the rest is encoded (docs/internals/threads.md has the costs).
+// step() does the slow work, one file at a time, beside the load.
 //
 // R1: two snapshots are kept, and every fact and payload since the older one: a damaged newest
 //     snapshot costs time, not data.
@@ -23,6 +23,7 @@
 #include <hapax/result.h>
 
 #include "core/state.h"
+#include "core/state_codec.h"
 #include "journal/format.h"
 #include "journal/identity.h"
 #include "journal/segment_files.h"
@@ -54,14 +55,16 @@ struct Moves {
 struct SnapshotImage {
   journal::Lsn lsn;  // the last one it contains
   Time log_time{};
-  std::string state;
+  core::StateImage state;
   IdChunks ids;
   SettledChunks settled;
   std::uint32_t segment = 0;          // being written
   std::set<std::uint32_t> live;       // segments with bytes that are needed
   std::set<std::uint32_t> victims;    // segments to be emptied
-  std::vector<RunMove> runs_to_move;  // in the victims, without their bytes
+  std::vector<RunMove> runs_to_move;  // in the victims, of small streams, without their bytes
 };
+
+inline constexpr std::size_t kMoveRunsMax = 4'096;  // per snapshot
 
 class Snapshotter {
  public:
@@ -94,6 +97,7 @@ class Snapshotter {
   Status write_file();
   Status prune();
   Status gather();
+  void find_runs_to_move();
   template <class Chunk>
   Result<bool> store_chunk(const Chunk& chunk, std::uint64_t number);
   void end();

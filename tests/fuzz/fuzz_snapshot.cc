@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/encoding.h"
+#include "base/hash128.h"
 #include "core/state_codec.h"
 #include "engine/snapshotter.h"
 #include "journal/names.h"
@@ -68,7 +69,8 @@ std::string filled(const Piece& piece) {
   std::string bytes = piece.bytes.substr(0, piece.bytes.size() - size);
   for (std::uint64_t i = 0; i < 65'536; ++i) {
     bytes += last;
-    std::memcpy(bytes.data() + bytes.size() - size, &i, sizeof i);
+    const std::uint64_t high = hapax::base::spread(i).high;  // Uniform, as the index relies on.
+    std::memcpy(bytes.data() + bytes.size() - size, &high, sizeof high);
   }
   return bytes;
 }

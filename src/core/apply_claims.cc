@@ -280,7 +280,7 @@ void apply_claim(State& state, const ResultLost& fact, base::Where at, Time now,
   record(undo, [](State& s) { --s.results_lost; });
 }
 
-void collect_claims(State& state, Time now, std::size_t work_max) {
+std::size_t collect_claims(State& state, Time now, std::size_t work_max) {
   std::size_t work = 0;
   for (; work < work_max && !state.open_claims_end.empty(); ++work) {
     const auto [end, key] = *state.open_claims_end.begin();
@@ -295,6 +295,7 @@ void collect_claims(State& state, Time now, std::size_t work_max) {
     slice->second.erase(segment);
     if (slice->second.empty()) state.results_end.erase(slice);
   }
+  return work;
 }
 
 }  // namespace hapax::core

@@ -43,6 +43,6 @@ void add_open_claim(State& state, base::Hash128 key, OpenClaim&& claim);
 
 // Removes what is past its end: at most `work_max` open claims and slices of a segment's results.
 // REQUIRES: `now` is not after the log time of any fact that may still be rolled back.
-void collect_claims(State& state, Time now, std::size_t work_max);
+std::size_t collect_claims(State& state, Time now, std::size_t work_max);
 
 }  // namespace hapax::core

@@ -112,7 +112,7 @@ void drop_live(State& state, std::uint32_t segment, std::uint64_t bytes) {
   if (found->second == 0) state.live_bytes.erase(found);
 }
 
-void collect(State& state, Time now, std::size_t work_max) {
+Leftover collect(State& state, Time now, std::size_t work_max) {
   for (const StreamUid uid : state.trimmed) {
     Stream* stream = state.streams[uid.value - 1].get();
     if (stream == nullptr) continue;
@@ -123,9 +123,14 @@ void collect(State& state, Time now, std::size_t work_max) {
   for (const auto& stream : state.graveyard) drop_runs(state, stream->runs, stream->last.next());
   state.graveyard.clear();
   collect_transactions(state, now, work_max);
-  collect_claims(state, now, work_max);
-  state.ids.expire(now, work_max);
-  state.settled.expire(now, work_max);
+  const bool claims = collect_claims(state, now, work_max) == work_max;
+  return {claims, expire(state, now, work_max)};
+}
+
+bool expire(State& state, Time now, std::size_t work_max) {
+  const bool ids = state.ids.expire(now, work_max) == work_max;
+  const bool settled = state.settled.expire(now, work_max) == work_max;
+  return ids || settled;
 }
 
 std::optional<Sequence> retention_target(const State& state, const Stream& stream, Time now) {

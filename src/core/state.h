@@ -226,8 +226,15 @@ void apply_rest(State& state, const JournalGap& fact, base::Where at, Time now, 
 void add_live(State& state, std::uint32_t segment, std::uint64_t bytes);
 void drop_live(State& state, std::uint32_t segment, std::uint64_t bytes);
 
+// What a bounded piece of tidying did not get to.
+struct Leftover {
+  bool claims = false;   // open claims and results that are over
+  bool entries = false;  // expired ids and settled claims
+};
 // Removes what died by the passing of log time or by facts. Only when nothing can be rolled back.
-void collect(State& state, Time now, std::size_t work_max);
+Leftover collect(State& state, Time now, std::size_t work_max);
+// Takes expired ids and settled claims out. At any time. Answers whether some are left.
+bool expire(State& state, Time now, std::size_t work_max);
 
 // First record that retention still wants, if that is above the stream's `first`.
 [[nodiscard]] std::optional<Sequence> retention_target(const State& state, const Stream& stream,

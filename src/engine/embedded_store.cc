@@ -16,8 +16,9 @@ constexpr std::size_t kTasksMax = 16'384;
 constexpr std::chrono::milliseconds kIdleBeforeMark{20};
 constexpr std::uint64_t kBatchesPerMark = 64;
 constexpr std::chrono::milliseconds kTendEvery{250};
-constexpr std::size_t kCollectWork = 8'192;
-constexpr std::size_t kExpireWork = 1'024;
+constexpr std::chrono::milliseconds kClaimsEvery{3};  // while claims that are over are left
+// One slice of clearing away: a tenth of a millisecond, the longest that a commit waits for it.
+constexpr std::size_t kSlice = 1'024;
 constexpr std::size_t kSweepStreams = 1'000;
 
 // Hands one value from the store's thread to the caller's.
@@ -211,7 +212,8 @@ bool EmbeddedStore::next_event(std::deque<Task>& tasks,
     return written_.has_value() || snapshot_ready_ || (stop_ && takes_in) ||
            (takes_in && !tasks_.empty());
   };
-  state_wake_.wait_for(lock, kTendEvery, ready);
+  const bool leftover = leftover_.entries || (leftover_.claims && machine.quiescent());
+  idle_ = !state_wake_.wait_for(lock, leftover ? Duration{0} : Duration{kTendEvery}, ready);
   written = std::exchange(written_, std::nullopt);
   snapshot_ready_ = false;
   if (written) full_ = false;
@@ -232,6 +234,7 @@ void EmbeddedStore::run_state() {
     take_in(tasks);
     start_write();
     tend();
+    if (idle_) clear_slice();
   }
 }
 
@@ -280,7 +283,7 @@ void EmbeddedStore::finish_write(Result<journal::Durable> written) {
     on_fatal_(written.error());
     std::abort();  // on_fatal_ must not return: nothing may be answered any more.
   }
-  machine.expire(kExpireWork);
+  leftover_.entries = machine.expire(kSlice);
 }
 
 // Alarms for people, once per change.
@@ -300,6 +303,16 @@ void EmbeddedStore::tell_changes() {
   told_jump_ = jump;
 }
 
+// While nobody needs this thread it goes on clearing, slice by slice.
+void EmbeddedStore::clear_slice() {
+  Machine& machine = engine_->machine();
+  if (leftover_.claims && machine.quiescent()) {
+    leftover_ = machine.collect(kSlice);
+  } else if (leftover_.entries) {
+    leftover_.entries = machine.expire(kSlice);
+  }
+}
+
 // Housekeeping between batches: retention, garbage, snapshots.
 void EmbeddedStore::tend() {
   Machine& machine = engine_->machine();
@@ -307,11 +320,14 @@ void EmbeddedStore::tend() {
   const auto steady = std::chrono::steady_clock::now().time_since_epoch();
   const std::int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(steady).count();
   const bool due = now_ms - tended_ms_ >= kTendEvery.count();
+  const bool claims = leftover_.claims && now_ms - collected_ms_ >= kClaimsEvery.count();
   const bool wants_snapshot = engine_->snapshot_due();
-  holding_ = (due || wants_snapshot) && !machine.quiescent();
-  if (!machine.quiescent() || !(due || wants_snapshot)) return;
+  holding_ = (due || claims || wants_snapshot) && !machine.quiescent();
+  if (!machine.quiescent() || !(due || claims || wants_snapshot)) return;
+  collected_ms_ = now_ms;
+  leftover_ = machine.collect(kSlice);
+  if (!due && !wants_snapshot) return;
   tended_ms_ = now_ms;
-  machine.collect(kCollectWork);
   machine.act([this](core::Turn& turn) {
     sweep_from_ = sweep_retention(turn, sweep_from_, kSweepStreams);
     return true;

@@ -77,6 +77,7 @@ class EmbeddedStore final : public Store {
   void finish_write(Result<journal::Durable> written);
   void start_write();
   void tend();
+  void clear_slice();
   void tell_changes();
 
   // journal thread
@@ -108,7 +109,10 @@ class EmbeddedStore final : public Store {
   // Owned by the state thread:
   bool holding_ = false;  // tasks wait until the machine is quiescent
   bool full_ = false;     // tasks wait until the batch in flight is written
+  bool idle_ = false;     // the latest wait ended without an event
+  core::Leftover leftover_;
   std::int64_t tended_ms_ = 0;
+  std::int64_t collected_ms_ = 0;
   std::size_t sweep_from_ = 0;
   bool told_full_ = false;
   bool told_jump_ = false;

@@ -316,6 +316,27 @@ TEST_F(EngineTest, ASnapshotIsDueAfterSoMuchJournal) {
 
 // --- what must end the process -------------------------------------------------------------------
 
+// E3: what is remembered follows the windows, however large the batches are.
+TEST_F(EngineTest, ExpiredIdsLeaveFasterThanNewOnesArrive) {
+  commit({CreateStream{"s", {.window = Window{std::chrono::seconds{1}}}}});
+  constexpr std::size_t kPerBatch = 1'000;
+  std::vector<std::string> ids(kPerBatch);
+  std::size_t most = 0;
+  for (std::size_t round = 0; round < 60; ++round) {
+    std::vector<Op> ops;
+    for (std::size_t i = 0; i < kPerBatch; ++i) {
+      ids[i] = std::to_string(round * kPerBatch + i);
+      ops.emplace_back(Append{.stream = "s", .payload = "p", .id = ids[i]});
+    }
+    commit(std::move(ops));
+    machine().expire(1);
+    clock_.advance(200);
+    most = std::max(most, state().ids.live());
+  }
+  // A window of five batches, a slice of as many, and half a slice to clear it.
+  EXPECT_LE(most, 16 * kPerBatch);
+}
+
 TEST_F(EngineTest, AfterAFailedSyncNothingIsAnswered) {
   Call& call = submit({CreateStream{"s", {}}});
   disk_.set_faults({.sync_error = sim::kAlways});

@@ -1,5 +1,6 @@
 #include "engine/machine.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -152,6 +153,7 @@ void Machine::completed(const journal::Durable& proof) {
                "the proof covers the batch in flight");
   ++batches_;
   written_bytes_ += in_flight_.batch.bytes();
+  owed_collect_ = owed_expire_ = std::size_t{2} * in_flight_.batch.count();
   writes_refused_ = false;
   in_flight_.undo.forget();
   in_flight_.sealed = false;
@@ -193,14 +195,15 @@ void Machine::refused(const Error& error) {
   }
 }
 
-void Machine::collect(std::size_t work_max) {
+core::Leftover Machine::collect(std::size_t work_min) {
   HAPAX_ASSERT(quiescent(), "nothing that could be rolled back is removed");
-  core::collect(*state_, building_.batch.log_time(), work_max);
+  return core::collect(*state_, building_.batch.log_time(),
+                       std::max(work_min, std::exchange(owed_collect_, 0)));
 }
 
-void Machine::expire(std::size_t work_max) {
-  state_->ids.expire(building_.batch.log_time(), work_max);
-  state_->settled.expire(building_.batch.log_time(), work_max);
+bool Machine::expire(std::size_t work_min) {
+  return core::expire(*state_, building_.batch.log_time(),
+                      std::max(work_min, std::exchange(owed_expire_, 0)));
 }
 
 Statistics Machine::statistics() const {

@@ -11,6 +11,8 @@
 //     at, is durable: the caller of completed() must show the proof.
 // E2: what is decided after a batch was sealed sees that batch's facts; so if it is refused, both
 //     are rolled back, and whoever only looked is decided again.
+// E3: what is over is cleared away faster than new things come: after each batch twice as many
+//     entries as it had facts.
 #pragma once
 
 #include <cstdint>
@@ -60,10 +62,12 @@ class Machine {
   void completed(const journal::Durable& proof);
   void refused(const Error& error);
 
+  // Both do `work_min` or, once per batch, twice what it had facts, and answer what is left: so
+  // clearing is faster than adding, and costs no more than in proportion to it.
   // Removes what is dead. REQUIRES: quiescent().
-  void collect(std::size_t work_max);
-  // Forgets expired ids, in bounded steps; at any time.
-  void expire(std::size_t work_max);
+  core::Leftover collect(std::size_t work_min);
+  // Forgets expired ids; at any time.
+  bool expire(std::size_t work_min);
 
   [[nodiscard]] core::State& state() { return *state_; }
   // Log time of the batch being built.
@@ -134,6 +138,8 @@ class Machine {
   std::uint64_t commits_ = 0;
   std::uint64_t batches_ = 0;
   std::uint64_t written_bytes_ = 0;
+  std::size_t owed_collect_ = 0;  // work, for the latest batch that was written
+  std::size_t owed_expire_ = 0;
   bool writes_refused_ = false;
   bool overflow_ = false;  // a fact did not fit the batch being built
 };

@@ -19,7 +19,7 @@ class Replay {
 
  private:
   core::State& state_;
-  std::size_t batches_ = 0;
+  std::size_t facts_ = 0;  // since the latest collection
 };
 
 }  // namespace hapax::engine

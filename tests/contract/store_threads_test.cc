@@ -107,6 +107,31 @@ TEST_P(Threads, EveryRecordIsAckedOnceByWorkersThatShareAConsumer) {
   EXPECT_EQ(store().describe("s").value().consumers[0].floor, Sequence{kRecords});
 }
 
+// E3: with nothing else to do, what is over is cleared at once and not by and by.
+TEST_P(Threads, WhatIsOverIsClearedAtOnceWhenNothingElseIsToDo) {
+  constexpr std::size_t kMany = 100'000;
+  const Window second{std::chrono::seconds{1}};
+  make_stream("s", {.window = second, .retention = {.count = 10}});
+  std::vector<std::string> names(kMany);
+  std::vector<Op> ops;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    names[i] = std::to_string(i);
+    ops.emplace_back(Append{.stream = "s", .payload = "p", .id = names[i]});
+  }
+  commit(ops);
+  ops.clear();
+  for (const std::string& name : names) {
+    ops.emplace_back(Claim{.scope = "c", .key = name, .lease = Duration{1}, .retention = second});
+  }
+  const Time end = commit(ops).time + Duration{2'000};
+  wait_until(end);
+  const auto cleared = [this] {
+    const Statistics now = store().statistics().value();
+    return now.ids == 0 && now.claims_open == 0;
+  };
+  wait_for(cleared, Duration{1'500});
+}
+
 TEST_P(Threads, ReadersSeeARunOfWholeCommitsWhileWritersWrite) {
   make_stream("s");
   std::atomic<bool> done = false;

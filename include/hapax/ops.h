@@ -20,7 +20,7 @@ enum class IdScope : std::uint8_t { kStream, kGroup };  // where a message id mu
 enum class WindowStart : std::uint8_t {
   kFirstSeen,
   kLastSeen
-};  // kLastSeen: a repeat renews the window
+};  // kLastSeen: a repeat renews the window, for up to an eighth longer than the window is
 
 // Records leave when any of these says so; all off = kept until trimmed.
 struct Retention {

@@ -109,11 +109,17 @@ std::optional<Verdict> check_expectation(const Stream& stream, const Append& op,
   return ExpectationFailed{actual, {}};
 }
 
-// The window of a repeat that renews: first_seen stays, the end moves to now + window.
-Window renewed_window(const Stream& stream, const IdEntry& known, Time now) {
-  if (stream.settings.window.is_forever()) return Window::forever();
+// D6: a repeat moves the end to a window from now, at least, and to an eighth of it more, at most.
+// That eighth is why most repeats renew nothing: each renewal is an entry of its own, and an id has
+// about ten of them at most, however often it repeats. None: the end is far enough.
+std::optional<Window> renewed_window(const Stream& stream, const IdEntry& known, Time now) {
+  const Window wanted = stream.settings.window;
+  const bool renews =
+      stream.settings.window_start == WindowStart::kLastSeen || mutant(Mutant::kWindowRefreshed);
+  if (!renews || known.expires_at() >= wanted.end(now)) return std::nullopt;
+  if (wanted.is_forever()) return wanted;
   const auto since = std::chrono::ceil<std::chrono::seconds>(now - known.first_seen());
-  return Window{since + std::chrono::seconds{stream.settings.window.raw()}};
+  return Window{since + std::chrono::seconds{wanted.raw() + wanted.raw() / 8}};
 }
 
 Verdict answer_known_id(Turn& turn, const Stream& stream, const IdEntry& known,
@@ -122,18 +128,19 @@ Verdict answer_known_id(Turn& turn, const Stream& stream, const IdEntry& known,
     return Conflict{known.fingerprint(), hashes.content, known.first_seen()};
   }
   Duplicate duplicate{known.sequence(), known.first_seen(), known.expires_at()};
+  const auto renewed = renewed_window(stream, known, turn.now());
+  // Not renewed, it would be forgotten earlier than the stream promises.
+  if (auto error = renewed ? check_memory(turn.state(), 0) : std::nullopt) {
+    return Refused{*std::move(error)};
+  }
   if (op.producer) {
     if (auto error = check_producers(stream, op.producer->name)) return Refused{*std::move(error)};
     turn.emit(ProducerNoted{stream.uid, *op.producer, known.sequence(), hashes.content,
                             known.first_seen()});
   }
-  const bool renews =
-      stream.settings.window_start == WindowStart::kLastSeen || mutant(Mutant::kWindowRefreshed);
-  const Window window = renewed_window(stream, known, turn.now());
-  if (renews && !known.window().is_forever() &&
-      window.end(duplicate.first_seen) > duplicate.expires_at) {
-    turn.emit(IdRenewed{stream.uid, id, window});
-    duplicate.expires_at = window.end(duplicate.first_seen);
+  if (renewed) {
+    turn.emit(IdRenewed{stream.uid, id, *renewed});
+    duplicate.expires_at = renewed->end(duplicate.first_seen);
   }
   return duplicate;
 }

@@ -53,6 +53,36 @@ TEST_F(Rules, ARepeatGetsTheFirstSequenceAndOtherContentIsAConflict) {
   EXPECT_EQ(run(record("gin", "2")), Verdict{Appended{Sequence{2}}});
 }
 
+// D6: never less than the window from the latest repeat, and memory by ids, not by repeats.
+TEST_F(Rules, ASlidingWindowTakesEntriesByIdsNotByRepeats) {
+  constexpr seconds kWindow{80};
+  run(ConfigureStream{"orders",
+                      {.window = Window{kWindow}, .window_start = WindowStart::kLastSeen}});
+  EXPECT_EQ(run(record("tea", "1")), Verdict{Appended{Sequence{1}}});
+  const std::size_t uid = store.state.find_stream("orders")->uid.value;
+  for (int repeat = 0; repeat < 1'000; ++repeat) {
+    pass(Duration{777});
+    const Time end = known(record("tea", "1")).expires_at;
+    EXPECT_GE(end, store.now + kWindow);
+    EXPECT_LE(end, store.now + kWindow + kWindow / 8 + seconds{1});
+    store.state.ids.expire(store.now, 100);
+    ASSERT_LE(store.state.ids.count_of(static_cast<std::uint32_t>(uid)), 12U);
+  }
+}
+
+TEST_F(Rules, ARepeatThatMustRenewIsRefusedWhenMemoryIsFull) {
+  run(ConfigureStream{"orders", {.window_start = WindowStart::kLastSeen}});
+  run(record("tea", "1"));
+  pass(seconds{1});
+  const Time end = known(record("tea", "1")).expires_at;
+  store.state.memory_max = store.state.memory_bytes() - 1;
+  EXPECT_EQ(known(record("tea", "1")).expires_at, end) << "far enough: nothing is renewed";
+  pass(std::chrono::hours{4});
+  const Verdict verdict = run(record("tea", "1"));
+  ASSERT_TRUE(std::holds_alternative<Refused>(verdict)) << word_of(verdict);
+  EXPECT_EQ(std::get<Refused>(verdict).error.code, Errc::kMemoryBudget);
+}
+
 // D4: a shorter window forgets nothing early, a longer one does not claim to know what is gone.
 TEST_F(Rules, ChangingTheWindowNeverForgetsSilently) {
   EXPECT_EQ(run(record("tea", "1")), Verdict{Appended{Sequence{1}}});

@@ -41,15 +41,19 @@ Pending& pending_of(Consumer& consumer, Sequence sequence) {
   return found->second;
 }
 
-// C5: `due` follows every change of a pending record's state or time.
+// C5: `due` and `waiting` follow every change of a pending record's state or time.
 void leave_due(Consumer& consumer, Sequence sequence, const Pending& pending) {
-  if (pending.state == PendingState::kInFlight) --consumer.in_flight;
-  if (pending.state != PendingState::kBlocked) consumer.due.erase({pending.due, sequence});
+  if (pending.state == PendingState::kWaiting) consumer.waiting.erase({pending.due, sequence});
+  if (pending.state != PendingState::kInFlight) return;
+  --consumer.in_flight;
+  consumer.due.erase({pending.due, sequence});
 }
 
 void join_due(Consumer& consumer, Sequence sequence, const Pending& pending) {
-  if (pending.state == PendingState::kInFlight) ++consumer.in_flight;
-  if (pending.state != PendingState::kBlocked) consumer.due.emplace(pending.due, sequence);
+  if (pending.state == PendingState::kWaiting) consumer.waiting.emplace(pending.due, sequence);
+  if (pending.state != PendingState::kInFlight) return;
+  ++consumer.in_flight;
+  consumer.due.emplace(pending.due, sequence);
 }
 
 void start_at(Consumer& consumer, Sequence next) {

@@ -10,7 +10,7 @@
 // C2: only the latest token of a record is valid.
 // C3: attempts are counted when a record is handed out, so a crash of the worker counts.
 // C4: every record below `next` is in exactly one of acked, pending and parked: none is lost.
-// C5: a record in flight or waiting is in `due`; nothing else is.
+// C5: a record in flight is in `due`, one that waits is in `waiting`; nothing else is.
 // C7: what failed before is kept for the dead letter, within limits (past_attempts.h).
 #pragma once
 
@@ -64,7 +64,8 @@ struct Consumer {
   Token valid_from{1};  // older tokens ended with a seek
   Spans acked;          // from 1 on
   std::map<Sequence, Pending> pending;
-  std::set<std::pair<Time, Sequence>> due;          // by Pending::due
+  std::set<std::pair<Time, Sequence>> due;          // in flight, by Pending::due
+  std::set<std::pair<Time, Sequence>> waiting;      // the same of those that wait
   std::unordered_map<GroupHash, Sequence> heads;    // of the groups with a pending record
   std::set<std::pair<GroupHash, Sequence>> parked;  // a group's next one is its first here
   std::uint64_t in_flight = 0;                      // number of kInFlight

@@ -164,8 +164,11 @@ class PendingReader {
       HAPAX_CHECK(read_parked(pending.group, sequence));
     }
     // C5
-    if (pending.state != PendingState::kBlocked) consumer_.due.emplace(pending.due, sequence);
-    if (pending.state == PendingState::kInFlight) ++consumer_.in_flight;
+    if (pending.state == PendingState::kWaiting) consumer_.waiting.emplace(pending.due, sequence);
+    if (pending.state == PendingState::kInFlight) {
+      consumer_.due.emplace(pending.due, sequence);
+      ++consumer_.in_flight;
+    }
     if (pending.past != nullptr) consumer_.past_bytes += past_memory(*pending.past);
     consumer_.pending.emplace_hint(consumer_.pending.end(), sequence, std::move(pending));
     return Ok{};

@@ -179,6 +179,9 @@ inline void dump_consumer(std::ostream& out, const Consumer& consumer) {
   for (const auto& [due, sequence] : consumer.due) {
     out << " due " << to_ms(due) << ' ' << sequence.value << '\n';
   }
+  for (const auto& [due, sequence] : consumer.waiting) {
+    out << " waiting " << to_ms(due) << ' ' << sequence.value << '\n';
+  }
   const std::map<GroupHash, Sequence> heads(consumer.heads.begin(), consumer.heads.end());
   for (const auto& [group, head] : heads) out << " head " << group << ' ' << head.value << '\n';
   for (const auto& [group, sequence] : consumer.parked) {

@@ -235,14 +235,18 @@ class ModelConsumer {
       if (line(at).state == ModelLine::kBlocked) gone.push_back(at);
     }
     std::size_t staying = 0;
+    std::size_t room = settings_.in_flight_max - count(ModelLine::kOut);
     for (const std::uint64_t at : due()) {
       if (staying == max) break;
+      const bool waits = line(at).state == ModelLine::kWaiting;
+      if (waits && room == 0) continue;
       if (!stream_.keeps(at)) {
         gone.push_back(at);
       } else if (line(at).attempts >= settings_.attempts_max) {
         exhausted.push_back(at);
       } else {
         ++staying;
+        if (waits) --room;
       }
     }
     for (const std::uint64_t at : exhausted) {

@@ -274,15 +274,16 @@ class Play {
 void check_places(const Consumer& consumer) {
   std::map<GroupHash, Sequence> heads;
   std::set<std::pair<Time, Sequence>> due;
-  std::uint64_t in_flight = 0;
+  std::set<std::pair<Time, Sequence>> waiting;
   for (const auto& [sequence, pending] : consumer.pending) {
     RC_ASSERT(sequence < consumer.next);
     if (pending.group != 0) RC_ASSERT(heads.emplace(pending.group, sequence).second);  // C1
-    if (pending.state != PendingState::kBlocked) due.emplace(pending.due, sequence);
-    if (pending.state == PendingState::kInFlight) ++in_flight;
+    if (pending.state == PendingState::kInFlight) due.emplace(pending.due, sequence);
+    if (pending.state == PendingState::kWaiting) waiting.emplace(pending.due, sequence);
   }
   RC_ASSERT(consumer.due == due);  // C5
-  RC_ASSERT(consumer.in_flight == in_flight);
+  RC_ASSERT(consumer.waiting == waiting);
+  RC_ASSERT(consumer.in_flight == due.size());
   RC_ASSERT(heads == std::map(consumer.heads.begin(), consumer.heads.end()));
   for (const auto& [group, sequence] : consumer.parked) {
     RC_ASSERT(heads.contains(group));

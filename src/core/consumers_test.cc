@@ -160,6 +160,23 @@ TEST_F(Consumers, NoMoreAreInFlightThanAllowed) {
   EXPECT_THAT(received(1), ElementsAre(2));  // A lease that ran out had its place already.
 }
 
+// C8
+TEST_F(Consumers, OneWhoseHolderDiedIsReachedHoweverManyWaitForRoom) {
+  ASSERT_TRUE(done(depot.create("c", {.attempts_max = 2, .in_flight_max = 1})));
+  append(1'200);
+  for (int i = 0; i < 1'100; ++i) {
+    const auto got = depot.receive("c", 1);
+    ASSERT_EQ(got.size(), 1U);
+    depot.nack("c", receipt_of(got[0]), Duration{500});
+  }
+  EXPECT_THAT(received(1), ElementsAre(1'101));
+  depot.pass(Duration{1'000});
+  EXPECT_THAT(received(1), ElementsAre(1'101));
+  depot.pass(Duration{1'000});
+  EXPECT_THAT(received(1), ElementsAre(1));
+  EXPECT_EQ(depot.consumer("c").dead_lettered, 1U);
+}
+
 TEST_F(Consumers, ScanningForFreeGroupsIsBounded) {
   append(3'000, "busy");
   append(1, "free");

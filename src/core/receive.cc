@@ -2,6 +2,7 @@
 // up their attempts.
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,45 @@ namespace {
 constexpr std::size_t kDeadLettersPerReceive = 1'000;
 constexpr std::size_t kDeadLetterBytesPerReceive = std::size_t{4} << 20;
 constexpr std::size_t look_max(const Receive& op) { return std::size_t{op.max} * 16 + 1'000; }
+
+// Walks what is due, the oldest first: leases that ran out and, while there is room in flight,
+// those that wait. C8: without room these are not even looked at: however many wait, a record whose
+// holder died is reached.
+class DueWalk {
+ public:
+  DueWalk(const Consumer& consumer, const Receive& op, Time now)
+      : consumer_(consumer),
+        now_(now),
+        looks_(look_max(op)),
+        room_(consumer.settings.in_flight_max -
+              std::min<std::uint64_t>(consumer.settings.in_flight_max, consumer.in_flight)),
+        lease_(consumer.due.begin()),
+        waiting_(consumer.waiting.begin()) {}
+
+  // 0 = none is left, or it has looked far enough.
+  [[nodiscard]] Sequence next() {
+    const bool lapsed = lease_ != consumer_.due.end() && lease_->first <= now_;
+    const bool waits = room_ > 0 && waiting_ != consumer_.waiting.end() && waiting_->first <= now_;
+    if (looks_ == 0 || (!lapsed && !waits)) return Sequence{0};
+    --looks_;
+    takes_room_ = waits && (!lapsed || *waiting_ < *lease_);
+    return takes_room_ ? (waiting_++)->second : (lease_++)->second;
+  }
+  // The latest one is handed out.
+  void take() { room_ -= takes_room_ ? 1 : 0; }
+  [[nodiscard]] std::size_t room() const { return room_; }
+
+ private:
+  using At = std::set<std::pair<Time, Sequence>>::const_iterator;
+
+  const Consumer& consumer_;
+  Time now_;
+  std::size_t looks_;
+  std::size_t room_;
+  bool takes_room_ = false;
+  At lease_;
+  At waiting_;
+};
 
 // --- what leaves before anything is handed out -------------------------------------------------
 
@@ -38,15 +78,16 @@ Leaving decide_leaving(const Stream& stream, const Consumer& consumer, const Rec
     if (sequence >= stream.first || ++looked > look_max(op)) break;
     if (pending.state == PendingState::kBlocked) leaving.gone.push_back(sequence);
   }
-  std::size_t staying = 0;
-  looked = 0;
-  for (const auto& [due, sequence] : consumer.due) {
-    if (due > now || staying == op.max || ++looked > look_max(op)) break;
+  DueWalk walk(consumer, op, now);
+  for (std::size_t staying = 0; staying < op.max;) {
+    const Sequence sequence = walk.next();
+    if (sequence == Sequence{0}) break;
     if (!stream.keeps(sequence)) {
       leaving.gone.push_back(sequence);
     } else if (consumer.pending.at(sequence).attempts >= consumer.settings.attempts_max) {
       leaving.exhausted.push_back(sequence);
     } else {
+      walk.take();
       ++staying;
     }
   }
@@ -119,23 +160,23 @@ struct HandOut {
   Sequence next;                    // of the consumer
 };
 
-// Records whose lease or delay is over, and those whose turn has come in their group.
-void take_due(const Stream& stream, const Consumer& consumer, const Receive& op, Time now,
-              std::size_t& room, BytesTaken& bytes, HandOut& out) {
-  std::size_t looked = 0;
-  for (const auto& [due, sequence] : consumer.due) {
-    if (due > now || out.sequences.size() == op.max || ++looked > look_max(op)) break;
+// Records whose lease or delay is over, and those whose turn has come in their group. Answers the
+// room that is left for new ones.
+std::size_t take_due(const Stream& stream, const Consumer& consumer, const Receive& op, Time now,
+                     BytesTaken& bytes, HandOut& out) {
+  DueWalk walk(consumer, op, now);
+  while (out.sequences.size() < op.max) {
+    const Sequence sequence = walk.next();
+    if (sequence == Sequence{0}) break;
     const Pending& pending = consumer.pending.at(sequence);
     if (!stream.keeps(sequence) || pending.attempts >= consumer.settings.attempts_max) continue;
-    if (pending.state == PendingState::kWaiting) {
-      if (room == 0) continue;
-      --room;
-    }
     if (!bytes.take(sequence)) break;
+    walk.take();
     out.sequences.push_back(sequence);
   }
   std::sort(out.sequences.begin(), out.sequences.end());
   out.again = out.sequences.size();
+  return walk.room();
 }
 
 // C1: a new record of a busy group is passed over; following the fact parks it.
@@ -167,10 +208,8 @@ void take_new(const Stream& stream, const Consumer& consumer, const Receive& op,
 HandOut decide_hand_out(const Stream& stream, const Consumer& consumer, const Receive& op,
                         Time now) {
   HandOut out;
-  const std::uint64_t in_flight_max = consumer.settings.in_flight_max;
-  std::size_t room = in_flight_max - std::min(in_flight_max, consumer.in_flight);
   BytesTaken bytes(stream);
-  take_due(stream, consumer, op, now, room, bytes, out);
+  const std::size_t room = take_due(stream, consumer, op, now, bytes, out);
   take_new(stream, consumer, op, room, bytes, out);
   return out;
 }

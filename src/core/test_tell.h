@@ -135,6 +135,7 @@ class Telling {
       }
     }
     for (const auto& [due, sequence] : consumer.due) say("due", due, sequence);
+    for (const auto& [due, sequence] : consumer.waiting) say("waiting", due, sequence);
     for (const auto& [group, sequence] : ordered(consumer.heads)) say("head", group, sequence);
     for (const auto& [group, sequence] : consumer.parked) say("parked", group, sequence);
   }

@@ -121,8 +121,8 @@ class Store {
   // An Error means: certainly nothing happened, except kOutcomeUnknown.
   [[nodiscard]] virtual Result<Answer> commit(const Commit& commit) = 0;
   // As commit(), answered by `done`: on a thread of the store, or at once on the caller's if no
-  // state could accept the commit. It must not block. Everything the commit's views refer to must
-  // stay alive until then.
+  // state could accept the commit. It must not block, but it may submit. Everything the commit's
+  // views refer to must stay alive until then.
   virtual void submit(const Commit& commit, Done done) = 0;
 
   [[nodiscard]] virtual Result<Records> read(const ReadRange& range) = 0;

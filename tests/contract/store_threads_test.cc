@@ -179,6 +179,25 @@ TEST_P(Threads, SubmittedCommitsAreDecidedAndAnsweredInOrder) {
   EXPECT_EQ(payloads(records("s")), texts);
 }
 
+// E4: more than the queue holds, and each answer submits another one.
+TEST_P(Threads, AnAnswerMaySubmitHoweverFullTheQueueIs) {
+  constexpr int kCommits = 20'000;
+  make_stream("s");
+  const Op op = Append{.stream = "s", .payload = "p"};
+  Commit commit;
+  commit.ops = {&op, 1};
+  std::atomic<int> answered = 0;
+  const auto answer = [&](const Result<Answer>& told) { answered += told.ok() ? 1 : 0; };
+  for (int i = 0; i < kCommits; ++i) {
+    store().submit(commit, [&](const Result<Answer>& told) {
+      answer(told);
+      store().submit(commit, answer);
+    });
+  }
+  wait_for([&] { return answered == 2 * kCommits; });
+  EXPECT_EQ(last("s"), Sequence{2 * kCommits});
+}
+
 TEST_P(Threads, AWrongCommitIsAnsweredThroughSubmitToo) {
   std::atomic<int> answers = 0;
   store().submit(Commit{}, [&](const Result<Answer>& answer) {

@@ -51,7 +51,7 @@ inline constexpr Duration kTransactionTimeoutMax{std::chrono::minutes{15}};
 inline constexpr Duration kTransactionRetention{
     std::chrono::hours{24}};  // how long the name of one that is over is remembered
 inline constexpr Duration kHybridAheadMax{
-    std::chrono::minutes{1}};  // a register's time ahead of log time
+    std::chrono::minutes{1}};  // a register's time ahead of the store's
 inline constexpr std::uint32_t kAttemptsMax = 1'000'000;
 // What is kept of the failed attempts of a record, for its dead letter; the oldest ones go first.
 inline constexpr std::size_t kHistoryAttemptsMax = 16;

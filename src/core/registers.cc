@@ -13,6 +13,8 @@ namespace {
 // H1: the clock is never behind anything it has seen, so a wall clock that jumps back cannot make
 // a later write lose, and one that jumps ahead does not drag the register along: log time is
 // clamped.
+// H2: log time may lag behind the wall clock for hours after a jump. Writers with the right time
+// are not refused for that; those far ahead of both are, or they would win for ever.
 HybridTime tick(const HybridTime& seen, Time now) {
   if (to_ms(now) > seen.wall_ms) return {to_ms(now), 0, 0};
   // A writer may have given the highest counter there is.
@@ -26,14 +28,15 @@ const RegisterValue* find_register(const State& state, std::string_view name) {
 }
 
 std::optional<Verdict> refuse_set(const RegisterValue* known, const Set& op, HybridTime at,
-                                  Time now) {
+                                  const Turn& turn) {
   const Version version = known == nullptr ? Version{} : known->version;
   const HybridTime known_at = known == nullptr ? HybridTime{} : known->at;
   if (op.mode == SetMode::kVersion) {
     if (version != op.expected) return Superseded{version, known_at};
     return std::nullopt;
   }
-  const std::int64_t ahead = std::max(at.wall_ms, to_ms(now)) - to_ms(now);
+  const std::int64_t latest = op.at ? to_ms(turn.latest()) : at.wall_ms;
+  const std::int64_t ahead = std::max(at.wall_ms, latest) - latest;
   if (op.at && ahead > limits::kHybridAheadMax.count()) {
     return Refused{{Errc::kInvalidArgument, "register '" + std::string(op.name) +
                                                 "': the time given is " + std::to_string(ahead) +
@@ -94,7 +97,7 @@ Verdict run(Turn& turn, const Set& op) {
   const RegisterValue* known = find_register(turn.state(), op.name);
   const HybridTime at =
       op.mode == SetMode::kLastWriter && op.at ? *op.at : tick(turn.state().hybrid, turn.now());
-  if (auto refusal = refuse_set(known, op, at, turn.now())) return *std::move(refusal);
+  if (auto refusal = refuse_set(known, op, at, turn)) return *std::move(refusal);
   const std::uint64_t before = known == nullptr ? 0 : bytes_of(op.name, known->value);
   if (auto full = refuse_growth(turn.state(), before, bytes_of(op.name, op.value))) {
     return *std::move(full);

@@ -4,6 +4,7 @@
 // rolled back through the undo log.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,8 @@ struct Door {
   // The batch being built, to cut off the facts of a commit that was refused half way.
   std::size_t (*mark)(void* self) = nullptr;
   void (*cut)(void* self, std::size_t mark) = nullptr;
+  // The latest that a right clock may show; only for refusing, never part of a fact. None = `now`.
+  Time (*latest)(void* self) = nullptr;
 };
 
 class Turn {
@@ -43,6 +46,10 @@ class Turn {
   [[nodiscard]] State& state() { return state_; }
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] Time now() const { return now_; }
+  // Log time or the wall clock as far as it is believed, whichever is later.
+  [[nodiscard]] Time latest() const {
+    return door_.latest == nullptr ? now_ : std::max(now_, door_.latest(door_.self));
+  }
 
   base::Where emit(const Fact& fact) {
     const base::Where at = door_.write(door_.self, fact);

@@ -226,6 +226,26 @@ TEST_F(EngineTest, AClockThatJumpedBetweenTwoStartsIsNotBelievedUntilAccepted) {
   EXPECT_EQ(to_ms(machine().decided_at()), clock_.wall_ms());
 }
 
+// H2
+TEST_F(EngineTest, RegistersSurviveAWallClockThatJumps) {
+  const std::int64_t hour = 3'600'000;
+  const auto set_at = [&](std::int64_t ms) {
+    const Set op{.name = "r", .mode = SetMode::kLastWriter, .at = HybridTime{ms, 0, 1}};
+    return std::string(word_of(commit({op}).verdict()));
+  };
+  EXPECT_EQ(set_at(clock_.wall_ms()), "done");
+  clock_.jump(hour);
+  EXPECT_EQ(set_at(clock_.wall_ms()), "done") << "log time follows within ten hours";
+  EXPECT_EQ(set_at(clock_.wall_ms() + 60'001), "refused");
+  clock_.jump(-hour);
+  clock_.advance(1);
+  EXPECT_EQ(set_at(clock_.wall_ms()), "superseded");
+  const Set own{.name = "r", .mode = SetMode::kLastWriter};
+  EXPECT_EQ(word_of(commit({own}).verdict()), "done");
+  clock_.jump(1'000 * 24 * hour);
+  EXPECT_EQ(set_at(clock_.wall_ms()), "refused") << "a clock that is not believed";
+}
+
 // --- snapshots and segments ----------------------------------------------------------------------
 
 TEST_F(EngineTest, DeadSegmentsLeaveWithTheSecondSnapshotThatKnowsThemDead) {

@@ -47,4 +47,10 @@ Time LogClock::now() {
   return now_;
 }
 
+Time LogClock::latest() const {
+  const Time wall = time_from_ms(clock_.wall_ms());
+  const bool believed = !jump_pending_ && wall - now_ <= jump_max_;
+  return believed ? std::max(now_, wall) : now_;
+}
+
 }  // namespace hapax::engine

@@ -19,6 +19,9 @@ class LogClock {
   void start_at(Time last, Jump jump);
 
   [[nodiscard]] Time now();
+  // The latest that a right clock may show: the wall clock as far as it is believed, and no less
+  // than log time, which lags behind it after a jump.
+  [[nodiscard]] Time latest() const;
   [[nodiscard]] bool jump_pending() const { return jump_pending_; }
 
  private:

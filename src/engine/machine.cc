@@ -316,7 +316,7 @@ core::Turn Machine::turn() {
 }
 
 core::Door Machine::door() {
-  return {this, door_write, door_read_record, door_content_id, door_mark, door_cut};
+  return {this, door_write, door_read_record, door_content_id, door_mark, door_cut, door_latest};
 }
 
 base::Where Machine::door_write(void* self, const core::Fact& fact) {
@@ -359,6 +359,8 @@ void Machine::door_cut(void* self, std::size_t mark) {
   static_cast<Machine*>(self)->building_.batch.cut(
       {static_cast<std::uint32_t>(mark >> 32), mark & 0xffffffff});
 }
+
+Time Machine::door_latest(void* self) { return static_cast<Machine*>(self)->clock_.latest(); }
 
 // Facts that are not on disk yet are read from their batch.
 Result<std::string> Machine::bytes_at(base::Where where) const {

@@ -125,6 +125,7 @@ class Machine {
   static core::ContentId door_content_id(void* self, std::string_view payload);
   static std::size_t door_mark(void* self);
   static void door_cut(void* self, std::size_t mark);
+  static Time door_latest(void* self);
 
   std::unique_ptr<core::State> state_;
   std::uint32_t segment_bytes_;

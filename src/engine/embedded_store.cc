@@ -45,6 +45,11 @@ class Handover {
 
 std::size_t weight(const Prepared& request) { return request.bytes; }
 
+// Nothing was written, and a later try may succeed.
+bool is_refusal(const Error& error) {
+  return error.code == Errc::kNoSpace || error.code == Errc::kUnavailable;
+}
+
 // Between the look and the read the segment may have been emptied and removed: then what was
 // wanted lies elsewhere, or is gone, and a second look says so.
 template <class Value, class Read>
@@ -280,7 +285,8 @@ void EmbeddedStore::finish_write(Result<journal::Durable> written) {
   Machine& machine = engine_->machine();
   if (written) {
     machine.completed(*written);
-  } else if (written.error().code == Errc::kNoSpace) {
+  } else if (is_refusal(written.error())) {
+    refusal_ = written.error().text();
     machine.refused(written.error());
   } else {
     on_fatal_(written.error());
@@ -293,8 +299,8 @@ void EmbeddedStore::finish_write(Result<journal::Durable> written) {
 void EmbeddedStore::tell_changes() {
   const bool full = engine_->machine().writes_refused();
   if (full != told_full_) {
-    log_(full ? "the disk is full: writes are refused, repeats and reads are answered"
-              : "the disk has room again: writes are accepted");
+    log_(full ? "writes are refused, repeats and reads are answered: " + refusal_
+              : "writes are accepted again");
   }
   const bool jump = engine_->machine().clock_jump_pending();
   if (jump != told_jump_) {
@@ -352,7 +358,7 @@ void EmbeddedStore::run_journal() {
   std::uint64_t unmarked = 0;
   const auto mark = [&](journal::MarkKind kind) {
     const Status marked = writer.write_mark(kind);
-    if (!marked && marked.error().code != Errc::kNoSpace) on_fatal_(marked.error());
+    if (!marked && !is_refusal(marked.error())) on_fatal_(marked.error());
     unmarked = 0;
   };
   std::unique_lock lock(mutex_);

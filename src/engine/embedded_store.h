@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <variant>
 
@@ -114,6 +115,7 @@ class EmbeddedStore final : public Store {
   std::int64_t tended_ms_ = 0;
   std::int64_t collected_ms_ = 0;
   std::size_t sweep_from_ = 0;
+  std::string refusal_;  // why the latest batch was refused
   bool told_full_ = false;
   bool told_jump_ = false;
 

@@ -44,6 +44,10 @@ Errc code_of(int number) {
     case ELOOP:
     case ENAMETOOLONG:
       return Errc::kInvalidArgument;
+    // Nothing was opened, so nothing is in doubt, and others may give descriptors back.
+    case EMFILE:
+    case ENFILE:
+      return Errc::kUnavailable;
     default:
       return Errc::kIo;
   }
@@ -54,6 +58,8 @@ std::string_view advice_of(Errc code) {
     case Errc::kNoSpace:
       return " What was stored before is untouched. Free space, or raise the quota or the "
              "file-size limit (ulimit -f).";
+    case Errc::kUnavailable:
+      return " Nothing was changed. Raise the limit of open files (ulimit -n), or close some.";
     case Errc::kNotFound:
       return "";
     case Errc::kInvalidArgument:

@@ -200,6 +200,20 @@ class FileSizeLimit {
   rlimit old_limit_{};
 };
 
+TEST_F(HostFolder, WithoutAFreeDescriptorOpeningIsUnavailableAndNotAnIllDisk) {
+  const auto folder = open_folder();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto opened = folder->open("a", OpenMode::kCreate);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, Errc::kUnavailable);
+  EXPECT_NE(opened.error().detail.find("ulimit -n"), std::string::npos);
+  EXPECT_TRUE(folder->open("a", OpenMode::kCreate).ok());
+}
+
 TEST_F(HostFolder, AFileSizeLimitGivesAShortWriteAndThenNoSpace) {
   const auto folder = open_folder();
   const auto file = folder->open("a", OpenMode::kCreate).value();

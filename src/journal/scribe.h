@@ -51,8 +51,9 @@ class Scribe {
     witness_.in_doubt = facts;
     auto durable = writer_->write(batch_);
     if (!durable.ok()) {
-      // Only kNoSpace says for certain that nothing happened.
-      if (durable.error().code == Errc::kNoSpace) witness_.in_doubt.clear();
+      // Only these say for certain that nothing happened.
+      const Errc code = durable.error().code;
+      if (code == Errc::kNoSpace || code == Errc::kUnavailable) witness_.in_doubt.clear();
       return std::move(durable).error();
     }
     witness_.in_doubt.clear();

@@ -94,6 +94,10 @@ Status Writer::enter_segment() {
   header.store = identity_.store();
   header.chain = tail_.chain;
   auto created = create_segment(folder_, header, {});
+  // L16: no descriptor was free, so there is no file either.
+  if (!created.ok() && created.error().code == Errc::kUnavailable) {
+    return std::move(created).error().within("begin a segment");
+  }
   if (!created.ok()) return poisoned(std::move(created).error().within("begin a segment"));
   file_ = *std::move(created);
   reserved_ = kHeaderBytes;

@@ -2,7 +2,8 @@
 // batch before it is durable, so at most one is not.
 //
 //   write() answers  Durable   the batch is on stable storage
-//                    kNoSpace  nothing of it is there; the next batch takes the same slot
+//                    kNoSpace, kUnavailable (no descriptor is free)
+//                              nothing of it is there; the next batch takes the same slot
 //                    kIo       L2: nobody knows; the writer is of no more use, end the process
 #pragma once
 

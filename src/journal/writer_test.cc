@@ -123,6 +123,28 @@ TEST_F(WriterTest, AFullDiskRefusesAndTheNextBatchTakesTheSlot) {
   EXPECT_EQ(disk_.cached(segment_name(1))->find("this must never be seen"), std::string::npos);
 }
 
+// L16: whichever call finds no descriptor free, of those that begin a segment.
+TEST(Writer, WithoutADescriptorTheBatchIsRefusedAndTheNextTakesTheSlot) {
+  int refused = 0;
+  for (std::uint64_t call = 0; call < 16; ++call) {
+    SimDisk disk{Random(1)};
+    SimFolder folder{disk};
+    SimEntropy entropy{Random(2)};
+    Witness witness;
+    Scribe scribe{folder, entropy, witness};
+    ASSERT_TRUE(scribe.open().ok());
+    while (scribe.writer().slot().segment == 1) ASSERT_TRUE(scribe.write(1, 20).ok());
+    const Slot slot = scribe.writer().slot();
+    disk.fail_at_call(disk.calls() + call, Errc::kUnavailable);
+    const Status status = scribe.write(1, 20);
+    if (status.ok() || status.error().code != Errc::kUnavailable) continue;
+    ++refused;
+    EXPECT_EQ(scribe.writer().slot(), slot);
+    EXPECT_TRUE(scribe.write(1, 20).ok());
+  }
+  EXPECT_GE(refused, 1);
+}
+
 TEST_F(WriterTest, WithoutSpaceToSetAsideNothingIsWritten) {
   ASSERT_TRUE(scribe_.write(1, 1).ok());
   const auto before = disk_.cached(segment_name(1));

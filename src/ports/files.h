@@ -1,8 +1,9 @@
 // The disk, as the store sees it. It promises little: a write may be short, nothing is durable
 // before sync(), a name is not durable before its folder's sync(). Failures are Errors:
-// kNoSpace (disk or quota full, part of a write may have happened), kNotFound, kLocked, kIo for all
-// the rest. Interrupted calls are repeated inside. One File may be read by many threads at once, a
-// Folder be used by several; every other call to a File belongs to one thread.
+// kNoSpace (disk or quota full, part of a write may have happened), kUnavailable (open() only: no
+// descriptor is free), kNotFound, kLocked, kIo for all the rest. Interrupted calls are repeated
+// inside. One File may be read by many threads at once, a Folder be used by several; every other
+// call to a File belongs to one thread.
 #pragma once
 
 #include <cstdint>

@@ -203,6 +203,14 @@ Proof strongest_proof(const Findings& findings, const Evidence& evidence) {
   return proof;
 }
 
+// Whether the newest mark names the very end of the journal, and nothing lies behind it.
+bool ends_at_mark(const Findings& findings, const Evidence& evidence) {
+  if (!evidence.mark) return false;
+  const Mark& mark = *evidence.mark;
+  return mark.end == findings.stop && mark.salt == findings.salt &&
+         mark.durable == before(findings.next) && findings.rest.end == findings.stop.offset;
+}
+
 }  // namespace
 
 Result<Findings> examine(ports::Folder& folder, const Identity& identity, Lsn from,
@@ -234,10 +242,11 @@ Lsn proven(const Findings& findings, const Evidence& evidence) {
 }
 
 bool ended_clean(const Findings& findings, const Evidence& evidence) {
-  if (!evidence.mark || evidence.mark->kind != MarkKind::kClean) return false;
-  const Mark& mark = *evidence.mark;
-  return mark.end == findings.stop && mark.salt == findings.salt &&
-         mark.durable == before(findings.next) && findings.rest.end == findings.stop.offset;
+  return ends_at_mark(findings, evidence) && evidence.mark->kind == MarkKind::kClean;
+}
+
+bool is_empty_and_proven(const Findings& findings, const Evidence& evidence) {
+  return ends_at_mark(findings, evidence) && findings.stop.offset == kHeaderBytes;
 }
 
 Error refusal(const ports::Folder& folder, const Damage& damage) {

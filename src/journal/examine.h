@@ -83,6 +83,10 @@ Lsn proven(const Findings& findings, const Evidence& evidence);
 // Whether the process ended in order and nothing was written since.
 bool ended_clean(const Findings& findings, const Evidence& evidence);
 
+// Whether the last segment holds nothing and is proven durable itself: a mark that names its salt
+// was written behind its sync. Nothing was ever acknowledged from it, so it can be gone on with.
+bool is_empty_and_proven(const Findings& findings, const Evidence& evidence);
+
 // The error a start is refused with: place, range, what is intact, what to do.
 Error refusal(const ports::Folder& folder, const Damage& damage);
 

@@ -118,7 +118,8 @@ Result<Tail> begin_segment(Start& start, const Findings& findings, const Evidenc
 }
 
 Result<Tail> find_tail(Start& start, const Findings& findings, const Evidence& evidence) {
-  if (start.report.clean) {
+  // L17: a start that wrote nothing leaves nothing behind: its segment is used again.
+  if (start.report.clean || is_empty_and_proven(findings, evidence)) {
     return Tail{findings.next, findings.stop, findings.salt, findings.chain, start.report.log_time};
   }
   HAPAX_CHECK(with_reserve(start.folder, [&] { return quarantine_torn_tail(start, findings); }));

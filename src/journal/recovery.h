@@ -2,7 +2,7 @@
 //   1. read marks and journal, change nothing;
 //   2. damage below anything proven durable: refuse (L7), still having changed nothing;
 //   3. after an unclean end: copy a torn tail to quarantine (L8), rewrite what is unproven into a
-//      new segment (L9);
+//      new segment (L9), unless the last one is empty and proven durable (L17);
 //   4. show every batch to the visitor, at the place where it is durable now;
 //   5. hand out a Writer that goes on from there.
 // Dying anywhere in it, and starting again, does it again.

@@ -74,6 +74,34 @@ TEST_F(Recovery, GoesOnInTheSameSegmentAfterACleanEnd) {
   EXPECT_FALSE(report().clean);
 }
 
+// L17: one that crashes again and again without writing does not fill the folder.
+TEST_F(Recovery, UsesAnEmptySegmentAgainThatIsProvenDurable) {
+  start_well();
+  ASSERT_TRUE(scribe_->write(2, 10).ok());
+  for (int life = 0; life < 10; ++life) {
+    if (life % 2 == 1) disk_.power_loss();
+    start_well();
+    EXPECT_FALSE(report().clean);
+    EXPECT_LE(report().segments.size(), 3U);
+  }
+  ASSERT_TRUE(scribe_->write(1, 10).ok());
+  start_well();
+  EXPECT_EQ(report().next, Lsn{4});
+}
+
+// L17: bytes behind its header may be of a batch that nobody was told about.
+TEST_F(Recovery, LeavesAnEmptySegmentAloneThatHoldsBytes) {
+  start_well();
+  ASSERT_TRUE(scribe_->write(2, 10).ok());
+  start_well();
+  start_well();
+  const Slot slot = report().slot;
+  scrawl(segment_name(slot.segment), slot.offset, "half a batch");
+  start_well();
+  EXPECT_EQ(report().slot.segment, slot.segment + 1);
+  EXPECT_EQ(report().torn_bytes, 12U);
+}
+
 // L9: the last batch may never have reached the disk; nothing before it is touched.
 TEST_F(Recovery, RewritesTheLastBatchAfterAnUncleanEnd) {
   start_well();

@@ -85,7 +85,7 @@ Verdict run(Turn& turn, const Advance& op) {
   // Also for a repeat that finds the position where it wanted it: were that "done", the effects
   // beside it in the commit would happen twice. The actual position tells the caller.
   if (value != op.expected) return ExpectationFailed{Sequence{}, value};
-  const std::uint64_t before = known ? bytes_of(op.source, value) : 0;
+  const std::uint64_t before = found == nullptr ? 0 : bytes_of(op.source, value);
   if (auto full = refuse_growth(turn.state(), before, bytes_of(op.source, op.to))) {
     return *std::move(full);
   }

@@ -52,7 +52,7 @@ RC_GTEST_PROP(SharedMap, IsAMapAndItsSnapshotsStay, ()) {
   for (const auto& [image, then] : snapshots) RC_ASSERT(content(image) == then);
 }
 
-Run run(std::uint64_t first) { return {Sequence{first}, 1, {1, 64, 10}, Time{}, {first}}; }
+Run run(std::uint64_t first) { return {Sequence{first}, 1, 10, {1, 64, 10}, Time{}, {first}}; }
 
 std::vector<std::uint64_t> content(const auto& runs) {
   std::vector<std::uint64_t> lengths;

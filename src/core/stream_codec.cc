@@ -151,7 +151,7 @@ Status decode_runs(Reading& in, Stream& stream) {
     if (!run) return in.broken("has an impossible run, number " + std::to_string(i));
     bytes += run->at.length;
     in.live.add(run->at.segment, run->at.length);
-    before = {run->first, run->count, run->at, run->time, {}};
+    before = {run->first, run->count, run->largest, run->at, run->time, {}};
     stream.runs.push_back(*std::move(run));
   }
   if (!in.get.ok()) return in.unreadable();

@@ -55,7 +55,8 @@ void print_json(const engine::Inspection& found) {
   out.add("snapshot_lsn", found.snapshot_lsn).add("clean", found.clean);
   out.add("starts", !found.refusal.has_value());
   if (found.refusal) out.add("refusal", *found.refusal);
-  out.add("segments", found.segments).add("journal_bytes", found.journal_bytes);
+  out.add("segments", found.figures.segments);
+  out.add("journal_bytes", found.figures.journal_bytes);
   out.add("live_bytes", found.live_bytes).add("gaps", found.figures.gaps);
   out.add("records_lost", found.figures.records_lost);
   out.add("results_lost", found.figures.results_lost);
@@ -73,7 +74,7 @@ void print_text(const engine::Inspection& found) {
   const Statistics& figures = found.figures;
   fmt::print("store        {} (history {})\n", found.store_id, found.history);
   fmt::print("journal      {} facts, {} segments, {} bytes ({} still needed)\n", found.last_lsn,
-             found.segments, found.journal_bytes, found.live_bytes);
+             figures.segments, figures.journal_bytes, found.live_bytes);
   fmt::print("snapshot     {}\n", found.snapshot_lsn == 0
                                       ? std::string("none")
                                       : fmt::format("up to fact {}", found.snapshot_lsn));

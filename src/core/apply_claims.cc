@@ -134,8 +134,13 @@ bool is_counted(const SettledEntry& entry, Time now) {
   return entry.where.length > 0 && now < result_slice_end(entry);
 }
 
-void add_entry(State& state, const SettledEntry& entry, Time now, Undo* undo) {
-  const Added added = state.settled.add(entry, state.settled.kNobody, now);
+// Who is counted as the owner of a settled entry; only a claim that was completed is.
+constexpr std::uint32_t kNobody = OwnerCounts::kNobody;
+constexpr std::uint32_t kClaims = 1;
+
+void add_entry(State& state, const SettledEntry& entry, Time now, Undo* undo,
+               std::uint32_t owner = kNobody) {
+  const Added added = state.settled.add(entry, owner, now);
   record(undo, [added](State& undone) { undone.settled.undo(added); });
 }
 
@@ -152,11 +157,13 @@ void complete(State& state, const ClaimSettled& fact, base::Where at, Time now, 
       .where = at,
       .attempts = static_cast<std::uint16_t>(std::min(claim.attempts, kAttemptsMax))};
   erase_claim(state, fact.hash, undo);
-  add_entry(state, entry, now, undo);
+  add_entry(state, entry, now, undo, kClaims);
   count_result(state, entry, undo);
 }
 
 }  // namespace
+
+std::uint64_t claims_settled(const State& state) { return state.settled.count_of(kClaims); }
 
 Time result_slice_end(const SettledEntry& entry) {
   if (Window::from_raw(entry.retention_seconds).is_forever()) return Time::max();

@@ -31,6 +31,10 @@ namespace hapax::core {
 [[nodiscard]] std::optional<ClaimStatus> claim_status(const State& state, base::Hash128 key,
                                                       Time now);
 
+// Completed claims that are remembered; one that was forgotten by hand counts until it would have
+// been forgotten anyway. Answers of commits are none.
+[[nodiscard]] std::uint64_t claims_settled(const State& state);
+
 // Result bytes are counted as live until here: the end of their retention, rounded up so that
 // results which end at about the same time share a slice of State::results_end.
 [[nodiscard]] Time result_slice_end(const SettledEntry& entry);

@@ -200,11 +200,10 @@ Result<std::vector<std::string>> EmbeddedStore::streams() {
 }
 
 Result<Statistics> EmbeddedStore::statistics() {
-  return ask<Result<Statistics>>([&](const core::State&, Time) {
-    Statistics stats = engine_->machine().statistics();
-    engine_->add_disk_figures(stats);
-    return stats;
-  });
+  auto stats =
+      ask<Statistics>([&](const core::State&, Time) { return engine_->machine().statistics(); });
+  HAPAX_CHECK(engine_->add_disk_figures(stats));
+  return stats;
 }
 
 // --- state thread

@@ -30,7 +30,7 @@ digest::HashKey key_of(const journal::Identity& identity) {
 Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock& clock,
                                              ports::Entropy& entropy,
                                              const EngineOptions& options) {
-  std::unique_ptr<Engine> engine(new Engine);
+  std::unique_ptr<Engine> engine(new Engine(folder));
   engine->options_ = options;
   HAPAX_TRY(engine->lock_, folder.lock(journal::kLockName));
   HAPAX_TRY(const journal::Identity identity,
@@ -130,10 +130,12 @@ void Engine::carry_out_moves() {
   });
 }
 
-void Engine::add_disk_figures(Statistics& stats) const {
-  stats.journal_bytes = machine_->written_bytes();
-  stats.segments = machine_->next_slot().segment;
+Status Engine::add_disk_figures(Statistics& stats) const {
+  HAPAX_TRY(const journal::SegmentUse use, journal::segments_on_disk(folder_));
+  stats.journal_bytes = use.bytes;
+  stats.segments = use.segments;
   stats.snapshots = snapshotter_->finished();
+  return Ok{};
 }
 
 }  // namespace hapax::engine

@@ -59,12 +59,14 @@ class Engine {
   void begin_snapshot();
   // What a finished snapshot found worth moving, as facts of the batch being built.
   void carry_out_moves();
-  void add_disk_figures(Statistics& stats) const;
+  // Asks the disk; from any thread.
+  [[nodiscard]] Status add_disk_figures(Statistics& stats) const;
 
  private:
-  Engine() = default;
+  explicit Engine(ports::Folder& folder) : folder_(folder) {}
   void choose_victims(SnapshotImage& image) const;
 
+  ports::Folder& folder_;
   EngineOptions options_;
   std::unique_ptr<ports::Lock> lock_;
   digest::HashKey key_{};

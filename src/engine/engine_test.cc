@@ -268,6 +268,16 @@ TEST_F(EngineTest, DeadSegmentsLeaveWithTheSecondSnapshotThatKnowsThemDead) {
   open();
   EXPECT_TRUE(canonical(now) == before);
   EXPECT_THAT(records("s"), SizeIs(9));
+  // The figures are those of the disk, not of the numbers given out.
+  Statistics stats;
+  ASSERT_TRUE(engine_->add_disk_figures(stats).ok());
+  std::uint64_t bytes = 0;
+  for (const std::uint64_t number : files(FileName::Kind::kSegment)) {
+    bytes += disk_.cached(journal::segment_name(static_cast<std::uint32_t>(number)))->size();
+  }
+  EXPECT_EQ(stats.segments, files(FileName::Kind::kSegment).size());
+  EXPECT_LT(stats.segments, files(FileName::Kind::kSegment).back());
+  EXPECT_EQ(stats.journal_bytes, bytes);
 }
 
 // R2: the older snapshot still lists the records, so a start from it must find their segment.

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "core/claims.h"
 #include "engine/frames.h"
 
 namespace hapax::engine {
@@ -212,7 +213,7 @@ Statistics Machine::statistics() const {
   stats.ids = state_->ids.live();
   stats.claims_open = state_->open_claims.size();
   stats.claims_unknown = state_->claims_unknown;
-  stats.claims_settled = state_->settled.live();
+  stats.claims_settled = core::claims_settled(*state_);
   stats.registers = state_->registers.size();
   stats.positions = state_->positions.size();
   stats.transactions_open = state_->transactions_open;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/claims.h"
 #include "core/state.h"
 #include "engine/frames.h"
 #include "engine/losses.h"
@@ -12,6 +13,7 @@
 #include "journal/examine.h"
 #include "journal/marks.h"
 #include "journal/names.h"
+#include "journal/segment_files.h"
 
 namespace hapax::engine {
 
@@ -36,7 +38,7 @@ void add_state(const core::State& state, Time now, Inspection& found) {
   found.figures.ids = state.ids.live();
   found.figures.claims_open = state.open_claims.size();
   found.figures.claims_unknown = state.claims_unknown;
-  found.figures.claims_settled = state.settled.live();
+  found.figures.claims_settled = core::claims_settled(state);
   found.figures.registers = state.registers.size();
   found.figures.positions = state.positions.size();
   found.figures.transactions_open = state.transactions_open;
@@ -56,12 +58,10 @@ Status add_files(ports::Folder& folder, Inspection& found) {
     if (kind == journal::FileName::Kind::kUnknown) {
       found.lines.push_back("not a file of the store, left alone: " + name);
     }
-    if (kind != journal::FileName::Kind::kSegment) continue;
-    HAPAX_TRY(const auto file, folder.open(name, ports::OpenMode::kRead));
-    HAPAX_TRY(const std::uint64_t size, file->size());
-    ++found.segments;
-    found.journal_bytes += size;
   }
+  HAPAX_TRY(const journal::SegmentUse use, journal::segments_on_disk(folder));
+  found.figures.segments = use.segments;
+  found.figures.journal_bytes = use.bytes;
   return Ok{};
 }
 

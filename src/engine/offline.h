@@ -23,9 +23,7 @@ struct Inspection {
   std::uint64_t snapshot_lsn = 0;
   bool clean = false;                  // the last process ended in order
   std::optional<std::string> refusal;  // why a start would refuse
-  std::uint64_t segments = 0;
-  std::uint64_t journal_bytes = 0;
-  std::uint64_t live_bytes = 0;  // of records and results that are still needed
+  std::uint64_t live_bytes = 0;        // of records and results that are still needed
   Statistics figures;
   std::vector<StreamStats> streams;
   std::vector<std::string> lines;  // for people

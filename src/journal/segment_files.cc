@@ -1,6 +1,8 @@
 #include "journal/segment_files.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "journal/names.h"
 #include "journal/new_file.h"
@@ -30,6 +32,21 @@ void SegmentFiles::make_room() {
   files_.erase(std::min_element(files_.begin(), files_.end(), [](const auto& a, const auto& b) {
     return a.second.used < b.second.used;
   }));
+}
+
+Result<SegmentUse> segments_on_disk(ports::Folder& folder) {
+  HAPAX_TRY(const std::vector<std::string> names, folder.list());
+  SegmentUse use;
+  for (const std::string& name : names) {
+    if (parse_name(name).kind != FileName::Kind::kSegment) continue;
+    const auto file = folder.open(name, ports::OpenMode::kRead);
+    if (!file && file.error().code == Errc::kNotFound) continue;  // Removed since it was listed.
+    if (!file) return file.error();
+    HAPAX_TRY(const std::uint64_t size, (*file)->size());
+    ++use.segments;
+    use.bytes += size;
+  }
+  return use;
 }
 
 Status remove_segment(ports::Folder& folder, SegmentFiles& files, std::uint32_t number) {

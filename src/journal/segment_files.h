@@ -37,6 +37,13 @@ class SegmentFiles {
   std::uint64_t uses_ = 0;
 };
 
+// What the segments take on disk, space reserved for the next batches included.
+struct SegmentUse {
+  std::uint64_t segments = 0;
+  std::uint64_t bytes = 0;
+};
+Result<SegmentUse> segments_on_disk(ports::Folder& folder);
+
 // Removes a segment for good: only the engine knows that nothing in it is needed, neither a payload
 // nor, by any snapshot it keeps, a fact.
 Status remove_segment(ports::Folder& folder, SegmentFiles& files, std::uint32_t number);

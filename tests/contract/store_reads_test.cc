@@ -137,7 +137,7 @@ TEST_P(Reads, TheFiguresCountWhatIsThere) {
   run<Claimed>(Claim{.scope = "c", .key = "open"});
   const Fence fence = run<Claimed>(Claim{.scope = "c", .key = "settled"}).fence;
   run<Done>(Settle{.scope = "c", .key = "settled", .fence = fence});
-  run<Registered>(Set{.name = "r", .value = "v"});
+  commit({Set{.name = "r", .value = "v"}}, Mode::kAtomic, "an answer is kept, and is no claim");
   run<Done>(Advance{"source", "", "1", Epoch{1}});
   run<Began>(Begin{"t"});
   EXPECT_GE(store().statistics().value().commits, 8U);
@@ -153,6 +153,9 @@ TEST_P(Reads, TheFiguresCountWhatIsThere) {
   EXPECT_EQ(stats.positions, 1U);
   EXPECT_EQ(stats.transactions_open, 1U);
   EXPECT_GT(stats.memory_bytes, 0U);
+  EXPECT_GE(stats.segments, 1U);
+  EXPECT_GT(stats.journal_bytes, 0U);
+  EXPECT_EQ(stats.gaps + stats.records_lost + stats.results_lost, 0U);
   EXPECT_FALSE(stats.writes_refused);
   EXPECT_FALSE(stats.clock_jump_pending);
 }

@@ -107,6 +107,7 @@ struct Statistics {
   Time log_time{};
   bool writes_refused = false;      // the disk is full
   bool clock_jump_pending = false;  // see EmbeddedOptions::clock_jump_max
+  bool damaged = false;             // damage was found; everything else is refused (HX1021)
 };
 
 class Store {

@@ -1,6 +1,9 @@
 #include "engine/answers.h"
 
+#include <string>
+
 #include "engine/frames.h"
+#include "journal/names.h"
 
 namespace hapax::engine {
 
@@ -38,6 +41,13 @@ class RunCache {
   Sequence next_;          // the record at its front
 };
 
+std::string describe(base::Where where) {
+  return journal::segment_name(where.segment) + " offset " + std::to_string(where.offset);
+}
+std::string describe(const RecordPlace& place) {
+  return "record " + std::to_string(place.sequence.value) + " in " + describe(place.run);
+}
+
 }  // namespace
 
 Result<std::vector<Record>> read_records(const std::vector<RecordPlace>& places) {
@@ -45,32 +55,42 @@ Result<std::vector<Record>> read_records(const std::vector<RecordPlace>& places)
   std::vector<Record> records;
   records.reserve(places.size());
   for (const RecordPlace& place : places) {
-    HAPAX_TRY(Record record, cache.record(place));
-    records.push_back(std::move(record));
+    auto record = cache.record(place);
+    if (!record) return std::move(record).error().within(describe(place));
+    records.push_back(*std::move(record));
   }
   return records;
 }
 
-namespace {
+Result<StoredResult> read_result(const ResultFetch& fetch) {
+  auto result = [&]() -> Result<StoredResult> {
+    HAPAX_TRY(const std::string bytes, read_span(*fetch.file, fetch.where));
+    std::string_view rest = bytes;
+    HAPAX_TRY(const std::string_view fact, take_frame(rest));
+    return to_result(fact);
+  }();
+  if (!result) return std::move(result).error().within("result in " + describe(fetch.where));
+  return result;
+}
 
 Result<Answer> read_missing(Finished finished) {
+  if (!finished.answer) return finished.answer;
   Answer& answer = *finished.answer;
   RunCache cache;
   for (const DeliveryFetch& fetch : finished.deliveries) {
     auto& received = std::get<Received>(answer.verdicts[fetch.verdict]);
-    HAPAX_TRY(received.deliveries[fetch.delivery].record, cache.record(fetch.place));
+    auto record = cache.record(fetch.place);
+    if (!record) {
+      return std::move(record).error().within("stream '" + std::string(fetch.stream) + "', " +
+                                              describe(fetch.place));
+    }
+    received.deliveries[fetch.delivery].record = *std::move(record);
   }
   for (const ResultFetch& fetch : finished.results) {
-    HAPAX_TRY(const std::string bytes, read_span(*fetch.file, fetch.where));
-    std::string_view rest = bytes;
-    HAPAX_TRY(const std::string_view fact, take_frame(rest));
-    auto& duplicate = std::get<DuplicateClaim>(answer.verdicts[fetch.verdict]);
-    HAPAX_TRY(duplicate.result, to_result(fact));
+    HAPAX_TRY(std::get<DuplicateClaim>(answer.verdicts[fetch.verdict]).result, read_result(fetch));
   }
   return finished.answer;
 }
-
-}  // namespace
 
 Error unreadable(const Error& error) {
   return Error{Errc::kOutcomeUnknown,

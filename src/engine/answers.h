@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include <hapax/verdicts.h>
@@ -26,6 +27,7 @@ struct DeliveryFetch {
   std::size_t verdict = 0;
   std::size_t delivery = 0;
   RecordPlace place;
+  std::string_view stream;  // of the request, whose views live until it is answered
 };
 struct ResultFetch {
   std::size_t verdict = 0;
@@ -44,10 +46,15 @@ using Reply = std::function<void(Finished)>;
 // every other error promises that nothing happened.
 [[nodiscard]] Error unreadable(const Error& error);
 
-// Reads what is missing.
+// Reads what is missing. kCorruption names the place of what is not as it was written.
+[[nodiscard]] Result<Answer> read_missing(Finished finished);
+// The same, for a commit that is durable whatever can be read of it.
 [[nodiscard]] Result<Answer> complete(Finished finished);
 
-// Records in the order of their places; neighbours of one run are read at once.
+[[nodiscard]] Result<StoredResult> read_result(const ResultFetch& fetch);
+
+// Records in the order of their places; neighbours of one run are read at once. The same of
+// kCorruption.
 [[nodiscard]] Result<std::vector<Record>> read_records(const std::vector<RecordPlace>& places);
 
 }  // namespace hapax::engine

@@ -51,14 +51,15 @@ bool is_refusal(const Error& error) {
 }
 
 // Between the look and the read the segment may have been emptied and removed: then what was
-// wanted lies elsewhere, or is gone, and a second look says so.
+// wanted lies elsewhere, or is gone, and a second look says so. If it says the same each time, the
+// segment is missing.
 template <class Value, class Read>
 Result<Value> again_if_moved(const Read& read) {
   constexpr int kTries = 3;
   for (int tries = 1;; ++tries) {
     Result<Value> value = read();
-    const bool moved = !value && value.error().code == Errc::kNotFound && tries < kTries;
-    if (!moved) return value;
+    if (value || value.error().code != Errc::kNotFound) return value;
+    if (tries == kTries) return Error{Errc::kCorruption, value.error().detail};
   }
 }
 
@@ -111,22 +112,55 @@ void EmbeddedStore::hand_over(Task task) {
   state_wake_.notify_one();
 }
 
+Status EmbeddedStore::check_sound() {
+  const std::lock_guard lock(mutex_);
+  if (damage_) return *damage_;
+  return Ok{};
+}
+
+void EmbeddedStore::stop_serving(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (damage_) return;
+    damage_ = error;
+  }
+  log_(error.text() + " The store serves nothing more. Stop it and run hapax verify.");
+}
+
+template <class Value>
+Result<Value> EmbeddedStore::serve(Result<Value> value) {
+  if (!value && value.error().code == Errc::kCorruption) stop_serving(value.error());
+  return value;
+}
+
+Result<Answer> EmbeddedStore::finish(Finished finished) {
+  if (!finished.answer) return finished.answer;
+  auto answer = serve(read_missing(std::move(finished)));
+  if (!answer) return unreadable(answer.error());
+  return answer;
+}
+
 Result<Answer> EmbeddedStore::commit(const Commit& commit) {
+  HAPAX_CHECK(check_sound());
   HAPAX_TRY(Prepared request, prepare(commit, engine_->key()));
   Handover<Finished> handover;
   hand_over(CommitTask{std::move(request),
                        [&handover](Finished finished) { handover.put(std::move(finished)); }});
-  return complete(handover.take());
+  return finish(handover.take());
 }
 
 void EmbeddedStore::submit(const Commit& commit, Done done) {
+  if (auto sound = check_sound(); !sound) {
+    done(std::move(sound).error());
+    return;
+  }
   auto request = prepare(commit, engine_->key());
   if (!request) {
     done(std::move(request).error());
     return;
   }
-  hand_over(CommitTask{*std::move(request), [done = std::move(done)](Finished finished) {
-                         done(complete(std::move(finished)));
+  hand_over(CommitTask{*std::move(request), [this, done = std::move(done)](Finished finished) {
+                         done(finish(std::move(finished)));
                        }});
 }
 
@@ -146,18 +180,28 @@ Result<Records> EmbeddedStore::read(const ReadRange& range) {
   if (range.max > limits::kReadMax) {
     return core::limit_error("records of a read", range.max, limits::kReadMax);
   }
-  return again_if_moved<Records>([&]() -> Result<Records> {
-    HAPAX_TRY(ReadPlan plan, ask<Result<ReadPlan>>([&](const core::State& state, Time) {
-                return plan_read(state, range);
-              }));
-    HAPAX_CHECK(open_places(plan.places, engine_->files()));
-    HAPAX_TRY(plan.range.records, read_records(plan.places));
-    return std::move(plan.range);
+  HAPAX_CHECK(check_sound());
+  Result<Records> records = Records{};
+  const auto moved = again_if_moved<Ok>([&]() -> Status {
+    auto plan = ask<Result<ReadPlan>>(
+        [&](const core::State& state, Time) { return plan_read(state, range); });
+    if (!plan) {
+      records = std::move(plan).error();
+      return Ok{};
+    }
+    HAPAX_CHECK(open_places(plan->places, engine_->files()));
+    HAPAX_TRY(plan->range.records, read_records(plan->places));
+    records = std::move(plan->range);
+    return Ok{};
   });
+  if (moved) return records;
+  Error error = moved.error();
+  return serve<Records>(std::move(error).within("stream '" + std::string(range.stream) + "'"));
 }
 
 Result<std::optional<IdStatus>> EmbeddedStore::find_id(std::string_view stream, std::string_view id,
                                                        std::string_view group) {
+  HAPAX_CHECK(check_sound());
   return ask<Result<std::optional<IdStatus>>>([&](const core::State& state, Time now) {
     return look_up_id(state, engine_->key(), {stream, id, group}, now);
   });
@@ -165,36 +209,42 @@ Result<std::optional<IdStatus>> EmbeddedStore::find_id(std::string_view stream, 
 
 Result<std::optional<ClaimStatus>> EmbeddedStore::find_claim(std::string_view scope,
                                                              std::string_view key) {
-  return again_if_moved<std::optional<ClaimStatus>>([&] {
+  HAPAX_CHECK(check_sound());
+  return serve(again_if_moved<std::optional<ClaimStatus>>([&] {
     const auto found = ask<ClaimLook>([&](const core::State& state, Time now) {
       return look_up_claim(state, claim_hash(engine_->key(), scope, key), now);
     });
     return complete(found, engine_->files());
-  });
+  }));
 }
 
 Result<std::optional<RegisterValue>> EmbeddedStore::find_register(std::string_view name) {
+  HAPAX_CHECK(check_sound());
   return ask<Result<std::optional<RegisterValue>>>(
       [&](const core::State& state, Time) { return look_up_register(state, name); });
 }
 
 Result<std::optional<Position>> EmbeddedStore::find_position(std::string_view source) {
+  HAPAX_CHECK(check_sound());
   return ask<Result<std::optional<Position>>>(
       [&](const core::State& state, Time) { return look_up_position(state, source); });
 }
 
 Result<std::optional<ProducerStatus>> EmbeddedStore::find_producer(std::string_view stream,
                                                                    std::string_view producer) {
+  HAPAX_CHECK(check_sound());
   return ask<Result<std::optional<ProducerStatus>>>(
       [&](const core::State& state, Time) { return look_up_producer(state, stream, producer); });
 }
 
 Result<StreamStats> EmbeddedStore::describe(std::string_view stream) {
+  HAPAX_CHECK(check_sound());
   return ask<Result<StreamStats>>(
       [&](const core::State& state, Time now) { return describe_stream(state, stream, now); });
 }
 
 Result<std::vector<std::string>> EmbeddedStore::streams() {
+  HAPAX_CHECK(check_sound());
   return ask<Result<std::vector<std::string>>>(
       [&](const core::State& state, Time) { return list_streams(state); });
 }
@@ -203,6 +253,7 @@ Result<Statistics> EmbeddedStore::statistics() {
   auto stats =
       ask<Statistics>([&](const core::State&, Time) { return engine_->machine().statistics(); });
   HAPAX_CHECK(engine_->add_disk_figures(stats));
+  stats.damaged = !check_sound().ok();
   return stats;
 }
 
@@ -325,6 +376,11 @@ void EmbeddedStore::clear_slice() {
 void EmbeddedStore::tend() {
   Machine& machine = engine_->machine();
   tell_changes();
+  if (machine.damage()) stop_serving(*machine.damage());
+  if (!check_sound()) {
+    holding_ = false;
+    return;
+  }
   const auto steady = std::chrono::steady_clock::now().time_since_epoch();
   const std::int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(steady).count();
   const bool due = now_ms - tended_ms_ >= kTendEvery.count();
@@ -399,7 +455,9 @@ void EmbeddedStore::run_background() {
       if (background_stop_) return;
     }
     const Status stepped = snapshotter.step();
-    if (!stepped) {
+    if (!stepped && stepped.error().code == Errc::kCorruption) {
+      stop_serving(stepped.error());
+    } else if (!stepped) {
       log_("a snapshot was given up, the next one will be tried: " + stepped.error().text());
       if (stepped.error().code == Errc::kIo) on_fatal_(stepped.error());
     }

@@ -5,6 +5,9 @@
 //   journal      owns journal::Writer: writes and syncs one batch at a time
 //   background   writes snapshots, removes and rewrites segments
 //
+// E5: damage to what was durable, found while running, is answered with its place and ends the
+//     service: nothing more is read, decided or written.
+//
 // One mutex guards the hand-over fields between them and nothing else (docs/internals/threads.md).
 #pragma once
 
@@ -71,6 +74,13 @@ class EmbeddedStore final : public Store {
   template <class Value>
   [[nodiscard]] Value ask(std::function<Value(const core::State&, Time)> question);
 
+  // E5: damage found while running ends the service: every later call is answered with it.
+  [[nodiscard]] Status check_sound();
+  void stop_serving(const Error& error);
+  template <class Value>
+  [[nodiscard]] Result<Value> serve(Result<Value> value);
+  [[nodiscard]] Result<Answer> finish(Finished finished);
+
   // state thread
   void run_state();
   bool next_event(std::deque<Task>& tasks, std::optional<Result<journal::Durable>>& written);
@@ -103,7 +113,8 @@ class EmbeddedStore final : public Store {
   journal::Batch* to_write_ = nullptr;
   std::optional<Result<journal::Durable>> written_;
   bool snapshot_ready_ = false;
-  bool stop_ = false;  // no new tasks; the state thread drains and leaves
+  std::optional<Error> damage_;  // the first that was found
+  bool stop_ = false;            // no new tasks; the state thread drains and leaves
   bool journal_stop_ = false;
   bool background_stop_ = false;
 

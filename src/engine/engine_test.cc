@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/claims.h"
 #include "engine/embedded_store.h"
 #include "engine/rig_test.h"
 
@@ -375,6 +376,99 @@ TEST_F(EngineTest, AfterAFailedSyncNothingIsAnswered) {
   disk_.set_faults({});
   kill();
   open();  // Whatever the disk has kept, it is a sound store.
+}
+
+// E3
+class DamageWhileRunning : public EngineTest {
+ protected:
+  // Record 1 of stream "s", acked by nobody, and a result, lie in a segment that is not written to.
+  void SetUp() override {
+    commit({CreateStream{"s", {}}, CreateConsumer{"s", "c", {.attempts_max = 1}},
+            Append{.stream = "s", .payload = "first", .id = "id"}});
+    commit({Claim{.scope = "k", .key = "k", .owner = "o"}}, "answered");
+    commit({Settle{.scope = "k", .key = "k", .fence = Fence{1}, .result = {200, "", "result"}}});
+    const std::string payload(1'000, 'p');
+    for (int i = 0; i < 8; ++i) commit({Append{.stream = "s", .payload = payload}});
+    record_ = state().find_stream("s")->runs.front().at;
+    result_ =
+        core::find_settled(state(), claim_hash(engine_->key(), "k", "k"), machine().decided_at())
+            ->where;
+    store_.emplace(
+        nullptr, std::move(engine_), [](const Error&) { std::abort(); },
+        [this](const std::string& line) { lines_.push_back(line); });
+  }
+  void flip(base::Where where) {
+    disk_.flip_bit(journal::segment_name(where.segment), 8 * (where.offset + where.length / 2));
+  }
+  Result<Answer> try_commit(const std::vector<Op>& ops, std::string_view id = {}) {
+    Commit commit;
+    commit.ops = ops;
+    commit.id = id;
+    return store_->commit(commit);
+  }
+  // Everything but the figures is refused, with the place of the damage.
+  void expect_stopped(const std::string& place) {
+    const auto refused = [&](const auto& result) {
+      return !result.ok() && result.error().code == Errc::kCorruption &&
+             result.error().detail.find(place) != std::string::npos;
+    };
+    // What a decision finds is told by the state thread, at its next turn.
+    while (!store_->statistics()->damaged) {
+    }
+    EXPECT_TRUE(refused(try_commit({Set{.name = "r"}})));
+    EXPECT_TRUE(refused(store_->read({.stream = "s", .from = Sequence{5}})));
+    EXPECT_TRUE(refused(store_->find_id("s", "id", "")));
+    EXPECT_TRUE(refused(store_->find_claim("k", "k")));
+    EXPECT_TRUE(refused(store_->find_register("r")));
+    EXPECT_TRUE(refused(store_->streams()));
+    store_.reset();
+    EXPECT_THAT(lines_, ElementsAre(AllOf(HasSubstr(place), HasSubstr("serves nothing more"))));
+  }
+
+  base::Where record_;
+  base::Where result_;
+  std::vector<std::string> lines_;
+  std::optional<EmbeddedStore> store_;
+};
+
+TEST_F(DamageWhileRunning, FoundByAReadEndsTheService) {
+  flip(record_);
+  const auto read = store_->read({.stream = "s"});
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, Errc::kCorruption);
+  for (const char* part : {"stream 's'", "record 1", "journal-0000000000000001.log offset "}) {
+    EXPECT_THAT(read.error().detail, HasSubstr(part));
+  }
+  expect_stopped("journal-0000000000000001.log offset ");
+}
+
+TEST_F(DamageWhileRunning, FoundByADeliveryEndsTheService) {
+  flip(record_);
+  const auto received = try_commit({Receive{"s", "c", 1, Duration{1}, "w"}});
+  ASSERT_FALSE(received.ok());
+  EXPECT_EQ(received.error().code, Errc::kOutcomeUnknown) << "it was handed out";
+  expect_stopped("stream 's', record 1 in journal-0000000000000001.log offset ");
+}
+
+TEST_F(DamageWhileRunning, FoundByADecisionEndsTheService) {
+  const auto received = try_commit({Receive{"s", "c", 1, Duration{60'000}, "w"}});
+  const Delivery& delivery = std::get<Received>(received->verdicts.front()).deliveries.front();
+  flip(record_);
+  // Its last attempt failed: it would be copied to the dead letters.
+  ignore(try_commit({Nack{"s", "c", {delivery.record.sequence, delivery.token}}}), "see below");
+  expect_stopped("stream 's', record 1 in journal-0000000000000001.log offset ");
+}
+
+TEST_F(DamageWhileRunning, FoundInAResultEndsTheService) {
+  flip(result_);
+  EXPECT_EQ(store_->find_claim("k", "k").error().code, Errc::kCorruption);
+  expect_stopped("result in journal-0000000000000001.log offset ");
+}
+
+TEST_F(DamageWhileRunning, AMissingSegmentEndsTheService) {
+  disk_.remove_raw(journal::segment_name(1));
+  EXPECT_EQ(store_->read({.stream = "s"}).error().code, Errc::kCorruption);
+  expect_stopped("stream 's'");
 }
 
 using FatalDeathTest = EngineTest;

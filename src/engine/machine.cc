@@ -7,6 +7,7 @@
 #include "base/mutant.h"
 #include "core/claims.h"
 #include "engine/frames.h"
+#include "journal/names.h"
 
 namespace hapax::engine {
 
@@ -20,6 +21,10 @@ struct Overloaded : Fs... {
 };
 template <class... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
+
+std::string place(base::Where where) {
+  return journal::segment_name(where.segment) + " offset " + std::to_string(where.offset);
+}
 
 // M1, planted: ids of records that were never stored stay remembered.
 void remember_unstored(core::State& state, const Prepared& request, Time now) {
@@ -254,6 +259,11 @@ Finished Machine::finish(const Prepared& request, core::Executed executed, Time 
       first.repeated = true;
       return first;
     }();
+    const bool lost = repeat->where.length == 0;
+    if (!finished.answer && !lost) {
+      Error error = finished.answer.error();
+      finished.answer = note_damage(std::move(error).within("answer in " + place(repeat->where)));
+    }
   } else {
     finished.answer = std::get<Answer>(std::move(executed));
   }
@@ -274,7 +284,8 @@ void Machine::plan(const Prepared& request, Answer& answer, Finished& finished, 
         // A repeated answer may name a record that was trimmed since, or a stream of which there is
         // another one now.
         if (run == nullptr || run->time > answer.time || !stream->keeps(sequence)) continue;
-        finished.deliveries.push_back({i, d, {run->at, run->first, sequence, run->time, nullptr}});
+        finished.deliveries.push_back(
+            {i, d, {run->at, run->first, sequence, run->time, nullptr}, op.stream});
       }
     } else if (const auto* known = std::get_if<DuplicateClaim>(&answer.verdicts[i])) {
       const core::SettledEntry* entry = state_->settled.find(request.hashes[i].key, now);
@@ -285,14 +296,14 @@ void Machine::plan(const Prepared& request, Answer& answer, Finished& finished, 
   }
 }
 
-void Machine::resolve_files(Finished& finished) const {
+void Machine::resolve_files(Finished& finished) {
   std::uint32_t number = 0;
   std::shared_ptr<const ports::File> file;
   const auto open = [&](std::uint32_t segment) -> bool {
     if (segment == number && file != nullptr) return true;
     auto opened = files_.open(segment);
     if (!opened) {
-      finished.answer = unreadable(opened.error());
+      finished.answer = unreadable(note_damage(opened.error()));
       return false;
     }
     number = segment;
@@ -339,9 +350,23 @@ Result<std::string> Machine::door_read_record(void* self, const core::Stream& st
     return Error{Errc::kNotFound, "record " + std::to_string(sequence.value) + " of stream '" +
                                       stream.name + "' is no longer kept"};
   }
-  HAPAX_TRY(const std::string bytes, machine.bytes_at(run->at));
-  HAPAX_TRY(const std::string_view fact, record_in_run(bytes, sequence.value - run->first.value));
-  return std::string(fact);
+  auto fact = [&]() -> Result<std::string> {
+    HAPAX_TRY(const std::string bytes, machine.bytes_at(run->at));
+    HAPAX_TRY(const std::string_view found,
+              record_in_run(bytes, sequence.value - run->first.value));
+    return std::string(found);
+  }();
+  if (fact) return fact;
+  return machine.note_damage(
+      std::move(fact).error().within("stream '" + stream.name + "', record " +
+                                     std::to_string(sequence.value) + " in " + place(run->at)));
+}
+
+// E5: whoever drives the machine ends its service.
+Error Machine::note_damage(Error error) {
+  if (error.code == Errc::kNotFound) error.code = Errc::kCorruption;  // A segment is missing.
+  if (error.code == Errc::kCorruption && !damage_) damage_ = error;
+  return error;
 }
 
 core::ContentId Machine::door_content_id(void* self, std::string_view payload) {

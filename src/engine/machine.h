@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -78,6 +79,8 @@ class Machine {
   [[nodiscard]] journal::Slot next_slot() const { return next_slot_; }
   [[nodiscard]] Statistics statistics() const;
   [[nodiscard]] bool writes_refused() const { return writes_refused_; }
+  // Something that was durable and that a decision needed cannot be read.
+  [[nodiscard]] const std::optional<Error>& damage() const { return damage_; }
   [[nodiscard]] bool clock_jump_pending() const { return clock_.jump_pending(); }
   [[nodiscard]] const digest::HashKey& key() const { return key_; }
 
@@ -116,8 +119,9 @@ class Machine {
   [[nodiscard]] core::Turn turn();
   [[nodiscard]] core::Door door();
   [[nodiscard]] Result<std::string> bytes_at(base::Where where) const;
+  Error note_damage(Error error);
   void plan(const Prepared& request, Answer& answer, Finished& finished, Time now) const;
-  void resolve_files(Finished& finished) const;
+  void resolve_files(Finished& finished);
 
   static base::Where door_write(void* self, const core::Fact& fact);
   static Result<std::string> door_read_record(void* self, const core::Stream& stream,
@@ -142,6 +146,7 @@ class Machine {
   std::size_t owed_collect_ = 0;  // work, for the latest batch that was written
   std::size_t owed_expire_ = 0;
   bool writes_refused_ = false;
+  std::optional<Error> damage_;
   bool overflow_ = false;  // a fact did not fit the batch being built
 };
 

@@ -69,10 +69,7 @@ ClaimLook look_up_claim(const core::State& state, base::Hash128 key, Time now) {
 Result<std::optional<ClaimStatus>> complete(ClaimLook look, journal::SegmentFiles& files) {
   if (look.result) {
     HAPAX_TRY(look.result->file, files.open(look.result->where.segment));
-    HAPAX_TRY(const std::string bytes, read_span(*look.result->file, look.result->where));
-    std::string_view rest = bytes;
-    HAPAX_TRY(const std::string_view fact, take_frame(rest));
-    HAPAX_TRY(look.status->result, to_result(fact));
+    HAPAX_TRY(look.status->result, read_result(*look.result));
   }
   return std::move(look.status);
 }

@@ -15,6 +15,17 @@ namespace hapax::engine {
 
 namespace {
 
+// E5: a copy must not make damage look intact: the new batch has a checksum of its own.
+Status check_frames(std::string_view frames, base::Where from) {
+  while (!frames.empty()) {
+    auto fact = take_frame(frames);
+    if (fact) continue;
+    return std::move(fact).error().within(journal::segment_name(from.segment) + " offset " +
+                                          std::to_string(from.offset));
+  }
+  return Ok{};
+}
+
 constexpr std::size_t kMoveBytesMax = std::size_t{8} << 20;  // per snapshot, held in memory
 
 }  // namespace
@@ -161,6 +172,7 @@ Status Snapshotter::gather() {
     if (bytes >= kMoveBytesMax) break;
     HAPAX_TRY(const auto file, files_.open(move.from.segment));
     HAPAX_TRY(move.frames, read_span(*file, move.from));
+    HAPAX_CHECK(check_frames(move.frames, move.from));
     bytes += move.frames.size();
     moves_.runs.push_back(std::move(move));
   }
@@ -171,6 +183,7 @@ Status Snapshotter::gather() {
       if (entry.result_until() <= image_.log_time || bytes >= kMoveBytesMax) continue;
       HAPAX_TRY(const auto file, files_.open(entry.where.segment));
       HAPAX_TRY(std::string frame, read_span(*file, entry.where));
+      HAPAX_CHECK(check_frames(frame, entry.where));
       bytes += frame.size();
       moves_.results.push_back({entry.hash(), entry.where, std::move(frame)});
     }

@@ -20,11 +20,14 @@ using Time = std::chrono::time_point<LogTime, Duration>;
 [[nodiscard]] constexpr Time time_from_ms(std::int64_t ms) { return Time{Duration{ms}}; }
 [[nodiscard]] constexpr std::int64_t to_ms(Time time) { return time.time_since_epoch().count(); }
 
-// How long something is remembered: whole seconds, or for ever.
+// How long something is remembered: whole seconds, or for ever. Spans outside of what fits become
+// the nearest that does, which is still outside of what a store accepts (limits.h).
 class Window {
  public:
   constexpr explicit Window(std::chrono::seconds span)
-      : seconds_(static_cast<std::uint32_t>(span.count())) {}
+      : seconds_(span.count() < 0           ? 0
+                 : span.count() >= kForever ? kForever - 1
+                                            : static_cast<std::uint32_t>(span.count())) {}
   static constexpr Window forever() { return Window{kForever}; }
   static constexpr Window from_raw(std::uint32_t seconds) { return Window{seconds}; }
 

@@ -34,6 +34,10 @@ void log_to_stderr(const std::string& line) { std::fprintf(stderr, "hapax: %s\n"
   ::_exit(kExitSyncFailed);
 }
 
+constexpr std::uint64_t kSnapshotEveryMin = 4'096;  // fewer, and it does nothing else
+// The wall clock is followed at once over so much; less would not even believe that.
+constexpr Duration kClockJumpMin{2'000};
+
 Status check_options(const EmbeddedOptions& options) {
   if (options.segment_bytes < journal::kSegmentBytesMin ||
       options.segment_bytes > journal::kSegmentBytesMax) {
@@ -41,6 +45,16 @@ Status check_options(const EmbeddedOptions& options) {
                  "segment_bytes is " + std::to_string(options.segment_bytes) +
                      "; it must be between " + std::to_string(journal::kSegmentBytesMin) + " and " +
                      std::to_string(journal::kSegmentBytesMax)};
+  }
+  if (options.snapshot_every_bytes < kSnapshotEveryMin) {
+    return Error{Errc::kInvalidArgument,
+                 "snapshot_every_bytes is " + std::to_string(options.snapshot_every_bytes) +
+                     "; it must be at least " + std::to_string(kSnapshotEveryMin)};
+  }
+  if (options.clock_jump_max < kClockJumpMin) {
+    return Error{Errc::kInvalidArgument,
+                 "clock_jump_max is " + std::to_string(options.clock_jump_max.count()) +
+                     " ms; it must be at least " + std::to_string(kClockJumpMin.count())};
   }
   return Ok{};
 }

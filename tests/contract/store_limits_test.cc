@@ -286,7 +286,9 @@ TEST_P(Limits, OfWindows) {
   const Window none{std::chrono::seconds{0}};
   const Window more{limits::kWindowMax + std::chrono::seconds{1}};
   constexpr std::string_view kBounds = "between 1 and 34560000 s";
-  for (const Window& wrong : {none, more}) {
+  const Window negative{std::chrono::seconds{-1}};
+  const Window endless{std::chrono::years{137}};  // More seconds than 32 bits hold.
+  for (const Window& wrong : {none, more, negative, endless}) {
     beyond(CreateStream{"s", {.window = wrong}}, kBounds);
     beyond(Claim{.scope = "c", .key = "k", .retention = wrong}, kBounds);
     beyond(Claim{.scope = "c", .key = "k", .tombstone = wrong}, kBounds);
@@ -318,6 +320,20 @@ TEST_P(Limits, OfSpans) {
   beyond(Begin{"t", limits::kTransactionTimeoutMax + Duration{1}}, "between 1 and 900000");
   beyond(Begin{"t", Duration{0}}, "between 1 and 900000");
   run<Began>(Begin{"t", limits::kTransactionTimeoutMax});
+}
+
+TEST(EmbeddedOptions, AreRefusedBeyondTheirRange) {
+  const auto refused = [](const EmbeddedOptions& options) {
+    const auto opened = open_embedded("/nowhere/at/all", options);
+    EXPECT_EQ(opened.error().code, Errc::kInvalidArgument) << opened.error().text();
+    return opened.error().detail;
+  };
+  EXPECT_EQ(refused({.segment_bytes = 255}),
+            "segment_bytes is 255; it must be between 256 and 1073741824");
+  EXPECT_EQ(refused({.snapshot_every_bytes = 0}),
+            "snapshot_every_bytes is 0; it must be at least 4096");
+  EXPECT_EQ(refused({.clock_jump_max = Duration{-5}}),
+            "clock_jump_max is -5 ms; it must be at least 2000");
 }
 
 INSTANTIATE_TEST_SUITE_P(, Limits, testing::ValuesIn(all_stores()), name_of);

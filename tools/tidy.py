@@ -297,6 +297,8 @@ def declared_limit(kind, value):
         return int(span.group(2)) * UNITS[span.group(1)], "ms"
     numbers = [int(number) for number in re.findall(r"(?<![\w:])\d+", value)]
     number = numbers[0] << numbers[1] if "<<" in value else numbers[0]
+    if value.endswith("- 1"):
+        number -= 1
     unit = UNITS.get(kind.removeprefix("std::chrono::"))
     return (number, "") if unit is None else (number * unit, "ms")
 

@@ -378,7 +378,7 @@ TEST_F(EngineTest, AfterAFailedSyncNothingIsAnswered) {
   open();  // Whatever the disk has kept, it is a sound store.
 }
 
-// E3
+// E5
 class DamageWhileRunning : public EngineTest {
  protected:
   // Record 1 of stream "s", acked by nobody, and a result, lie in a segment that is not written to.

@@ -113,6 +113,9 @@ struct Check {
   Problem operator()(const Append& op) const {
     Problem producer;
     if (op.producer) producer = check_text("producer", op.producer->name, limits::kNameBytesMax);
+    if (op.expect && op.expect->of == ExpectLast::Of::kGroup && op.group.empty()) {
+      return invalid("the last record of a group is expected, but the record has no group key");
+    }
     return first_of(check_new_name("stream", op.stream), std::move(producer),
                     check_size("message id", op.id.size(), limits::kMessageIdBytesMax),
                     check_size("group key", op.group.size(), limits::kMessageIdBytesMax),

@@ -23,12 +23,22 @@ std::string dead_letters_of(const Stream& stream, std::string_view given) {
   return given.empty() ? stream.name + std::string(kDeadSuffix) : std::string(given);
 }
 
+// Beyond the end it would swallow records that are not even written.
+std::optional<Error> check_target(const Stream& stream, std::string_view consumer, Sequence to) {
+  if (to <= stream.last.next()) return std::nullopt;
+  return Error{Errc::kInvalidArgument, "consumer '" + std::string(consumer) + "' cannot go to " +
+                                           std::to_string(to.value) +
+                                           ": the last record of stream '" + stream.name + "' is " +
+                                           std::to_string(stream.last.value)};
+}
+
 std::optional<Error> check_new(const Stream& stream, std::string_view name,
                                const ConsumerSettings& settings) {
   if (stream.consumers.size() >= limits::kConsumersPerStreamMax) {
     return limit_error("number of consumers of stream '" + stream.name + "'",
                        stream.consumers.size() + 1, limits::kConsumersPerStreamMax);
   }
+  if (auto error = check_target(stream, name, settings.start)) return error;
   if (settings.last_attempt != LastAttempt::kDeadLetter) return std::nullopt;
   const std::string dead_letters = dead_letters_of(stream, settings.dead_letters);
   if (dead_letters == stream.name) {
@@ -118,14 +128,7 @@ Verdict run(Turn& turn, const Seek& op) {
   if (stream == nullptr) return Refused{no_stream(op.stream)};
   const Consumer* consumer = turn.state().find_consumer(*stream, op.consumer);
   if (consumer == nullptr) return Refused{no_consumer(op.stream, op.consumer)};
-  // Beyond the end it would swallow records that are not even written.
-  if (op.to > stream->last.next()) {
-    return Refused{{Errc::kInvalidArgument, "consumer '" + consumer->name + "' cannot seek to " +
-                                                std::to_string(op.to.value) +
-                                                ": the last record of stream '" + stream->name +
-                                                "' is " + std::to_string(stream->last.value) +
-                                                "; it stays where it is"}};
-  }
+  if (auto error = check_target(*stream, consumer->name, op.to)) return Refused{*std::move(error)};
   turn.emit(Sought{consumer->uid, std::max(op.to, stream->first)});
   return Done{};
 }

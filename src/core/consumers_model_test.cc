@@ -90,6 +90,7 @@ class Play {
 
   Play() {
     depot.emit(StreamMade{StreamUid{2}, "orders.dead", StreamSettings{}});
+    append(Step{});  // One consumer starts behind it.
     for (const Side& side : kSides) {
       const bool first = std::string_view(side.stream) == "orders";
       models.emplace_back(side.consumer, first ? orders : dead, first ? dead : dead_twice,

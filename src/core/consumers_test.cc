@@ -107,6 +107,14 @@ TEST_F(Consumers, StartWhereTheyWereToldOrWhereTheStreamBegins) {
   EXPECT_THAT(numbers(depot.receive("late", 9)), ElementsAre(8, 9));
 }
 
+TEST_F(Consumers, NeitherStartNorSeekBeyondTheEnd) {
+  append(3);
+  EXPECT_EQ(refusal(depot.create("c", {.start = Sequence{5}})), Errc::kInvalidArgument);
+  ASSERT_TRUE(done(depot.create("c", {.start = Sequence{4}})));
+  EXPECT_EQ(refusal(depot.run(Seek{"orders", "c", Sequence{5}})), Errc::kInvalidArgument);
+  EXPECT_TRUE(done(depot.run(Seek{"orders", "c", Sequence{4}})));
+}
+
 // --- receiving ---------------------------------------------------------------------------------
 
 TEST_F(Consumers, NothingToHandOutIsNoFact) {

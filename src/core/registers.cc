@@ -42,7 +42,7 @@ std::optional<Verdict> refuse_set(const RegisterValue* known, const Set& op, Hyb
                                                 "': the time given is " + std::to_string(ahead) +
                                                 " ms ahead of the store; the most is " +
                                                 std::to_string(limits::kHybridAheadMax.count()) +
-                                                ". Check the writer's clock."}};
+                                                ". Check the writer's clock and the store's."}};
   }
   if (known != nullptr && at <= known_at) return Superseded{version, known_at};
   return std::nullopt;

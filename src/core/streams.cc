@@ -81,15 +81,23 @@ std::optional<Error> check_room(const State& state, const Stream& stream, const 
     return limit_error("record of stream '" + stream.name + "'", op.payload.size(),
                        stream.settings.record_bytes_max);
   }
-  const std::uint64_t quota = stream.settings.quota_bytes;
-  if (quota != 0 && stream.bytes + op.payload.size() > quota) {
-    return Error{Errc::kQuotaExceeded,
-                 "stream '" + stream.name + "' holds " + std::to_string(stream.bytes) + " of " +
-                     std::to_string(quota) +
-                     " bytes; nothing was stored. Trim it, raise quota_bytes, or set a retention."};
-  }
   if (auto error = check_memory(state, 0)) return error;
   return op.producer ? check_producers(stream, op.producer->name) : std::nullopt;
+}
+
+// Counted as it is stored, with id, group key, headers and what the journal adds.
+std::optional<Error> check_quota(const Stream& stream, const RecordAppended& fact) {
+  const std::uint64_t quota = stream.settings.quota_bytes;
+  if (quota == 0) return std::nullopt;
+  std::string encoded;
+  encode(fact, encoded);
+  constexpr std::size_t kLengthMax = 5;
+  const std::uint64_t more = encoded.size() + kFactTrailer + kLengthMax;
+  if (stream.bytes + more <= quota) return std::nullopt;
+  return Error{Errc::kQuotaExceeded,
+               "stream '" + stream.name + "' holds " + std::to_string(stream.bytes) + " of " +
+                   std::to_string(quota) + " bytes, and the record takes " + std::to_string(more) +
+                   "; nothing was stored. Trim it, raise quota_bytes, or set a retention."};
 }
 
 std::optional<Verdict> check_expectation(const Stream& stream, const Append& op,
@@ -161,6 +169,7 @@ Verdict store_record(Turn& turn, Stream& stream, const Append& op, const AppendH
   fact.headers = headers;
   fact.producer = op.producer;
   fact.payload = op.payload;
+  if (auto error = check_quota(stream, fact)) return Refused{*std::move(error)};
   turn.emit(fact);
   return Appended{fact.sequence};
 }
@@ -207,7 +216,7 @@ Verdict run_append(Turn& turn, Stream& stream, const Append& op, const AppendHas
   if (auto refusal = check_expectation(stream, op, hashes)) return *std::move(refusal);
   if (auto error = check_room(turn.state(), stream, op)) return Refused{*std::move(error)};
   Verdict verdict = store_record(turn, stream, op, hashes, id);
-  keep_retention(turn, stream);
+  if (std::holds_alternative<Appended>(verdict)) keep_retention(turn, stream);
   return verdict;
 }
 

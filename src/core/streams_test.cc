@@ -44,6 +44,32 @@ class Rules : public testing::Test {
   MemoryStore store;
 };
 
+TEST_F(Rules, ToExpectTheLastOfAGroupTheRecordNeedsAGroup) {
+  Append op = record("tea");
+  op.expect = ExpectLast{ExpectLast::Of::kGroup, Sequence{0}};
+  const Verdict verdict = run(op);
+  ASSERT_TRUE(std::holds_alternative<Refused>(verdict)) << word_of(verdict);
+  EXPECT_EQ(std::get<Refused>(verdict).error.code, Errc::kInvalidArgument);
+  op.group = "g";
+  EXPECT_EQ(run(op), Verdict{Appended{Sequence{1}}});
+}
+
+TEST_F(Rules, AStreamNeverHoldsMoreThanItsQuota) {
+  constexpr std::uint64_t kQuota = 1'000;
+  run(ConfigureStream{"orders", {.quota_bytes = kQuota}});
+  const Stream& stream = *store.state.find_stream("orders");
+  Verdict verdict;
+  do {
+    verdict = run(record("x", std::to_string(stream.last.value)));
+    ASSERT_LE(stream.bytes, kQuota);
+  } while (std::holds_alternative<Appended>(verdict));
+  const Error& error = std::get<Refused>(verdict).error;
+  EXPECT_EQ(error.code, Errc::kQuotaExceeded);
+  EXPECT_NE(error.detail.find("holds " + std::to_string(stream.bytes) + " of 1000 bytes, and"),
+            std::string::npos)
+      << error.detail;
+}
+
 // --- message ids -----------------------------------------------------------------------------
 
 TEST_F(Rules, ARepeatGetsTheFirstSequenceAndOtherContentIsAConflict) {

@@ -124,6 +124,16 @@ TEST_F(LogClockTest, AJumpPendingSinceTheStartWaitsForAPersonOrForTheWallClock) 
   EXPECT_FALSE(log.jump_pending());
 }
 
+// W3
+TEST_F(LogClockTest, AClockThatWasNeverSetCountsAs1970) {
+  wall.set_wall(-kDay * 365 * 10);
+  LogClock unset(wall, Duration{kDay});
+  EXPECT_EQ(to_ms(unset.now()), 0);
+  wall.advance(5'000);
+  EXPECT_EQ(to_ms(unset.now()), 5'000 - 500) << "ahead of a wall clock that counts as 1970";
+  EXPECT_GE(unset.latest(), unset.now());
+}
+
 // W1: whatever the wall clock does.
 TEST_F(LogClockTest, ItNeverGoesBackAndNeverRunsAway) {
   sim::Random random(1);

@@ -17,7 +17,7 @@ struct EmbeddedOptions {
   std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;  // of journal
   Duration clock_jump_max{std::chrono::hours{24}};  // a larger jump at start is not believed …
   bool accept_clock_jump = false;                   // … unless told so, once
-  std::function<void(const std::string&)> log;      // one line per notable event; none = stderr
+  std::function<void(const std::string&)> log{};    // one line per notable event; none = stderr
 };
 
 // Exit code of the process when a sync to disk failed: nothing after it can be trusted.

@@ -24,9 +24,9 @@ enum class WindowStart : std::uint8_t {
 
 // Records leave when any of these says so; all off = kept until trimmed.
 struct Retention {
-  std::optional<Duration> age;
-  std::optional<std::uint64_t> bytes;
-  std::optional<std::uint64_t> count;
+  std::optional<Duration> age{};
+  std::optional<std::uint64_t> bytes{};
+  std::optional<std::uint64_t> count{};
   bool acked_by_all = false;  // as soon as every consumer of the stream has acked it
   friend bool operator==(const Retention&, const Retention&) = default;
 };
@@ -37,7 +37,7 @@ struct StreamSettings {
   IdScope id_scope = IdScope::kStream;
   bool content_ids = false;  // SHA-256 of the payload is the id of a record that has none
   bool track_groups = true;  // remember the last sequence of each group key (conditional append)
-  Retention retention;
+  Retention retention{};
   std::uint64_t record_bytes_max = std::uint64_t{1} << 20;
   std::uint64_t quota_bytes = 0;  // of stored records, 0 = none; a full quota refuses appends
   std::uint32_t producer_memory = limits::kProducerMemoryDefault;
@@ -47,49 +47,50 @@ struct StreamSettings {
 
 // Repeating it with the same settings is fine; with others it is refused (use ConfigureStream).
 struct CreateStream {
-  std::string_view stream;
-  StreamSettings settings;
+  std::string_view stream{};
+  StreamSettings settings{};
 };
 struct ConfigureStream {
-  std::string_view stream;
-  StreamSettings settings;
+  std::string_view stream{};
+  StreamSettings settings{};
 };
 // Removes the stream, its records and consumers. A stream of that name made later is another one.
 struct DeleteStream {
-  std::string_view stream;
+  std::string_view stream{};
 };
 // Removes the records below `before`. Their message ids stay remembered.
 struct Trim {
-  std::string_view stream;
-  Sequence before;
+  std::string_view stream{};
+  Sequence before{};
 };
 
 struct Header {
-  std::string_view name;
-  std::string_view value;
+  std::string_view name{};
+  std::string_view value{};
 };
 
 struct ProducerMark {
-  std::string_view name;
-  Epoch epoch;
-  ProducerSequence sequence;
+  std::string_view name{};
+  Epoch epoch{};
+  ProducerSequence sequence{};
 };
 
 struct ExpectLast {
   enum class Of : std::uint8_t { kStream, kGroup };
   Of of = Of::kStream;
-  Sequence last;  // 0 = must be empty
+  Sequence last{};  // 0 = must be empty
 };
 
 struct Append {
-  std::string_view stream;
-  std::string_view payload;
-  std::string_view id;     // message id; empty = none
-  std::string_view group;  // group key: order and "one in flight" are kept per group
-  std::span<const Header> headers;
-  std::optional<ProducerMark> producer;
-  std::optional<ExpectLast> expect;
-  std::optional<Time> first_sent;  // when the caller first tried; older than the horizon is refused
+  std::string_view stream{};
+  std::string_view payload{};
+  std::string_view id{};     // message id; empty = none
+  std::string_view group{};  // group key: order and "one in flight" are kept per group
+  std::span<const Header> headers{};
+  std::optional<ProducerMark> producer{};
+  std::optional<ExpectLast> expect{};
+  std::optional<Time>
+      first_sent{};  // when the caller first tried; older than the horizon is refused
 };
 
 // Makes the caller the only writer under this name: answers an epoch above every one used before,
@@ -101,35 +102,35 @@ struct OpenProducer {
 
 // Frees the place of a producer that will not come back. It must return with a higher epoch.
 struct RetireProducer {
-  std::string_view stream;
-  std::string_view producer;
-  std::string_view actor;
-  std::string_view reason;
+  std::string_view stream{};
+  std::string_view producer{};
+  std::string_view actor{};
+  std::string_view reason{};
 };
 
 // --- claims ----------------------------------------------------------------------------------
 
 struct Claim {
-  std::string_view scope;
-  std::string_view key;
-  std::string_view content;  // fingerprinted: the same key with other content is a conflict
-  std::string_view owner;
+  std::string_view scope{};
+  std::string_view key{};
+  std::string_view content{};  // fingerprinted: the same key with other content is a conflict
+  std::string_view owner{};
   Duration lease = limits::kLeaseDefault;
   Window retention = limits::kWindowDefault;  // of the result, from the settle on
   Window tombstone = limits::kWindowDefault;  // of "it happened"; at least `retention`
 };
 struct Renew {
-  std::string_view scope;
-  std::string_view key;
-  Fence fence;
+  std::string_view scope{};
+  std::string_view key{};
+  Fence fence{};
   Duration lease = limits::kLeaseDefault;
 };
 
 // What a duplicate is answered with, byte for byte.
 struct ResultView {
   std::uint32_t status = 0;
-  std::string_view headers;
-  std::string_view body;
+  std::string_view headers{};
+  std::string_view body{};
 };
 
 enum class Outcome : std::uint8_t {
@@ -139,30 +140,30 @@ enum class Outcome : std::uint8_t {
   kReleased,   // as if never claimed
 };
 struct Settle {
-  std::string_view scope;
-  std::string_view key;
-  Fence fence;
+  std::string_view scope{};
+  std::string_view key{};
+  Fence fence{};
   Outcome outcome = Outcome::kCompleted;
-  ResultView result;        // of kCompleted
-  std::string_view reason;  // of kFailed and kUnknown
+  ResultView result{};        // of kCompleted
+  std::string_view reason{};  // of kFailed and kUnknown
 };
 
 enum class Resolution : std::uint8_t { kCompleted, kNotApplied, kRelease };
 // Decides an unknown outcome by hand; audited.
 struct Resolve {
-  std::string_view scope;
-  std::string_view key;
+  std::string_view scope{};
+  std::string_view key{};
   Resolution resolution = Resolution::kCompleted;
-  ResultView result;  // of kCompleted
-  std::string_view actor;
-  std::string_view reason;
+  ResultView result{};  // of kCompleted
+  std::string_view actor{};
+  std::string_view reason{};
 };
 // Removes a key whatever its state; audited. A worker that still holds it is fenced.
 struct Forget {
-  std::string_view scope;
-  std::string_view key;
-  std::string_view actor;
-  std::string_view reason;
+  std::string_view scope{};
+  std::string_view key{};
+  std::string_view actor{};
+  std::string_view reason{};
 };
 
 // --- consumers -------------------------------------------------------------------------------
@@ -172,61 +173,61 @@ enum class LastAttempt : std::uint8_t { kDeadLetter, kBlock };
 struct ConsumerSettings {
   std::uint32_t attempts_max = 10;
   LastAttempt last_attempt = LastAttempt::kDeadLetter;
-  std::string_view dead_letters;  // stream; empty = "<stream>.dead", made on first use
-  Sequence start{1};              // first record the consumer is interested in
+  std::string_view dead_letters{};  // stream; empty = "<stream>.dead", made on first use
+  Sequence start{1};                // first record the consumer is interested in
   std::uint32_t in_flight_max = 10'000;
 };
 struct CreateConsumer {
-  std::string_view stream;
-  std::string_view consumer;
-  ConsumerSettings settings;
+  std::string_view stream{};
+  std::string_view consumer{};
+  ConsumerSettings settings{};
 };
 struct DeleteConsumer {
-  std::string_view stream;
-  std::string_view consumer;
+  std::string_view stream{};
+  std::string_view consumer{};
 };
 // Goes on from `to`: what is below counts as acked, what is at or above is handed out (again).
 struct Seek {
-  std::string_view stream;
-  std::string_view consumer;
-  Sequence to;
+  std::string_view stream{};
+  std::string_view consumer{};
+  Sequence to{};
 };
 
 // A consumer that does not exist yet is made with the default settings.
 struct Receive {
-  std::string_view stream;
-  std::string_view consumer;
+  std::string_view stream{};
+  std::string_view consumer{};
   std::uint32_t max = 1;
   Duration lease = limits::kLeaseDefault;
-  std::string_view owner;
+  std::string_view owner{};
 };
 struct Receipt {
-  Sequence sequence;
-  Token token;
+  Sequence sequence{};
+  Token token{};
 };
 struct Ack {
-  std::string_view stream;
-  std::string_view consumer;
-  Receipt receipt;
+  std::string_view stream{};
+  std::string_view consumer{};
+  Receipt receipt{};
 };
 struct Nack {
-  std::string_view stream;
-  std::string_view consumer;
-  Receipt receipt;
+  std::string_view stream{};
+  std::string_view consumer{};
+  Receipt receipt{};
   Duration delay{0};
-  std::string_view reason;
+  std::string_view reason{};
 };
 struct Extend {
-  std::string_view stream;
-  std::string_view consumer;
-  Receipt receipt;
+  std::string_view stream{};
+  std::string_view consumer{};
+  Receipt receipt{};
   Duration lease = limits::kLeaseDefault;
 };
 // Puts a dead letter back to the stream it came from, with its lineage; dedup does not swallow it.
 // The dead letter itself is removed in the same commit.
 struct Redrive {
-  std::string_view dead_letters;
-  Sequence sequence;
+  std::string_view dead_letters{};
+  Sequence sequence{};
 };
 
 // --- positions, registers, transactions ------------------------------------------------------
@@ -234,31 +235,31 @@ struct Redrive {
 // Position of an outside source. An owner with an older epoch is fenced; `expected` empty = none
 // yet.
 struct Advance {
-  std::string_view source;
-  std::string_view expected;
-  std::string_view to;
-  Epoch epoch;
+  std::string_view source{};
+  std::string_view expected{};
+  std::string_view to{};
+  Epoch epoch{};
 };
 
 enum class SetMode : std::uint8_t { kVersion, kLastWriter };
 struct Set {
-  std::string_view name;
-  std::string_view value;
+  std::string_view name{};
+  std::string_view value{};
   SetMode mode = SetMode::kVersion;
-  Version expected;              // of kVersion: the version it must have; 0 = not set yet
-  std::optional<HybridTime> at;  // of kLastWriter: the writer's time; none = the store's clock
+  Version expected{};              // of kVersion: the version it must have; 0 = not set yet
+  std::optional<HybridTime> at{};  // of kLastWriter: the writer's time; none = the store's clock
 };
 
 // Opens a transaction under a stable name; an older one of that name is aborted and fenced.
 struct Begin {
-  std::string_view transaction;
+  std::string_view transaction{};
   Duration timeout = limits::kTransactionTimeoutDefault;
 };
 enum class Finish : std::uint8_t { kCommit, kAbort };
 // Alone in its commit. Answers with its own verdict and then those of all staged operations.
 struct End {
-  std::string_view transaction;
-  Epoch epoch;
+  std::string_view transaction{};
+  Epoch epoch{};
   Finish finish = Finish::kCommit;
 };
 
@@ -275,16 +276,16 @@ enum class Mode : std::uint8_t {
 };
 
 struct TransactionRef {
-  std::string_view name;
-  Epoch epoch;
+  std::string_view name{};
+  Epoch epoch{};
 };
 
 struct Commit {
-  std::span<const Op> ops;
+  std::span<const Op> ops{};
   Mode mode = Mode::kAtomic;
-  std::string_view id;  // repeating it returns the first answer
+  std::string_view id{};  // repeating it returns the first answer
   Window id_window = limits::kWindowDefault;
-  std::optional<TransactionRef> transaction;  // stage the ops there instead of applying them
+  std::optional<TransactionRef> transaction{};  // stage the ops there instead of applying them
 };
 
 }  // namespace hapax

@@ -17,7 +17,7 @@
 namespace hapax {
 
 struct ReadRange {
-  std::string_view stream;
+  std::string_view stream{};
   Sequence from{1};
   std::uint32_t max = 100;
   std::uint64_t bytes_max = std::uint64_t{4} << 20;  // at least one record is returned

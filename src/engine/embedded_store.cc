@@ -45,6 +45,11 @@ class Handover {
 
 std::size_t weight(const Prepared& request) { return request.bytes; }
 
+std::int64_t steady_ms() {
+  const auto steady = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(steady).count();
+}
+
 // Nothing was written, and a later try may succeed.
 bool is_refusal(const Error& error) {
   return error.code == Errc::kNoSpace || error.code == Errc::kUnavailable;
@@ -292,7 +297,7 @@ void EmbeddedStore::run_state() {
     take_in(tasks);
     start_write();
     tend();
-    if (idle_) clear_slice();
+    clear_slice();
   }
 }
 
@@ -362,8 +367,13 @@ void EmbeddedStore::tell_changes() {
   told_jump_ = jump;
 }
 
-// While nobody needs this thread it goes on clearing, slice by slice.
+// While nobody needs this thread it goes on clearing, slice by slice; and while somebody always
+// does, be it only to look, once a millisecond.
 void EmbeddedStore::clear_slice() {
+  if (!leftover_.claims && !leftover_.entries) return;
+  const std::int64_t now_ms = steady_ms();
+  if (!idle_ && now_ms == sliced_ms_) return;
+  sliced_ms_ = now_ms;
   Machine& machine = engine_->machine();
   if (leftover_.claims && machine.quiescent()) {
     leftover_ = machine.collect(kSlice);
@@ -381,8 +391,7 @@ void EmbeddedStore::tend() {
     holding_ = false;
     return;
   }
-  const auto steady = std::chrono::steady_clock::now().time_since_epoch();
-  const std::int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(steady).count();
+  const std::int64_t now_ms = steady_ms();
   const bool due = now_ms - tended_ms_ >= kTendEvery.count();
   const bool claims = leftover_.claims && now_ms - collected_ms_ >= kClaimsEvery.count();
   const bool wants_snapshot = engine_->snapshot_due();

@@ -125,6 +125,7 @@ class EmbeddedStore final : public Store {
   core::Leftover leftover_;
   std::int64_t tended_ms_ = 0;
   std::int64_t collected_ms_ = 0;
+  std::int64_t sliced_ms_ = 0;
   std::size_t sweep_from_ = 0;
   std::string refusal_;  // why the latest batch was refused
   bool told_full_ = false;

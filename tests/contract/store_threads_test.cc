@@ -129,7 +129,7 @@ TEST_P(Threads, WhatIsOverIsClearedAtOnceWhenNothingElseIsToDo) {
     const Statistics now = store().statistics().value();
     return now.ids == 0 && now.claims_open == 0;
   };
-  wait_for(cleared, Duration{1'500});
+  wait_for(cleared, Duration{2'000});
 }
 
 TEST_P(Threads, ReadersSeeARunOfWholeCommitsWhileWritersWrite) {

@@ -16,9 +16,11 @@
 
 #include "cli/commands.h"
 #include "cli/demo_store.h"
-#include "cli/json.h"
+#include "wire/json_text.h"
 
 namespace hapax::cli {
+
+using wire::JsonObject;
 
 namespace {
 

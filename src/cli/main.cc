@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "serve/serve.h"
 
 namespace {
 
@@ -26,6 +27,7 @@ struct Arguments {
   RepairOptions repair;
   DemoOptions demo;
   std::string demo_store;
+  hapax::serve::Options serve;
 };
 
 void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
@@ -57,6 +59,23 @@ void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   demo->add_option("--data", arguments.demo.folder, "Keep the data folder here");
   add_json(*demo, arguments.demo.output);
   demo->callback([&] { exit_code = run_demo(arguments.demo); });
+
+  CLI::App* serve = app.add_subcommand("serve", "Serve a data folder over HTTP and RESP");
+  serve->add_option("--data", arguments.serve.data, "Data folder")->capture_default_str();
+  serve->add_option("--http", arguments.serve.http, "Address of HTTP; empty for none")
+      ->capture_default_str();
+  serve->add_option("--resp", arguments.serve.resp, "Address of RESP; empty for none")
+      ->capture_default_str();
+  serve->add_option("--loops", arguments.serve.loops, "Threads for connections")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  serve->add_flag("--open-to-all", arguments.serve.open_to_all,
+                  "Listen beyond this machine although nobody has to sign in");
+  serve->callback([&] {
+    arguments.serve.version = HAPAX_VERSION;
+    const hapax::Status served = hapax::serve::run(arguments.serve);
+    exit_code = served ? kExitOk : report(served.error());
+  });
 
   CLI::App* store = app.add_subcommand("demo-store", "");
   store->group("");  // Started by demo; not for people.

@@ -6,11 +6,15 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/json.h"
 #include "host/entropy.h"
 #include "host/folder.h"
+#include "wire/json_text.h"
 
 namespace hapax::cli {
+
+using wire::json_text;
+using wire::JsonArray;
+using wire::JsonObject;
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace hapax::cli {
+namespace hapax::wire {
 
 [[nodiscard]] bool is_utf8(std::string_view text);
 // With quotes. Bytes that are not UTF-8 are shown as U+FFFD.
@@ -49,4 +49,4 @@ class JsonArray {
   std::string body_;
 };
 
-}  // namespace hapax::cli
+}  // namespace hapax::wire

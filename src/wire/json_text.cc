@@ -1,8 +1,8 @@
-#include "cli/json.h"
+#include "wire/json_text.h"
 
 #include <cstdio>
 
-namespace hapax::cli {
+namespace hapax::wire {
 
 namespace {
 
@@ -91,4 +91,4 @@ std::string json_text(std::string_view text) {
   return out;
 }
 
-}  // namespace hapax::cli
+}  // namespace hapax::wire

@@ -1,0 +1,350 @@
+// The operations as lists of named fields: the one description from which JSON, RESP and the
+// OpenAPI document are made. A reader fills the operation, a schema only listens.
+//
+//   reader.required("stream", op.stream, "…");   positional in RESP, in this order
+//   reader.optional("id", op.id, "…");           a key in RESP: ID value
+//
+// Units are in the names: _ms is milliseconds, _s is seconds (or "forever").
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <variant>
+
+#include <hapax/ops.h>
+#include <hapax/verdicts.h>
+
+namespace hapax::wire {
+
+// Any bytes; in JSON as text, or as `<name>_base64`, or (a payload) as a JSON value.
+struct Bytes {
+  std::string_view& view;
+};
+
+// A sequence and a token, "17-9f0c…": handed out as one word, given back as one word.
+struct ReceiptText {
+  Receipt& receipt;
+};
+
+template <class Enum>
+struct Word {
+  Enum value;
+  std::string_view word;
+};
+
+// The words of each enumeration, the same in every interface.
+constexpr auto words_of(IdScope) {
+  return std::array{Word{IdScope::kStream, "stream"}, Word{IdScope::kGroup, "group"}};
+}
+constexpr auto words_of(WindowStart) {
+  return std::array{Word{WindowStart::kFirstSeen, "first_seen"},
+                    Word{WindowStart::kLastSeen, "last_seen"}};
+}
+constexpr auto words_of(Outcome) {
+  return std::array{Word{Outcome::kCompleted, "completed"}, Word{Outcome::kFailed, "failed"},
+                    Word{Outcome::kUnknown, "unknown"}, Word{Outcome::kReleased, "released"}};
+}
+constexpr auto words_of(Resolution) {
+  return std::array{Word{Resolution::kCompleted, "completed"},
+                    Word{Resolution::kNotApplied, "not_applied"},
+                    Word{Resolution::kRelease, "release"}};
+}
+constexpr auto words_of(LastAttempt) {
+  return std::array{Word{LastAttempt::kDeadLetter, "dead_letter"},
+                    Word{LastAttempt::kBlock, "block"}};
+}
+constexpr auto words_of(SetMode) {
+  return std::array{Word{SetMode::kVersion, "version"}, Word{SetMode::kLastWriter, "last_writer"}};
+}
+constexpr auto words_of(Finish) {
+  return std::array{Word{Finish::kCommit, "commit"}, Word{Finish::kAbort, "abort"}};
+}
+constexpr auto words_of(AttemptEnding) {
+  return std::array{Word{AttemptEnding::kNacked, "nacked"},
+                    Word{AttemptEnding::kLeaseRanOut, "lease_ran_out"}};
+}
+constexpr auto words_of(Mode) {
+  return std::array{Word{Mode::kAtomic, "atomic"}, Word{Mode::kEach, "each"}};
+}
+
+// --- streams
+
+template <class V>
+void settings_fields(V& v, StreamSettings& settings) {
+  v.optional("window_s", settings.window, "How long a message id is remembered");
+  v.optional("window_start", settings.window_start, "What the window counts from");
+  v.optional("id_scope", settings.id_scope, "Where a message id must be unique");
+  v.optional("content_ids", settings.content_ids,
+             "SHA-256 of the payload is the id of a record without one");
+  v.optional("track_groups", settings.track_groups, "Remember the last sequence of each group key");
+  v.optional("retention_age_ms", settings.retention.age, "Records leave when they are older");
+  v.optional("retention_bytes", settings.retention.bytes, "The oldest leave beyond this size");
+  v.optional("retention_count", settings.retention.count, "The oldest leave beyond this number");
+  v.optional("retention_acked_by_all", settings.retention.acked_by_all,
+             "Records leave when every consumer has acked them");
+  v.optional("record_bytes_max", settings.record_bytes_max, "Largest payload");
+  v.optional("quota_bytes", settings.quota_bytes, "Of stored records; 0 = none");
+  v.optional("producer_memory", settings.producer_memory, "Sequences remembered per producer");
+  v.optional("producers_max", settings.producers_max, "Then a new producer is refused");
+}
+
+template <class V>
+void fields(V& v, CreateStream& op) {
+  v.required("stream", op.stream, "Name of the stream");
+  settings_fields(v, op.settings);
+}
+template <class V>
+void fields(V& v, ConfigureStream& op) {
+  v.required("stream", op.stream, "Name of the stream");
+  settings_fields(v, op.settings);
+}
+template <class V>
+void fields(V& v, DeleteStream& op) {
+  v.required("stream", op.stream, "Name of the stream");
+}
+template <class V>
+void fields(V& v, Trim& op) {
+  v.required("stream", op.stream, "Name of the stream");
+  v.required("before", op.before, "Records below this sequence are removed");
+}
+
+template <class V>
+void producer_fields(V& v, std::optional<ProducerMark>& producer) {
+  std::optional<std::string_view> name;
+  std::optional<Epoch> epoch;
+  std::optional<ProducerSequence> sequence;
+  v.optional("producer", name, "Who counts its records");
+  v.optional("producer_epoch", epoch, "Incarnation of the producer");
+  v.optional("producer_sequence", sequence, "Counted by the producer from 0");
+  if (name.has_value() != epoch.has_value() || name.has_value() != sequence.has_value()) {
+    v.refuse("producer", "producer, producer_epoch and producer_sequence come together");
+  } else if (name) {
+    producer = ProducerMark{*name, *epoch, *sequence};
+  }
+}
+
+template <class V>
+void fields(V& v, Append& op) {
+  v.required("stream", op.stream, "Stream it is appended to");
+  v.required("payload", Bytes{op.payload}, "The record's content");
+  v.optional("id", op.id, "Message id: the same one again is a duplicate");
+  v.optional("group", op.group, "Group key: order and one in flight are kept per group");
+  v.optional("headers", op.headers, "Names and values");
+  producer_fields(v, op.producer);
+  std::optional<Sequence> last;
+  std::optional<Sequence> last_of_group;
+  v.optional("expect_last", last, "Append only if this is the stream's last sequence");
+  v.optional("expect_last_of_group", last_of_group, "Append only if it is its group's last one");
+  if (last && last_of_group) {
+    v.refuse("expect_last", "expect_last and expect_last_of_group exclude each other");
+  }
+  if (last) op.expect = ExpectLast{ExpectLast::Of::kStream, *last};
+  if (last_of_group) op.expect = ExpectLast{ExpectLast::Of::kGroup, *last_of_group};
+  v.optional("first_sent_ms", op.first_sent, "When it was first tried; refused before the horizon");
+}
+template <class V>
+void fields(V& v, OpenProducer& op) {
+  v.required("stream", op.stream, "Name of the stream");
+  v.required("producer", op.producer, "Who writes from now on");
+}
+template <class V>
+void fields(V& v, RetireProducer& op) {
+  v.required("stream", op.stream, "Name of the stream");
+  v.required("producer", op.producer, "Who will not come back");
+  v.optional("actor", op.actor, "Who decided it");
+  v.optional("reason", op.reason, "Why");
+}
+
+// --- claims
+
+template <class V, class ClaimOp>
+void claim_key(V& v, ClaimOp& op) {
+  v.required("scope", op.scope, "Namespace of the key");
+  v.required("key", op.key, "What is done once");
+}
+template <class V>
+void result_fields(V& v, ResultView& result) {
+  v.optional("status", result.status, "Status that duplicates are answered with");
+  v.optional("result_headers", Bytes{result.headers}, "Headers that duplicates get");
+  v.optional("body", Bytes{result.body}, "Body that duplicates get");
+}
+
+template <class V>
+void fields(V& v, Claim& op) {
+  claim_key(v, op);
+  v.optional("content", Bytes{op.content}, "The same key with other content is a conflict");
+  v.optional("owner", op.owner, "Who works on it");
+  v.optional("lease_ms", op.lease, "Then somebody else may take over");
+  v.optional("retention_s", op.retention, "How long the result is kept");
+  v.optional("tombstone_s", op.tombstone, "How long it is known that it happened");
+}
+template <class V>
+void fields(V& v, Renew& op) {
+  claim_key(v, op);
+  v.required("fence", op.fence, "As the claim was given");
+  v.optional("lease_ms", op.lease, "From now");
+}
+template <class V>
+void fields(V& v, Settle& op) {
+  claim_key(v, op);
+  v.required("fence", op.fence, "As the claim was given");
+  v.optional("outcome", op.outcome, "How it ended");
+  result_fields(v, op.result);
+  v.optional("reason", op.reason, "Of a failure or an unknown outcome");
+}
+template <class V>
+void fields(V& v, Resolve& op) {
+  claim_key(v, op);
+  v.required("resolution", op.resolution, "What really happened");
+  result_fields(v, op.result);
+  v.optional("actor", op.actor, "Who decided it");
+  v.optional("reason", op.reason, "Why");
+}
+template <class V>
+void fields(V& v, Forget& op) {
+  claim_key(v, op);
+  v.optional("actor", op.actor, "Who decided it");
+  v.optional("reason", op.reason, "Why");
+}
+
+// --- consumers
+
+template <class V, class ConsumerOp>
+void consumer_name(V& v, ConsumerOp& op) {
+  v.required("stream", op.stream, "Name of the stream");
+  v.required("consumer", op.consumer, "Name of the consumer");
+}
+
+template <class V>
+void fields(V& v, CreateConsumer& op) {
+  consumer_name(v, op);
+  v.optional("attempts_max", op.settings.attempts_max, "Then the last-attempt policy applies");
+  v.optional("last_attempt", op.settings.last_attempt, "What happens after the last attempt");
+  v.optional("dead_letters", op.settings.dead_letters, "Stream of dead letters");
+  v.optional("start", op.settings.start, "First record it is interested in");
+  v.optional("in_flight_max", op.settings.in_flight_max, "Records handed out at once");
+}
+template <class V>
+void fields(V& v, DeleteConsumer& op) {
+  consumer_name(v, op);
+}
+template <class V>
+void fields(V& v, Seek& op) {
+  consumer_name(v, op);
+  v.required("to", op.to, "It goes on from here");
+}
+template <class V>
+void fields(V& v, Receive& op) {
+  consumer_name(v, op);
+  v.optional("max", op.max, "How many records at most");
+  v.optional("lease_ms", op.lease, "Then they are handed out again");
+  v.optional("owner", op.owner, "Who works on them");
+}
+template <class V>
+void fields(V& v, Ack& op) {
+  consumer_name(v, op);
+  v.required("receipt", ReceiptText{op.receipt}, "As it was handed out");
+}
+template <class V>
+void fields(V& v, Nack& op) {
+  consumer_name(v, op);
+  v.required("receipt", ReceiptText{op.receipt}, "As it was handed out");
+  v.optional("delay_ms", op.delay, "Not again before that");
+  v.optional("reason", op.reason, "Why");
+}
+template <class V>
+void fields(V& v, Extend& op) {
+  consumer_name(v, op);
+  v.required("receipt", ReceiptText{op.receipt}, "As it was handed out");
+  v.optional("lease_ms", op.lease, "From now");
+}
+template <class V>
+void fields(V& v, Redrive& op) {
+  v.required("dead_letters", op.dead_letters, "Stream of dead letters");
+  v.required("sequence", op.sequence, "Which one");
+}
+
+// --- positions, registers, transactions
+
+template <class V>
+void fields(V& v, Advance& op) {
+  v.required("source", op.source, "Outside source");
+  v.required("to", Bytes{op.to}, "New position");
+  v.optional("expected", Bytes{op.expected}, "Position it must have; none = none yet");
+  v.optional("epoch", op.epoch, "Of the owner; an older one is fenced");
+}
+template <class V>
+void fields(V& v, Set& op) {
+  v.required("name", op.name, "Name of the register");
+  v.required("value", Bytes{op.value}, "New value");
+  v.optional("mode", op.mode, "Who wins");
+  v.optional("expected", op.expected, "Version it must have; 0 = not set yet");
+  std::optional<std::int64_t> wall_ms;
+  std::optional<std::uint32_t> counter;
+  std::optional<std::uint32_t> node;
+  v.optional("at_ms", wall_ms, "Hybrid time of the writer: wall clock");
+  v.optional("at_counter", counter, "Hybrid time: counter");
+  v.optional("at_node", node, "Hybrid time: node");
+  if (wall_ms) op.at = HybridTime{*wall_ms, counter.value_or(0), node.value_or(0)};
+}
+template <class V>
+void fields(V& v, Begin& op) {
+  v.required("transaction", op.transaction, "Stable name");
+  v.optional("timeout_ms", op.timeout, "Then it is aborted");
+}
+template <class V>
+void fields(V& v, End& op) {
+  v.required("transaction", op.transaction, "Stable name");
+  v.required("epoch", op.epoch, "As begin answered");
+  v.required("finish", op.finish, "Commit or abort");
+}
+
+// --- names
+
+template <class AnyOp>
+struct Named {
+  std::string_view name;
+};
+
+// Every operation with its name, in the order of the documentation.
+inline constexpr std::tuple kOps{
+    Named<Append>{"append"},
+    Named<Claim>{"claim"},
+    Named<Renew>{"renew"},
+    Named<Settle>{"settle"},
+    Named<Resolve>{"resolve"},
+    Named<Forget>{"forget"},
+    Named<Receive>{"receive"},
+    Named<Ack>{"ack"},
+    Named<Nack>{"nack"},
+    Named<Extend>{"extend"},
+    Named<Redrive>{"redrive"},
+    Named<Advance>{"advance"},
+    Named<Set>{"set"},
+    Named<CreateStream>{"create_stream"},
+    Named<ConfigureStream>{"configure_stream"},
+    Named<DeleteStream>{"delete_stream"},
+    Named<Trim>{"trim"},
+    Named<OpenProducer>{"open_producer"},
+    Named<RetireProducer>{"retire_producer"},
+    Named<CreateConsumer>{"create_consumer"},
+    Named<DeleteConsumer>{"delete_consumer"},
+    Named<Seek>{"seek"},
+    Named<Begin>{"begin"},
+    Named<End>{"end"},
+};
+static_assert(std::tuple_size_v<decltype(kOps)> == std::variant_size_v<Op>);
+
+// Calls act(Named<AnyOp>{}) for the operation of that name; false: there is none.
+template <class Act>
+bool with_op(std::string_view name, const Act& act) {
+  return std::apply(
+      [&](const auto&... named) {
+        return ((named.name == name ? (act(named), true) : false) || ...);
+      },
+      kOps);
+}
+
+}  // namespace hapax::wire

@@ -1,0 +1,117 @@
+#include "wire/request.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/answer.h"
+#include "wire/json_text.h"
+#include "wire/op_fields.h"
+
+namespace hapax::wire {
+namespace {
+
+std::string refusal(const Result<SharedRequest>& request) {
+  return request ? "accepted" : request.error().detail;
+}
+
+TEST(WireRequest, AnAppendWithEverything) {
+  const auto request =
+      read_op("append",
+              R"({"payload":"hello","id":"a","group":"g","headers":{"n":"v"},"producer":"p",
+          "producer_epoch":1,"producer_sequence":2,"expect_last":7,"first_sent_ms":12})",
+              std::vector<TextField>{{"stream", "orders"}});
+  ASSERT_TRUE(request) << request.error().text();
+  const auto& op = std::get<Append>((*request)->ops.front());
+  EXPECT_EQ(op.stream, "orders");
+  EXPECT_EQ(op.payload, "hello");
+  EXPECT_EQ(op.id, "a");
+  EXPECT_EQ(op.group, "g");
+  ASSERT_EQ(op.headers.size(), 1U);
+  EXPECT_EQ(op.headers[0].name, "n");
+  EXPECT_EQ(op.producer->sequence, ProducerSequence{2});
+  EXPECT_EQ(op.expect->last, Sequence{7});
+  EXPECT_EQ(op.first_sent, time_from_ms(12));
+}
+
+TEST(WireRequest, BytesComeAsTextAsBase64OrAsJson) {
+  const auto payload = [](std::string_view body) {
+    const auto request = read_op("append", body, std::vector<TextField>{{"stream", "s"}});
+    return request ? std::string(std::get<Append>((*request)->ops.front()).payload)
+                   : request.error().detail;
+  };
+  EXPECT_EQ(payload(R"({"payload":"text"})"), "text");
+  EXPECT_EQ(payload(R"({"payload_base64":"AAH/"})"), std::string("\x00\x01\xff", 3));
+  EXPECT_EQ(payload(R"({"payload":{"a":[1,2]}})"), R"({"a":[1,2]})");
+  EXPECT_EQ(payload(R"({"payload_base64":"!"})"), "payload_base64: expected bytes in base64");
+}
+
+TEST(WireRequest, EveryMistakeIsNamedWithItsPlace) {
+  const std::vector<TextField> stream{{"stream", "s"}};
+  EXPECT_EQ(refusal(read_op("append", "{}", stream)), "payload: is missing (The record's content)");
+  EXPECT_EQ(refusal(read_op("append", R"({"payload":"","idd":"x"})", stream)),
+            "idd: is not a field of this operation; did you mean 'id'?");
+  EXPECT_EQ(refusal(read_op("append", R"({"payload":"","id":5})", stream)),
+            "id: expected a string, got a number");
+  EXPECT_EQ(refusal(read_op("append", R"({"payload":"","stream":"t"})", stream)),
+            "stream: stands in the path already; leave it out of the body");
+  EXPECT_EQ(refusal(read_op("append", "[]", stream)), "expected an object, got an array");
+  EXPECT_EQ(refusal(read_op("trim", "", std::vector<TextField>{{"stream", "s"}, {"before", "x"}})),
+            "before: expected a whole number from 0 to 18446744073709551615, got 'x'");
+  EXPECT_NE(refusal(read_op("append", "{\n  \"payload\": nope}", stream)).find("line 2, column"),
+            std::string::npos);
+  EXPECT_EQ(refusal(read_commit(R"({"ops":[{"op":"append","stream":"s","payload":""},
+                                           {"op":"apend"}]})")),
+            "ops/1/op: 'apend' is not an operation; did you mean 'append'?");
+  EXPECT_EQ(refusal(read_commit(R"({"ops":[{"op":"ack","stream":"s","consumer":"c"}]})")),
+            "ops/0/receipt: is missing (As it was handed out)");
+  EXPECT_EQ(refusal(read_commit(R"({"mode":"all","ops":[]})")),
+            "mode: expected one of atomic, each, got a string");
+  EXPECT_EQ(refusal(read_op_lines("append", "{\"payload\":\"\"}\n\n{}\n", stream)),
+            "line 3/payload: is missing (The record's content)");
+}
+
+TEST(WireRequest, DeepNestingIsRefused) {
+  const std::string deep = "{\"payload\":" + std::string(1000, '[') + std::string(1000, ']') + "}";
+  EXPECT_NE(refusal(read_op("append", deep, std::vector<TextField>{{"stream", "s"}})), "accepted");
+}
+
+TEST(WireRequest, NumbersOutOfRangeAreRefused) {
+  const std::vector<TextField> path{{"stream", "s"}, {"consumer", "c"}};
+  EXPECT_NE(refusal(read_op("receive", R"({"max":4294967296})", path)), "accepted");
+  EXPECT_NE(refusal(read_op("receive", R"({"max":-1})", path)), "accepted");
+  EXPECT_NE(refusal(read_op("receive", R"({"max":1.5})", path)), "accepted");
+  EXPECT_EQ(refusal(read_op("receive", R"({"max":5})", path)), "accepted");
+}
+
+TEST(WireRequest, AListIsReadWithItsOptions) {
+  const auto request = read_ops("append", "records",
+                                R"({"mode":"atomic","id":"c1","records":[{"payload":"1"},
+                                    {"payload":"2"}]})",
+                                std::vector<TextField>{{"stream", "s"}});
+  ASSERT_TRUE(request) << request.error().text();
+  EXPECT_EQ((*request)->ops.size(), 2U);
+  EXPECT_EQ((*request)->mode, Mode::kAtomic);
+  EXPECT_EQ((*request)->id, "c1");
+}
+
+TEST(WireJson, WhatIsNotUtf8IsShownAsSuch) {
+  EXPECT_EQ(json_text("a\"\\\n\x01z"), R"("a\"\\\n\u0001z")");
+  EXPECT_EQ(json_text("J\xc3\xbcrgen"), "\"J\xc3\xbcrgen\"");
+  EXPECT_EQ(json_text("\xff"), "\"\xef\xbf\xbd\"");
+  EXPECT_TRUE(is_utf8("\xf0\x9f\x98\x80"));
+  for (const std::string_view bad : {"\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
+    EXPECT_FALSE(is_utf8(bad));
+  }
+}
+
+TEST(WireAnswer, AVerdictIsAnObject) {
+  EXPECT_EQ(json_of(Verdict{Appended{Sequence{3}}}), R"({"verdict":"fresh","sequence":3})");
+  EXPECT_EQ(json_of(Verdict{Duplicate{Sequence{3}, time_from_ms(5), Time::max()}}),
+            R"({"verdict":"duplicate","sequence":3,"first_seen_ms":5,"expires_at_ms":null})");
+  Record record;
+  record.sequence = Sequence{1};
+  record.payload = "\xff";
+  EXPECT_EQ(json_of(record), R"({"sequence":1,"time_ms":0,"payload_base64":"/w=="})");
+}
+
+}  // namespace
+}  // namespace hapax::wire

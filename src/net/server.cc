@@ -1,0 +1,213 @@
+#include "net/server.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <boost/asio/ssl/context.hpp>
+
+#include "net/address.h"
+#include "net/asio_connection.h"
+#include "net/asio_loop.h"
+
+namespace hapax::net {
+
+namespace {
+
+using boost::system::error_code;
+using SharedTls = std::shared_ptr<asio::ssl::context>;
+
+constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::chrono::milliseconds kDrainGrain{10};
+
+Result<SharedTls> load_tls(const TlsFiles& files) {
+  auto tls = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+  const auto failed = [](const std::string& path, const error_code& error) {
+    return Error{Errc::kInvalidArgument, "cannot use " + path + " for TLS: " + error.message() +
+                                             "; a PEM file is expected"};
+  };
+  error_code error;
+  tls->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |
+                   asio::ssl::context::no_sslv3 | asio::ssl::context::no_tlsv1 |
+                   asio::ssl::context::no_tlsv1_1);
+  tls->use_certificate_chain_file(files.certificate, error);
+  if (error) return failed(files.certificate, error);
+  tls->use_private_key_file(files.key, asio::ssl::context::pem, error);
+  if (error) return failed(files.key, error);
+  if (SSL_CTX_check_private_key(tls->native_handle()) != 1) {
+    return Error{
+        Errc::kInvalidArgument,
+        "the key " + files.key + " does not belong to the certificate " + files.certificate};
+  }
+  return tls;
+}
+
+// One door. Its acceptor lives on the first loop.
+class Listener {
+ public:
+  Listener(Endpoint endpoint, std::vector<std::unique_ptr<AsioLoop>>& loops)
+      : endpoint_(std::move(endpoint)),
+        loops_(loops),
+        acceptor_(loops.front()->context()),
+        pause_(loops.front()->context()) {}
+
+  Status open() {
+    if (endpoint_.tls) HAPAX_CHECK(reload());
+    HAPAX_TRY(const Address address, parse_address(endpoint_.address));
+    const tcp::endpoint where(asio::ip::make_address(address.host), address.port);
+    error_code error;
+    acceptor_.open(where.protocol(), error);
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(where, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) {
+      return Error{Errc::kUnavailable, "cannot listen on " + address.text() + ": " +
+                                           error.message() +
+                                           "; choose another address, or stop who uses it"};
+    }
+    const tcp::endpoint bound = acceptor_.local_endpoint(error);
+    address_ = Address{bound.address().to_string(), bound.port()}.text();
+    return Ok{};
+  }
+
+  Status reload() {
+    if (!endpoint_.tls) return Ok{};
+    HAPAX_TRY(SharedTls fresh, load_tls(*endpoint_.tls));
+    const std::lock_guard lock(mutex_);
+    tls_ = std::move(fresh);
+    return Ok{};
+  }
+
+  void accept() {
+    AsioLoop& loop = *loops_[next_++ % loops_.size()];
+    acceptor_.async_accept(loop.context(),
+                           [this, &loop](const error_code& error, tcp::socket socket) {
+                             if (!acceptor_.is_open()) return;
+                             if (error) return accept_later();
+                             welcome(loop, std::move(socket));
+                             accept();
+                           });
+  }
+
+  void close() {
+    error_code ignored;
+    acceptor_.close(ignored);
+    pause_.cancel();
+  }
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+ private:
+  // Out of descriptors: without a pause this would spin until one is free.
+  void accept_later() {
+    pause_.expires_after(kAcceptPause);
+    pause_.async_wait([this](const error_code& error) {
+      if (!error && acceptor_.is_open()) accept();
+    });
+  }
+
+  void welcome(AsioLoop& loop, tcp::socket socket) {
+    Counters& counters = loop.counters();
+    counters.accepted.fetch_add(1, std::memory_order_relaxed);
+    if (counters.open.load(std::memory_order_relaxed) >= loop.limits().connections_max) {
+      counters.refused.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    auto connection = make(loop, std::move(socket));
+    loop.post([&loop, connection = std::move(connection)] { loop.add(connection); });
+  }
+
+  std::shared_ptr<Connection> make(AsioLoop& loop, tcp::socket socket) {
+    if (!endpoint_.tls) {
+      return make_plain_connection(loop, std::move(socket), endpoint_.make_session);
+    }
+    const std::lock_guard lock(mutex_);
+    return make_tls_connection(loop, std::move(socket), endpoint_.make_session, tls_);
+  }
+
+  const Endpoint endpoint_;
+  std::vector<std::unique_ptr<AsioLoop>>& loops_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
+  std::string address_;
+  std::size_t next_ = 0;
+  std::mutex mutex_;
+  SharedTls tls_;  // guarded by mutex_
+};
+
+class AsioServer final : public Server {
+ public:
+  AsioServer(std::vector<Endpoint> endpoints, std::size_t loops, const ServerLimits& limits) {
+    for (std::size_t i = 0; i < loops; ++i) {
+      loops_.push_back(std::make_unique<AsioLoop>(i, limits, counters_));
+    }
+    for (Endpoint& endpoint : endpoints) {
+      listeners_.push_back(std::make_unique<Listener>(std::move(endpoint), loops_));
+    }
+  }
+
+  ~AsioServer() override { stop(std::chrono::milliseconds{0}); }
+
+  Status open() {
+    for (auto& listener : listeners_) HAPAX_CHECK(listener->open());
+    return Ok{};
+  }
+
+  void start() override {
+    for (auto& listener : listeners_) listener->accept();
+    for (auto& loop : loops_) loop->start();
+  }
+
+  void stop(std::chrono::milliseconds deadline) override {
+    if (std::exchange(stopped_, true)) return;
+    loops_.front()->post([this] {
+      for (auto& listener : listeners_) listener->close();
+    });
+    for (auto& loop : loops_) loop->post([&loop] { loop->drain(); });
+    const auto until = std::chrono::steady_clock::now() + deadline;
+    while (counters_.open != 0 && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(kDrainGrain);
+    }
+    for (auto& loop : loops_) loop->join();
+  }
+
+  Status reload_certificates() override {
+    for (auto& listener : listeners_) HAPAX_CHECK(listener->reload());
+    return Ok{};
+  }
+
+  [[nodiscard]] std::vector<std::string> addresses() const override {
+    std::vector<std::string> all;
+    for (const auto& listener : listeners_) all.push_back(listener->address());
+    return all;
+  }
+
+  [[nodiscard]] std::vector<Loop*> loops() override {
+    std::vector<Loop*> all;
+    for (auto& loop : loops_) all.push_back(loop.get());
+    return all;
+  }
+
+  [[nodiscard]] ServerStatistics statistics() const override {
+    return {counters_.accepted, counters_.refused, counters_.open, counters_.bytes_in,
+            counters_.bytes_out};
+  }
+
+ private:
+  Counters counters_;
+  std::vector<std::unique_ptr<AsioLoop>> loops_;
+  std::vector<std::unique_ptr<Listener>> listeners_;  // before the loops go
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::open(std::vector<Endpoint> endpoints, std::size_t loops,
+                                             const ServerLimits& limits) {
+  auto server = std::make_unique<AsioServer>(std::move(endpoints), loops, limits);
+  HAPAX_CHECK(server->open());
+  return std::unique_ptr<Server>(std::move(server));
+}
+
+}  // namespace hapax::net

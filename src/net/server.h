@@ -1,0 +1,65 @@
+// Listens, accepts, and drives sessions on a fixed number of loops.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <hapax/result.h>
+
+#include "net/link.h"
+
+namespace hapax::net {
+
+struct TlsFiles {
+  std::string certificate;  // PEM, the chain with the server's own first
+  std::string key;          // PEM
+};
+
+struct Endpoint {
+  std::string address;  // "127.0.0.1:7171", "[::1]:0", ":7171"; port 0 = any free one
+  MakeSession make_session;
+  std::optional<TlsFiles> tls;
+};
+
+struct ServerLimits {
+  std::size_t connections_max = 10'000;           // then new ones are closed at once
+  std::size_t unsent_max = std::size_t{4} << 20;  // of one connection; then nothing is read from it
+  std::size_t read_max = std::size_t{1} << 20;  // taken from a socket before others have their turn
+};
+
+struct ServerStatistics {
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;  // beyond connections_max
+  std::uint64_t open = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t bytes_out = 0;
+};
+
+class Server {
+ public:
+  // Binds every endpoint; nothing is accepted before start().
+  [[nodiscard]] static Result<std::unique_ptr<Server>> open(std::vector<Endpoint> endpoints,
+                                                            std::size_t loops,
+                                                            const ServerLimits& limits);
+  Server() = default;
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  virtual ~Server() = default;
+
+  virtual void start() = 0;
+  // Closes the doors, lets sessions end what they began, cuts off what is left at the deadline.
+  virtual void stop(std::chrono::milliseconds deadline) = 0;
+  // Reads certificates and keys anew; on an error the old ones stay in use.
+  [[nodiscard]] virtual Status reload_certificates() = 0;
+
+  // Where each endpoint really listens, in the order given.
+  [[nodiscard]] virtual std::vector<std::string> addresses() const = 0;
+  [[nodiscard]] virtual std::vector<Loop*> loops() = 0;
+  [[nodiscard]] virtual ServerStatistics statistics() const = 0;
+};
+
+}  // namespace hapax::net

@@ -1,0 +1,105 @@
+// Who calls: the tenant and the rights that a credential gives, and what names mean to that tenant.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <hapax/ops.h>
+#include <hapax/result.h>
+#include <hapax/verdicts.h>
+
+namespace hapax::front {
+
+enum class Right : std::uint8_t {
+  kProduce = 1,     // append, claim, settle, set, advance, transactions
+  kConsume = 2,     // receive, ack, read
+  kAdmin = 4,       // streams, consumers, resolve, forget, statistics
+  kReadBodies = 8,  // stored results of claims
+};
+
+class Rights {
+ public:
+  constexpr Rights() = default;
+  constexpr Rights(std::initializer_list<Right> rights) {
+    for (const Right right : rights) bits_ |= static_cast<unsigned>(right);
+  }
+  static constexpr Rights all() {
+    return {Right::kProduce, Right::kConsume, Right::kAdmin, Right::kReadBodies};
+  }
+  [[nodiscard]] constexpr bool has(Right right) const {
+    return (bits_ & static_cast<unsigned>(right)) != 0;
+  }
+  void add(Right right) { bits_ |= static_cast<unsigned>(right); }
+
+ private:
+  unsigned bits_ = 0;
+};
+
+[[nodiscard]] std::string_view word_of(Right right);
+
+struct Caller {
+  std::string tenant;   // empty: the one tenant of a server without authentication
+  std::string subject;  // who, for the audit
+  Rights rights;
+};
+
+[[nodiscard]] Status check_right(const Caller& caller, Right right);
+[[nodiscard]] Right right_of(const Op& op);
+
+// Tenants share one store; each sees its own names only. Inside, every name of a tenant begins with
+// a prefix that no name from outside can have. The tenant without a name has no prefix.
+class TenantNames {
+ public:
+  explicit TenantNames(const Caller& caller);
+
+  // A name from outside as the store knows it. `keep` copies bytes to where they live long enough.
+  template <class Keep>
+  [[nodiscard]] std::string_view inside(std::string_view name, const Keep& keep) const {
+    return prefix_.empty() || name.empty() ? name : keep(prefix_ + std::string(name));
+  }
+  [[nodiscard]] std::string inside(std::string_view name) const {
+    return prefix_ + std::string(name);
+  }
+  // Nothing if it is another tenant's.
+  [[nodiscard]] bool is_ours(std::string_view name) const;
+  [[nodiscard]] std::string_view outside(std::string_view name) const;
+
+  [[nodiscard]] bool plain() const { return prefix_.empty(); }
+  void clean(std::string& text) const;  // takes the prefix out of a message
+  void clean(Verdict& verdict) const;
+
+ private:
+  std::string prefix_;
+};
+
+// Refuses names that would reach into another tenant.
+[[nodiscard]] Status check_names(const Op& op);
+
+namespace detail {
+
+template <class AnyOp, class Act>
+void each_name(AnyOp& op, const Act& act) {
+  if constexpr (requires { op.stream; }) act(op.stream);
+  if constexpr (requires { op.scope; }) act(op.scope);
+  if constexpr (requires { op.source; }) act(op.source);
+  if constexpr (requires { op.transaction; }) act(op.transaction);
+  if constexpr (requires { op.dead_letters; }) act(op.dead_letters);
+  if constexpr (requires { op.name; }) act(op.name);
+  if constexpr (requires { op.settings.dead_letters; }) act(op.settings.dead_letters);
+}
+
+}  // namespace detail
+
+// Rewrites every name of an operation to the tenant's own.
+template <class Keep>
+void scope(Op& op, const TenantNames& names, const Keep& keep) {
+  if (names.plain()) return;
+  std::visit(
+      [&](auto& one) {
+        detail::each_name(one, [&](std::string_view& name) { name = names.inside(name, keep); });
+      },
+      op);
+}
+
+}  // namespace hapax::front

@@ -1,0 +1,65 @@
+#include "front/desk.h"
+
+#include <utility>
+
+namespace hapax::front {
+
+namespace {
+
+Status admit(const Caller& caller, wire::Request& request, const TenantNames& names) {
+  const auto keep = [&](std::string_view bytes) { return request.keep(bytes); };
+  for (Op& op : request.ops) {
+    HAPAX_CHECK(check(caller, op));
+    scope(op, names, keep);
+  }
+  request.id = names.inside(request.id, keep);
+  if (request.transaction) {
+    request.transaction->name = names.inside(request.transaction->name, keep);
+  }
+  return Ok{};
+}
+
+Result<Answer> outside(Result<Answer> answer, const TenantNames& names) {
+  if (names.plain()) return answer;
+  if (answer) {
+    for (Verdict& verdict : answer->verdicts) names.clean(verdict);
+    return answer;
+  }
+  Error error = std::move(answer).error();
+  names.clean(error.detail);
+  return error;
+}
+
+}  // namespace
+
+Status check(const Caller& caller, const Op& op) {
+  HAPAX_CHECK(check_right(caller, right_of(op)));
+  return check_names(op);
+}
+
+void Desk::commit(net::Loop& loop, const Caller& caller, wire::SharedRequest request, Then then) {
+  const TenantNames names(caller);
+  if (Status admitted = admit(caller, *request, names); !admitted) {
+    loop.post([error = std::move(admitted).error(), then = std::move(then)] { then(error); });
+    return;
+  }
+  const Commit commit = request->commit();
+  store_.submit(commit, [this, &loop, names, request = std::move(request),
+                         then = std::move(then)](Result<Answer> answer) {
+    if (answer) ring(request->commit(), *answer);
+    auto shared = std::make_shared<Result<Answer>>(outside(std::move(answer), names));
+    // The request goes on the loop, too: it may be large, and the store's thread has better to do.
+    loop.post([request, shared, then] { then(std::move(*shared)); });
+  });
+}
+
+void Desk::ring(const Commit& commit, const Answer& answer) {
+  for (std::size_t i = 0; i < commit.ops.size() && i < answer.verdicts.size(); ++i) {
+    const auto* append = std::get_if<Append>(&commit.ops[i]);
+    if (append != nullptr && std::holds_alternative<Appended>(answer.verdicts[i])) {
+      bell_.ring(append->stream);
+    }
+  }
+}
+
+}  // namespace hapax::front

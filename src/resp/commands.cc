@@ -1,0 +1,410 @@
+#include "resp/commands.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "resp/op_arguments.h"
+#include "resp/verdict_reply.h"
+#include "wire/nearest.h"
+#include "wire/op_fields.h"
+#include "wire/text_value.h"
+
+namespace hapax::resp {
+
+namespace {
+
+constexpr std::string_view kHx = "HX.";
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  return out;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return out;
+}
+
+void say_map(Replies& replies, const Verdict& verdict, const Session&) {
+  reply_verdict(replies, verdict);
+}
+
+bool is_op(std::string_view name) {
+  return wire::with_op(name, [](const auto&) {});
+}
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  std::apply([&](const auto&... op) { (names.push_back(std::string(kHx) + upper(op.name)), ...); },
+             wire::kOps);
+  return names;
+}
+
+}  // namespace
+
+// The bodies of the commands: friends of the session.
+struct Commands {
+  using Next = Session::Next;
+  using Arguments = Session::Arguments;
+
+  static Next ok(Session& session) {
+    session.replies_.ok();
+    session.answer_now();
+    return Next::kGoOn;
+  }
+  static Next error(Session& session, std::string_view code, std::string_view text) {
+    session.replies_.error(code, text);
+    if (session.multi_) session.multi_broken_ = true;
+    session.answer_now();
+    return Next::kGoOn;
+  }
+  static Next refuse(Session& session, const Error& problem) {
+    switch (problem.code) {
+      case Errc::kForbidden:
+        return error(session, "NOPERM", problem.text());
+      case Errc::kUnauthenticated:
+        return error(session, "WRONGPASS", problem.text());
+      default:
+        return error(session, "ERR", problem.text());
+    }
+  }
+
+  // --- connection
+
+  static Next ping(Session& session, Arguments arguments) {
+    if (arguments.size() > 1) {
+      session.replies_.bulk(arguments[1]);
+    } else {
+      session.replies_.simple("PONG");
+    }
+    session.answer_now();
+    return Next::kGoOn;
+  }
+
+  static Next echo(Session& session, Arguments arguments) {
+    session.replies_.bulk(arguments[1]);
+    session.answer_now();
+    return Next::kGoOn;
+  }
+
+  static Next quit(Session& session, Arguments) {
+    ok(session);
+    session.closing_ = true;
+    return Next::kGoOn;
+  }
+
+  static Next auth(Session& session, Arguments arguments) {
+    const bool named = arguments.size() > 2;
+    const Status in = sign_in(session, named ? arguments[1] : "", arguments[named ? 2 : 1]);
+    return in ? ok(session) : refuse(session, in.error());
+  }
+
+  static Status sign_in(Session& session, std::string_view user, std::string_view secret) {
+    HAPAX_TRY(front::Caller caller, session.hall_.sign_in(user, secret));
+    session.caller_ = std::move(caller);
+    return Ok{};
+  }
+
+  // HELLO [version [AUTH user secret] [SETNAME name]]
+  static Next hello(Session& session, Arguments arguments) {
+    Version version = session.replies_.version();
+    if (arguments.size() > 1) {
+      if (arguments[1] != "2" && arguments[1] != "3") {
+        return error(session, "NOPROTO", "unsupported protocol version");
+      }
+      version = arguments[1] == "3" ? Version::kResp3 : Version::kResp2;
+    }
+    for (std::size_t i = 2; i < arguments.size();) {
+      const std::string option = upper(arguments[i]);
+      if (option == "AUTH" && i + 2 < arguments.size()) {
+        const Status in = sign_in(session, arguments[i + 1], arguments[i + 2]);
+        if (!in) return refuse(session, in.error());
+        i += 3;
+      } else if (option == "SETNAME" && i + 1 < arguments.size()) {
+        session.name_ = arguments[i + 1];
+        i += 2;
+      } else {
+        return error(session, "ERR", "syntax error in HELLO option '" + option + "'");
+      }
+    }
+    if (!session.caller_) {
+      return error(session, "NOAUTH", "HELLO must be called with AUTH user secret here");
+    }
+    session.replies_.use(version);
+    tell_server(session);
+    session.answer_now();
+    return Next::kGoOn;
+  }
+
+  static void tell_server(Session& session) {
+    Replies& replies = session.replies_;
+    replies.map(6);
+    replies.bulk("server");
+    replies.bulk("hapax");
+    replies.bulk("version");
+    replies.bulk(session.hall_.version);
+    replies.bulk("proto");
+    replies.integer(replies.version() == Version::kResp3 ? 3 : 2);
+    replies.bulk("mode");
+    replies.bulk("standalone");
+    replies.bulk("role");
+    replies.bulk("master");
+    replies.bulk("modules");
+    replies.array(0);
+  }
+
+  static Next select(Session& session, Arguments arguments) {
+    if (arguments[1] == "0") return ok(session);
+    return error(session, "ERR", "DB index is out of range: there is only 0");
+  }
+
+  // Client libraries introduce themselves; what they say is of no use here.
+  static Next client(Session& session, Arguments arguments) {
+    const std::string what = upper(arguments[1]);
+    if (what == "SETNAME" && arguments.size() > 2) session.name_ = arguments[2];
+    if (what == "SETNAME" || what == "SETINFO" || what == "NO-EVICT" || what == "NO-TOUCH") {
+      return ok(session);
+    }
+    if (what == "GETNAME") {
+      session.replies_.bulk(session.name_);
+    } else if (what == "ID") {
+      session.replies_.integer(1);
+    } else {
+      return error(session, "ERR",
+                   "CLIENT knows SETNAME, GETNAME, SETINFO, ID, NO-EVICT and NO-TOUCH");
+    }
+    session.answer_now();
+    return Next::kGoOn;
+  }
+
+  static Next reset(Session& session, Arguments) {
+    end_multi(session);
+    session.caller_ = session.hall_.anybody;
+    session.replies_.use(Version::kResp2);
+    session.replies_.simple("RESET");
+    session.answer_now();
+    return Next::kGoOn;
+  }
+
+  static Next config(Session& session, Arguments arguments) {
+    if (upper(arguments[1]) != "GET") {
+      return error(session, "ERR", "the configuration is a file; only CONFIG GET is known");
+    }
+    session.replies_.map(0);
+    session.answer_now();
+    return Next::kGoOn;
+  }
+
+  // --- COMMAND
+
+  static Next command(Session& session, Arguments arguments) {
+    const std::string what = arguments.size() > 1 ? upper(arguments[1]) : "INFO";
+    if (what == "COUNT") {
+      session.replies_.integer(static_cast<std::int64_t>(all_names().size()));
+    } else if (what == "LIST") {
+      const std::vector<std::string> names = all_names();
+      session.replies_.array(names.size());
+      for (const std::string& name : names) session.replies_.bulk(lower(name));
+    } else if (what == "DOCS") {
+      tell_docs(session.replies_, arguments.subspan(2));
+    } else if (what == "INFO") {
+      tell_info(session.replies_, arguments.subspan(std::min<std::size_t>(2, arguments.size())));
+    } else {
+      return error(session, "ERR", "COMMAND knows COUNT, LIST, DOCS and INFO");
+    }
+    session.answer_now();
+    return Next::kGoOn;
+  }
+
+  static std::vector<std::string> wanted_names(Arguments asked) {
+    if (asked.empty()) return all_names();
+    std::vector<std::string> names;
+    const std::vector<std::string> known = all_names();
+    for (const std::string_view one : asked) {
+      const std::string name = upper(one);
+      if (std::find(known.begin(), known.end(), name) != known.end()) names.push_back(name);
+    }
+    return names;
+  }
+
+  static void tell_docs(Replies& replies, Arguments asked) {
+    const std::vector<std::string> names = wanted_names(asked);
+    replies.map(names.size());
+    for (const std::string& name : names) {
+      const auto found = std::find_if(commands().begin(), commands().end(),
+                                      [&](const Command& command) { return command.name == name; });
+      const bool plain = found != commands().end();
+      replies.bulk(lower(name));
+      replies.map(2);
+      replies.bulk("summary");
+      replies.bulk(plain ? std::string(found->summary)
+                         : name + " " + usage_of(lower(name.substr(kHx.size()))));
+      replies.bulk("group");
+      replies.bulk(plain ? found->group : "hapax");
+    }
+  }
+
+  static void tell_info(Replies& replies, Arguments asked) {
+    const std::vector<std::string> names = wanted_names(asked);
+    replies.array(names.size());
+    for (const std::string& name : names) {
+      const auto found = std::find_if(commands().begin(), commands().end(),
+                                      [&](const Command& command) { return command.name == name; });
+      replies.array(6);
+      replies.bulk(lower(name));
+      replies.integer(found != commands().end() ? found->arity : -2);
+      replies.array(0);
+      replies.integer(0);
+      replies.integer(0);
+      replies.integer(0);
+    }
+  }
+
+  // --- MULTI
+
+  static Next multi(Session& session, Arguments) {
+    if (session.multi_) return error(session, "ERR", "MULTI calls can not be nested");
+    session.multi_ = true;
+    session.multi_broken_ = false;
+    session.queued_ = std::make_shared<wire::Request>();
+    session.queued_says_.clear();
+    return ok(session);
+  }
+
+  static void end_multi(Session& session) {
+    session.multi_ = false;
+    session.multi_broken_ = false;
+    session.queued_.reset();
+    session.queued_says_.clear();
+  }
+
+  static Next discard(Session& session, Arguments) {
+    if (!session.multi_) return error(session, "ERR", "DISCARD without MULTI");
+    end_multi(session);
+    return ok(session);
+  }
+
+  static Next exec(Session& session, Arguments) {
+    if (!session.multi_) return error(session, "ERR", "EXEC without MULTI");
+    const bool broken = session.multi_broken_;
+    const wire::SharedRequest request = session.queued_;
+    const std::vector<Session::Say> says = session.queued_says_;
+    end_multi(session);
+    if (broken) {
+      return error(session, "EXECABORT", "Transaction discarded because of previous errors.");
+    }
+    if (request->ops.empty()) {
+      session.replies_.array(0);
+      session.answer_now();
+      return Next::kGoOn;
+    }
+    session.slots_.push_back({});
+    const std::uint64_t ticket = session.first_ticket_ + session.slots_.size() - 1;
+    session.hall_.desk.commit(
+        session.loop_, *session.caller_, request,
+        [self = session.shared_from_this(), ticket, says](const Result<Answer>& answer) {
+          if (self->link_ == nullptr) return;
+          say_exec(*self, answer, says);
+          self->fill(ticket, self->replies_.take());
+        });
+    return Next::kGoOn;
+  }
+
+  // Not committed: one reply that says which command did not hold and why.
+  static void say_exec(Session& session, const Result<Answer>& answer,
+                       const std::vector<Session::Say>& says) {
+    Replies& replies = session.replies_;
+    if (!answer) return reply_error(replies, answer.error());
+    if (!answer->committed) return replies.null_array();
+    replies.array(answer->verdicts.size());
+    for (std::size_t i = 0; i < answer->verdicts.size(); ++i) {
+      says[std::min(i, says.size() - 1)](replies, answer->verdicts[i], session);
+    }
+  }
+
+  // --- operations
+
+  static Next hx(Session& session, std::string_view name, Arguments arguments) {
+    const bool queue = session.multi_;
+    const auto keep = [&](std::string_view bytes) {
+      return queue ? session.queued_->keep(bytes) : session.gatherer_.keep(bytes);
+    };
+    std::vector<std::string_view> kept;
+    kept.reserve(arguments.size());
+    for (const std::string_view argument : arguments) kept.push_back(keep(argument));
+    auto op = read_op(name, kept, queue ? session.queued_->headers : session.gatherer_.headers());
+    if (!op) return refuse(session, op.error());
+    return carry_out(session, *op, say_map);
+  }
+
+  // The views of `op` must be kept already.
+  static Next carry_out(Session& session, Op& op, Session::Say say) {
+    if (const Status allowed = front::check(*session.caller_, op); !allowed) {
+      return refuse(session, allowed.error());
+    }
+    if (session.multi_) {
+      session.queued_->ops.push_back(op);
+      session.queued_says_.push_back(say);
+      session.replies_.simple("QUEUED");
+      session.answer_now();
+      return Next::kGoOn;
+    }
+    const auto keep = [&](std::string_view bytes) { return session.gatherer_.keep(bytes); };
+    front::scope(op, front::TenantNames(*session.caller_), keep);
+    session.run_op(op, say);
+    return Next::kGoOn;
+  }
+};
+
+std::span<const Command> commands() {
+  static const std::array kCommands{
+      Command{"PING", -1, "connection", "Answers PONG, or its argument", Commands::ping},
+      Command{"ECHO", 2, "connection", "Answers its argument", Commands::echo},
+      Command{"AUTH", -2, "connection", "Signs in with a token", Commands::auth},
+      Command{"HELLO", -1, "connection", "Chooses the protocol version", Commands::hello},
+      Command{"QUIT", -1, "connection", "Closes the connection", Commands::quit},
+      Command{"RESET", 1, "connection", "As if newly connected", Commands::reset},
+      Command{"SELECT", 2, "connection", "Only 0", Commands::select},
+      Command{"CLIENT", -2, "connection", "Name of the connection", Commands::client},
+      Command{"COMMAND", -1, "server", "What there is", Commands::command},
+      Command{"CONFIG", -2, "server", "CONFIG GET answers nothing", Commands::config},
+      Command{"MULTI", 1, "transactions", "Begins a list of commands", Commands::multi},
+      Command{"EXEC", 1, "transactions", "Carries them out, all or nothing", Commands::exec},
+      Command{"DISCARD", 1, "transactions", "Forgets them", Commands::discard},
+  };
+  return kCommands;
+}
+
+Session::Next Session::run(Arguments arguments) {
+  const std::string name = upper(arguments.front());
+  const auto found = std::find_if(commands().begin(), commands().end(),
+                                  [&](const Command& command) { return command.name == name; });
+  const bool hx = name.starts_with(kHx) && is_op(lower(name.substr(kHx.size())));
+  if (found == commands().end() && !hx) {
+    const std::vector<std::string> names = all_names();
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    return Commands::error(*this, "ERR",
+                           "unknown command '" + name.substr(0, 64) + "'" +
+                               wire::suggestion(name.substr(0, 64), known));
+  }
+  const bool signs_in = name == "AUTH" || name == "HELLO" || name == "QUIT" || name == "RESET";
+  if (!caller_ && !signs_in) {
+    return Commands::error(*this, "NOAUTH", "Authentication required: AUTH token");
+  }
+  if (hx) return Commands::hx(*this, lower(name.substr(kHx.size())), arguments.subspan(1));
+  const auto count = static_cast<int>(arguments.size());
+  const bool fits = found->arity < 0 ? count >= -found->arity : count == found->arity;
+  if (!fits) {
+    return Commands::error(*this, "ERR",
+                           "wrong number of arguments for '" + lower(name) + "' command");
+  }
+  return found->run(*this, arguments);
+}
+
+}  // namespace hapax::resp

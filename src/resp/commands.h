@@ -1,0 +1,23 @@
+// The commands and what they do.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "resp/session.h"
+
+namespace hapax::resp {
+
+struct Command {
+  std::string_view name;   // upper case
+  int arity = 1;           // with the name; negative: at least
+  std::string_view group;  // for COMMAND DOCS
+  std::string_view summary;
+  Session::Next (*run)(Session&, Session::Arguments) = nullptr;
+};
+
+// All of them but HX.<operation>, which follow from the operations.
+[[nodiscard]] std::span<const Command> commands();
+
+}  // namespace hapax::resp

@@ -1,0 +1,181 @@
+#include "resp/op_arguments.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "wire/nearest.h"
+#include "wire/op_fields.h"
+#include "wire/text_value.h"
+
+namespace hapax::resp {
+
+namespace {
+
+char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+std::string shouted(std::string_view name) {
+  std::string out(name);
+  std::transform(out.begin(), out.end(), out.begin(), upper);
+  return out;
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return upper(x) == upper(y); });
+}
+
+Error bad(std::string_view name, const std::string& why) {
+  return Error{Errc::kInvalidArgument, std::string(name) + ": " + why};
+}
+
+// A name and where its value begins.
+struct Option {
+  std::string_view name;
+  std::size_t value = 0;
+  bool used = false;
+};
+
+class ArgumentFields {
+ public:
+  ArgumentFields(std::span<const std::string_view> arguments,
+                 std::deque<std::vector<Header>>& headers)
+      : arguments_(arguments), headers_(headers) {}
+
+  template <class Value>
+  void required(std::string_view name, Value&& value, std::string_view help) {
+    if (error_) return;
+    if (next_ >= arguments_.size()) {
+      error_ = bad(name, "is missing (" + std::string(help) + ")");
+      return;
+    }
+    read(name, next_++, value);
+  }
+
+  template <class Value>
+  void optional(std::string_view name, Value&& value, std::string_view /*help*/) {
+    known_.push_back(name);
+    if (error_) return;
+    split_options();
+    for (Option& option : options_) {
+      if (!same_word(option.name, name)) continue;
+      if (option.used) error_ = bad(name, "is given twice");
+      option.used = true;
+      if (!error_) read(name, option.value, value);
+    }
+  }
+
+  void refuse(std::string_view name, const std::string& why) {
+    if (!error_) error_ = bad(name, why);
+  }
+
+  Status finish() {
+    split_options();
+    if (error_) return *error_;
+    for (const Option& option : options_) {
+      if (option.used) continue;
+      std::string lower(option.name);
+      std::transform(lower.begin(), lower.end(), lower.begin(),
+                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+      return bad(option.name, "is not an option here" + wire::suggestion(lower, known_));
+    }
+    return Ok{};
+  }
+
+ private:
+  // Behind the required fields there are names with values; only HEADERS takes more than one.
+  void split_options() {
+    if (split_ || error_) return;
+    split_ = true;
+    for (std::size_t i = next_; i < arguments_.size();) {
+      const std::string_view name = arguments_[i];
+      if (i + 1 >= arguments_.size()) {
+        error_ = bad(name, "has no value");
+        return;
+      }
+      options_.push_back({name, i + 1});
+      std::size_t pairs = 0;
+      if (same_word(name, "headers") && !wire::from_text(arguments_[i + 1], pairs)) {
+        i += std::min(2 * pairs, arguments_.size());
+      }
+      i += 2;
+    }
+  }
+
+  template <class Value>
+  void read(std::string_view name, std::size_t at, Value&& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<Value>, std::span<const Header>>) {
+      read_headers(name, at, value);
+    } else if (const auto expected = wire::from_text(arguments_[at], value)) {
+      error_ = bad(name, "expected " + *expected + ", got '" + std::string(arguments_[at]) + "'");
+    }
+  }
+
+  void read_headers(std::string_view name, std::size_t at, std::span<const Header>& value) {
+    std::size_t count = 0;
+    if (wire::from_text(arguments_[at], count) || count > limits::kHeadersMax ||
+        at + 2 * count >= arguments_.size()) {
+      error_ = bad(name, "expected their number, then as many names and values");
+      return;
+    }
+    std::vector<Header>& list = headers_.emplace_back();
+    for (std::size_t i = 0; i < count; ++i) {
+      list.push_back({arguments_[at + 1 + 2 * i], arguments_[at + 2 + 2 * i]});
+    }
+    value = list;
+  }
+
+  const std::span<const std::string_view> arguments_;
+  std::deque<std::vector<Header>>& headers_;
+  std::size_t next_ = 0;
+  bool split_ = false;
+  std::vector<Option> options_;
+  std::vector<std::string_view> known_;
+  std::optional<Error> error_;
+};
+
+// Listens only.
+class Usage {
+ public:
+  template <class Value>
+  void required(std::string_view name, Value&&, std::string_view) {
+    text += (text.empty() ? "" : " ") + std::string(name);
+  }
+  template <class Value>
+  void optional(std::string_view name, Value&& value, std::string_view) {
+    using Plain = std::remove_cvref_t<Value>;
+    const bool headers = std::is_same_v<Plain, std::span<const Header>>;
+    static_cast<void>(value);
+    text += " [" + shouted(name) + (headers ? " count name value …]" : " value]");
+  }
+  void refuse(std::string_view, const std::string&) {}
+
+  std::string text;
+};
+
+}  // namespace
+
+Result<Op> read_op(std::string_view name, std::span<const std::string_view> arguments,
+                   std::deque<std::vector<Header>>& headers) {
+  Result<Op> result =
+      Error{Errc::kInvalidArgument, "there is no operation '" + std::string(name) + "'"};
+  wire::with_op(name, [&]<class AnyOp>(const wire::Named<AnyOp>&) {
+    AnyOp op{};
+    ArgumentFields reader(arguments, headers);
+    wire::fields(reader, op);
+    const Status read = reader.finish();
+    result = read ? Result<Op>(Op(op)) : Result<Op>(read.error());
+  });
+  return result;
+}
+
+std::string usage_of(std::string_view name) {
+  Usage usage;
+  wire::with_op(name, [&]<class AnyOp>(const wire::Named<AnyOp>&) {
+    AnyOp op{};
+    wire::fields(usage, op);
+  });
+  return usage.text;
+}
+
+}  // namespace hapax::resp

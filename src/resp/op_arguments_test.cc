@@ -1,0 +1,81 @@
+#include "resp/op_arguments.h"
+
+#include <gtest/gtest.h>
+
+#include "resp/verdict_reply.h"
+
+namespace hapax::resp {
+namespace {
+
+class OpArguments : public testing::Test {
+ protected:
+  Result<Op> read(std::string_view name, std::vector<std::string_view> arguments) {
+    kept_ = std::move(arguments);
+    return read_op(name, kept_, headers_);
+  }
+  std::string refusal(std::string_view name, std::vector<std::string_view> arguments) {
+    const auto op = read(name, std::move(arguments));
+    return op ? "accepted" : op.error().detail;
+  }
+
+  std::vector<std::string_view> kept_;
+  std::deque<std::vector<Header>> headers_;
+};
+
+TEST_F(OpArguments, RequiredFieldsStandInTheirOrderAndOptionsByName) {
+  const auto op = read("append", {"orders", "payload", "ID", "a", "group", "g", "HEADERS", "1", "n",
+                                  "v", "EXPECT_LAST", "7"});
+  ASSERT_TRUE(op) << op.error().text();
+  const auto& append = std::get<Append>(*op);
+  EXPECT_EQ(append.stream, "orders");
+  EXPECT_EQ(append.payload, "payload");
+  EXPECT_EQ(append.id, "a");
+  EXPECT_EQ(append.group, "g");
+  ASSERT_EQ(append.headers.size(), 1U);
+  EXPECT_EQ(append.headers[0].value, "v");
+  ASSERT_TRUE(append.expect);
+  EXPECT_EQ(append.expect->last, Sequence{7});
+}
+
+TEST_F(OpArguments, EveryMistakeIsNamed) {
+  EXPECT_EQ(refusal("append", {"orders"}), "payload: is missing (The record's content)");
+  EXPECT_EQ(refusal("append", {"s", "p", "ID"}), "ID: has no value");
+  EXPECT_EQ(refusal("append", {"s", "p", "IDD", "x"}),
+            "IDD: is not an option here; did you mean 'id'?");
+  EXPECT_EQ(refusal("append", {"s", "p", "ID", "x", "id", "y"}), "id: is given twice");
+  EXPECT_EQ(refusal("receive", {"s", "c", "MAX", "many"}),
+            "max: expected a whole number from 0 to 4294967295, got 'many'");
+  EXPECT_EQ(refusal("settle", {"s", "k", "1", "OUTCOME", "done"}),
+            "outcome: expected one of completed, failed, unknown, released, got 'done'");
+  EXPECT_EQ(refusal("append", {"s", "p", "HEADERS", "2", "n", "v"}),
+            "headers: expected their number, then as many names and values");
+  EXPECT_EQ(refusal("append", {"s", "p", "PRODUCER", "x"}),
+            "producer: producer, producer_epoch and producer_sequence come together");
+  EXPECT_EQ(refusal("ack", {"s", "c", "17"}),
+            "receipt: expected a receipt as it was handed out, got '17'");
+}
+
+TEST_F(OpArguments, AnOptionMayLookLikeAName) {
+  const auto op = read("append", {"ID", "GROUP", "ID", "ID"});
+  ASSERT_TRUE(op) << op.error().text();
+  EXPECT_EQ(std::get<Append>(*op).stream, "ID");
+  EXPECT_EQ(std::get<Append>(*op).id, "ID");
+}
+
+TEST(RespReplies, AMapIsFlatInTheOldProtocol) {
+  Replies replies;
+  reply_verdict(replies, Appended{Sequence{3}});
+  EXPECT_EQ(replies.take(), "*4\r\n$7\r\nverdict\r\n$5\r\nfresh\r\n$8\r\nsequence\r\n:3\r\n");
+  replies.use(Version::kResp3);
+  reply_verdict(replies, Appended{Sequence{3}});
+  EXPECT_EQ(replies.take(), "%2\r\n$7\r\nverdict\r\n$5\r\nfresh\r\n$8\r\nsequence\r\n:3\r\n");
+}
+
+TEST(RespReplies, AnErrorStaysOnItsLine) {
+  Replies replies;
+  replies.error("ERR", "two\r\nlines");
+  EXPECT_EQ(replies.take(), "-ERR two  lines\r\n");
+}
+
+}  // namespace
+}  // namespace hapax::resp

@@ -1,0 +1,172 @@
+#include "resp/parser.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace hapax::resp {
+
+namespace {
+
+constexpr std::string_view kSpaces = " \t";
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+char unescaped(char c) {
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'b':
+      return '\b';
+    case 'a':
+      return '\a';
+    default:
+      return c;
+  }
+}
+
+}  // namespace
+
+Parsed Parser::parse(std::string_view bytes) {
+  if (bytes.empty() || bytes.size() < needs_) return Parsed::kMore;
+  arguments_.clear();
+  return bytes.front() == '*' ? parse_array(bytes) : parse_words(bytes);
+}
+
+Parsed Parser::parse_array(std::string_view bytes) {
+  if (missing_ < 0) {
+    const Parsed counted = read_number(bytes, '*', missing_);
+    if (counted != Parsed::kCommand) return counted;
+    if (missing_ > static_cast<std::int64_t>(limits_.arguments_max)) {
+      return broken("invalid multibulk length");
+    }
+    missing_ = std::max<std::int64_t>(missing_, 0);
+  }
+  for (; missing_ > 0; --missing_) {
+    const std::size_t began = at_;
+    std::int64_t size = 0;
+    const Parsed sized = read_number(bytes, '$', size);
+    if (sized != Parsed::kCommand) return sized;
+    if (size < 0 || size > static_cast<std::int64_t>(limits_.argument_bytes_max)) {
+      return broken("invalid bulk length");
+    }
+    const auto count = static_cast<std::size_t>(size);
+    if (at_ + count + 2 > limits_.command_bytes_max) return broken("command too large");
+    if (bytes.size() < at_ + count + 2) {
+      needs_ = at_ + count + 2;
+      at_ = began;
+      return Parsed::kMore;
+    }
+    if (bytes.substr(at_ + count, 2) != "\r\n") return broken("a bulk string without its end");
+    spans_.push_back({at_, count});
+    at_ += count + 2;
+  }
+  for (const Span& span : spans_) arguments_.push_back(bytes.substr(span.from, span.size));
+  return finish(bytes, at_);
+}
+
+// Reads "<sign><number>\r\n" at at_ and moves past it.
+Parsed Parser::read_number(std::string_view bytes, char sign, std::int64_t& number) {
+  const std::string_view rest = bytes.substr(at_);
+  if (!rest.empty() && rest.front() != sign) {
+    return broken(std::string("expected '") + sign + "', got '" + rest.front() + "'");
+  }
+  const std::size_t end = rest.find("\r\n");
+  if (end == std::string_view::npos) {
+    if (rest.size() > limits_.line_bytes_max) return broken("too big count string");
+    return Parsed::kMore;
+  }
+  const std::string_view digits = rest.substr(1, end - 1);
+  std::int64_t value = 0;
+  const auto [stop, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (failed != std::errc{} || stop != digits.data() + digits.size()) {
+    return broken(sign == '*' ? "invalid multibulk length" : "invalid bulk length");
+  }
+  number = value;
+  at_ += end + 2;
+  return Parsed::kCommand;
+}
+
+Parsed Parser::parse_words(std::string_view bytes) {
+  const std::size_t end = bytes.find('\n');
+  if (end == std::string_view::npos) {
+    return bytes.size() > limits_.line_bytes_max ? broken("too big inline request") : Parsed::kMore;
+  }
+  std::string_view line = bytes.substr(0, end);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (!split_words(line)) return broken("unbalanced quotes in request");
+  for (const std::string& word : words_) arguments_.push_back(word);
+  return finish(bytes, end + 1);
+}
+
+bool Parser::split_words(std::string_view line) {
+  words_.clear();
+  std::size_t at = 0;
+  while ((at = line.find_first_not_of(kSpaces, at)) != std::string_view::npos) {
+    if (!take_word(line, at)) return false;
+  }
+  return true;
+}
+
+// As redis-cli reads its own lines: "…" with escapes, '…' without.
+bool Parser::take_word(std::string_view line, std::size_t& at) {
+  std::string& word = words_.emplace_back();
+  const char quote = line[at] == '"' || line[at] == '\'' ? line[at] : '\0';
+  if (quote == '\0') {
+    const std::size_t end = std::min(line.find_first_of(kSpaces, at), line.size());
+    word = line.substr(at, end - at);
+    at = end;
+    return true;
+  }
+  for (++at; at < line.size() && line[at] != quote; ++at) {
+    if (line[at] != '\\' || at + 1 >= line.size()) {
+      word.push_back(line[at]);
+      continue;
+    }
+    const char next = line[++at];
+    const bool hex = quote == '"' && next == 'x' && at + 2 < line.size() &&
+                     hex_digit(line[at + 1]) >= 0 && hex_digit(line[at + 2]) >= 0;
+    if (hex) {
+      word.push_back(static_cast<char>(hex_digit(line[at + 1]) * 16 + hex_digit(line[at + 2])));
+      at += 2;
+    } else if (quote == '"') {
+      word.push_back(unescaped(next));
+    } else {
+      if (next != '\'') word.push_back('\\');
+      word.push_back(next);
+    }
+  }
+  if (at >= line.size()) return false;
+  ++at;  // What follows a closing quote is a space or nothing.
+  return at == line.size() || kSpaces.find(line[at]) != std::string_view::npos;
+}
+
+Parsed Parser::finish(std::string_view bytes, std::size_t consumed) {
+  start_over();
+  consumed_ = std::min(consumed, bytes.size());
+  return Parsed::kCommand;
+}
+
+Parsed Parser::broken(std::string problem) {
+  start_over();
+  problem_ = std::move(problem);
+  return Parsed::kBroken;
+}
+
+void Parser::start_over() {
+  spans_.clear();
+  at_ = 0;
+  missing_ = -1;
+  needs_ = 0;
+}
+
+}  // namespace hapax::resp

@@ -1,0 +1,60 @@
+#include "resp/replies.h"
+
+#include <charconv>
+
+namespace hapax::resp {
+
+void Replies::head(char sign, std::int64_t number) {
+  char digits[24];
+  const auto [end, failed] = std::to_chars(digits, digits + sizeof digits, number);
+  static_cast<void>(failed);  // 24 digits hold every 64-bit number.
+  out_.push_back(sign);
+  out_.append(digits, end);
+  out_.append("\r\n");
+}
+
+void Replies::simple(std::string_view text) {
+  out_.push_back('+');
+  out_.append(text);
+  out_.append("\r\n");
+}
+
+void Replies::error(std::string_view code, std::string_view text) {
+  out_.push_back('-');
+  out_.append(code);
+  if (!text.empty()) out_.push_back(' ');
+  for (const char c : text) out_.push_back(c == '\r' || c == '\n' ? ' ' : c);
+  out_.append("\r\n");
+}
+
+void Replies::integer(std::int64_t number) { head(':', number); }
+
+void Replies::bulk(std::string_view bytes) {
+  head('$', static_cast<std::int64_t>(bytes.size()));
+  out_.append(bytes);
+  out_.append("\r\n");
+}
+
+void Replies::null() { out_.append(version_ == Version::kResp3 ? "_\r\n" : "$-1\r\n"); }
+
+void Replies::null_array() { out_.append(version_ == Version::kResp3 ? "_\r\n" : "*-1\r\n"); }
+
+void Replies::boolean(bool value) {
+  if (version_ == Version::kResp3) {
+    out_.append(value ? "#t\r\n" : "#f\r\n");
+  } else {
+    integer(value ? 1 : 0);
+  }
+}
+
+void Replies::array(std::size_t size) { head('*', static_cast<std::int64_t>(size)); }
+
+void Replies::map(std::size_t pairs) {
+  if (version_ == Version::kResp3) {
+    head('%', static_cast<std::int64_t>(pairs));
+  } else {
+    array(2 * pairs);
+  }
+}
+
+}  // namespace hapax::resp

@@ -1,0 +1,42 @@
+// Replies in RESP2 and RESP3.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hapax::resp {
+
+enum class Version : std::uint8_t { kResp2 = 2, kResp3 = 3 };
+
+// Writes replies one behind the other.
+class Replies {
+ public:
+  void use(Version version) { version_ = version; }
+  [[nodiscard]] Version version() const { return version_; }
+
+  void ok() { simple("OK"); }
+  void simple(std::string_view text);
+  void error(std::string_view code, std::string_view text);  // line breaks become spaces
+  void integer(std::int64_t number);
+  void bulk(std::string_view bytes);
+  void null();
+  void null_array();
+  void boolean(bool value);
+  void array(std::size_t size);
+  void map(std::size_t pairs);                                  // RESP2: an array of twice as many
+  void raw(std::string_view replies) { out_.append(replies); }  // replies already written
+
+  [[nodiscard]] std::string take() { return std::exchange(out_, {}); }
+  [[nodiscard]] std::string_view text() const { return out_; }
+  void clear() { out_.clear(); }
+
+ private:
+  void head(char sign, std::int64_t number);
+
+  Version version_ = Version::kResp2;
+  std::string out_;
+};
+
+}  // namespace hapax::resp

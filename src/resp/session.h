@@ -1,0 +1,87 @@
+// One RESP connection. Commands are answered in their order; operations of all connections of a
+// loop travel to the store together.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "front/caller.h"
+#include "front/desk.h"
+#include "front/gatherer.h"
+#include "resp/parser.h"
+#include "resp/replies.h"
+
+namespace hapax::resp {
+
+// What every session of the process shares.
+struct Hall {
+  front::Desk& desk;
+  std::function<Result<front::Caller>(std::string_view user, std::string_view secret)> sign_in;
+  std::optional<front::Caller> anybody;  // who a connection is before it signs in; none: nobody
+  std::string version;
+  ParserLimits limits;
+  std::size_t pending_max = 10'000;  // commands of one connection that wait for the store
+};
+
+class Session final : public net::Session,
+                      public front::Asker,
+                      public std::enable_shared_from_this<Session> {
+ public:
+  Session(net::Link& link, Hall& hall, front::Gatherer& gatherer);
+
+  std::size_t take(std::string_view bytes) override;
+  void half_closed() override;
+  void late() override {}
+  void drain() override;
+  void lost() override { link_ = nullptr; }
+
+  void told(std::uint64_t ticket, const Verdict& verdict, Time when) override;
+  void failed(std::uint64_t ticket, const Error& error) override;
+
+  using Arguments = std::span<const std::string_view>;
+  enum class Next : std::uint8_t { kGoOn, kWaitFirst };  // kWaitFirst: again when all is answered
+  // How a verdict is said to whoever sent the command.
+  using Say = void (*)(Replies&, const Verdict&, const Session&);
+
+ private:
+  friend struct Commands;
+
+  struct Slot {
+    Say say = nullptr;
+    bool ready = false;
+    std::string reply;
+  };
+
+  Next run(Arguments arguments);
+  void run_op(const Op& op, Say say);
+  void answer_now();  // what is in replies_ is the whole answer of this command
+  void fill(std::uint64_t ticket, std::string reply);
+  void flush();
+  void finish_if_done();
+  [[nodiscard]] bool busy() const { return !slots_.empty(); }
+
+  net::Link* link_;  // null: the connection is gone
+  Hall& hall_;
+  front::Gatherer& gatherer_;
+  net::Loop& loop_;
+  Parser parser_;
+  Replies replies_;
+  std::optional<front::Caller> caller_;
+  std::deque<Slot> slots_;  // commands in their order that are not answered yet
+  std::uint64_t first_ticket_ = 0;
+  std::string out_;
+  bool paused_ = false;
+  bool closing_ = false;
+  std::string name_;
+
+  // MULTI: commands are kept and checked; EXEC makes one atomic commit of them.
+  bool multi_ = false;
+  bool multi_broken_ = false;
+  wire::SharedRequest queued_;
+  std::vector<Say> queued_says_;
+};
+
+}  // namespace hapax::resp

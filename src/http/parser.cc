@@ -1,0 +1,158 @@
+#include "http/parser.h"
+
+#include <algorithm>
+
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+namespace hapax::http {
+
+namespace beast = boost::beast::http;
+
+namespace {
+
+constexpr std::string_view kEnd = "\r\n\r\n";
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+// Where the header ends, or npos.
+std::size_t header_size(std::string_view bytes) {
+  const std::size_t end = bytes.find(kEnd);
+  return end == std::string_view::npos ? end : end + kEnd.size();
+}
+
+// Forms that parsers are known to disagree on.
+std::string_view ambiguity(std::string_view header) {
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (header[i] == '\0') return "a zero byte in the header";
+    if (header[i] == '\n' && (i == 0 || header[i - 1] != '\r')) return "a line ends without CR";
+    if (header[i] == '\r' && (i + 1 == header.size() || header[i + 1] != '\n')) {
+      return "a CR that ends no line";
+    }
+    const bool folds = header[i] == '\n' && i + 1 < header.size() &&
+                       (header[i + 1] == ' ' || header[i + 1] == '\t');
+    if (folds) return "a header field is folded over several lines";
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Parser::Beast {
+  beast::request_parser<beast::string_body> parser;
+};
+
+Parser::Parser(const ParserLimits& limits) : limits_(limits), beast_(std::make_unique<Beast>()) {
+  beast_->parser.header_limit(static_cast<std::uint32_t>(limits.header_bytes_max));
+  beast_->parser.body_limit(limits.body_bytes_max);
+}
+
+Parser::~Parser() = default;
+
+Progress Parser::put(std::string_view bytes, std::size_t& used) {
+  used = 0;
+  if (header_done_) return put_body(bytes, used);
+  // An empty line or two before a request are left over from the one before.
+  if (!started_) {
+    while (bytes.substr(used).starts_with("\r\n") && used < kEnd.size()) used += 2;
+    bytes.remove_prefix(used);
+  }
+  if (bytes.empty()) return Progress::kMore;
+  started_ = true;
+  std::size_t taken = 0;
+  const Progress progress = put_header(bytes, taken);
+  used += taken;
+  return progress;
+}
+
+Progress Parser::put_header(std::string_view bytes, std::size_t& used) {
+  const std::size_t size = header_size(bytes.substr(0, limits_.header_bytes_max + kEnd.size()));
+  if (size == std::string_view::npos) {
+    if (bytes.size() <= limits_.header_bytes_max) return Progress::kMore;
+    return broken(
+        431, "the header is larger than " + std::to_string(limits_.header_bytes_max) + " bytes");
+  }
+  const std::string_view header = bytes.substr(0, size);
+  if (const std::string_view why = ambiguity(header); !why.empty()) {
+    return broken(400, std::string(why));
+  }
+  boost::system::error_code error;
+  std::size_t fed = 0;
+  while (!error && !beast_->parser.is_header_done()) {
+    fed += beast_->parser.put(boost::asio::buffer(header.substr(fed)), error);
+  }
+  if (error == beast::error::body_limit) {
+    return broken(413,
+                  "the body is larger than " + std::to_string(limits_.body_bytes_max) + " bytes");
+  }
+  if (error && error != beast::error::need_more) {
+    return broken(400, "the request is not HTTP/1.1: " + error.message());
+  }
+  if (!beast_->parser.is_header_done()) return broken(400, "the header is not complete");
+  used = size;
+  header_done_ = true;
+  return accept_header();
+}
+
+Progress Parser::accept_header() {
+  const auto& message = beast_->parser.get();
+  request_.method = view(message.method_string());
+  request_.target = view(message.target());
+  request_.version = message.version();
+  request_.keep_alive = message.keep_alive();
+  for (const auto& field : message) {
+    request_.fields.add(view(field.name_string()), view(field.value()));
+  }
+  const Fields& fields = request_.fields;
+  if (request_.version != 11 && request_.version != 10) {
+    return broken(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+  }
+  if (fields.list().size() > limits_.fields_max) {
+    return broken(431, "more than " + std::to_string(limits_.fields_max) + " header fields");
+  }
+  if (fields.count("Content-Length") > 1) return broken(400, "Content-Length more than once");
+  if (const std::size_t encodings = fields.count("Transfer-Encoding"); encodings != 0) {
+    if (encodings > 1) return broken(400, "Transfer-Encoding more than once");
+    if (fields.has("Content-Length")) {
+      return broken(400, "both Content-Length and Transfer-Encoding");
+    }
+    if (request_.version == 10) return broken(400, "Transfer-Encoding in HTTP/1.0");
+    if (!same_name(fields.get("Transfer-Encoding"), "chunked")) {
+      return broken(501, "the only transfer encoding understood is chunked");
+    }
+  }
+  if (request_.version == 11 && fields.count("Host") != 1) {
+    return broken(400, "HTTP/1.1 needs the Host field exactly once");
+  }
+  if (!split_target(request_)) return broken(400, "the target is not a path with good escapes");
+  const std::string_view expectation = fields.get("Expect");
+  if (!expectation.empty() && !same_name(expectation, "100-continue")) {
+    return broken(417, "the only expectation understood is 100-continue");
+  }
+  expects_continue_ = !expectation.empty();
+  return Progress::kHeader;
+}
+
+Progress Parser::put_body(std::string_view bytes, std::size_t& used) {
+  boost::system::error_code error;
+  while (!error && !beast_->parser.is_done() && used < bytes.size()) {
+    used += beast_->parser.put(boost::asio::buffer(bytes.substr(used)), error);
+  }
+  if (error == beast::error::body_limit) {
+    return broken(413,
+                  "the body is larger than " + std::to_string(limits_.body_bytes_max) + " bytes");
+  }
+  if (error && error != beast::error::need_more) {
+    return broken(400, "the body is broken: " + error.message());
+  }
+  if (!beast_->parser.is_done()) return Progress::kMore;
+  request_.body = std::move(beast_->parser.get().body());
+  return Progress::kRequest;
+}
+
+Progress Parser::broken(unsigned status, std::string detail) {
+  problem_ = {status, std::move(detail)};
+  return Progress::kBroken;
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,158 @@
+#include "http/parser.h"
+
+#include <gtest/gtest.h>
+
+namespace hapax::http {
+namespace {
+
+struct Outcome {
+  Progress progress = Progress::kMore;
+  std::size_t used = 0;
+  Request request;
+  Problem problem;
+};
+
+// Feeds the bytes in pieces of `step` as a connection would.
+Outcome feed(std::string_view bytes, std::size_t step, const ParserLimits& limits = {}) {
+  Parser parser(limits);
+  Outcome outcome;
+  std::size_t end = 0;
+  while (end < bytes.size()) {
+    end = std::min(bytes.size(), end + step);
+    for (;;) {
+      std::size_t used = 0;
+      outcome.progress = parser.put(bytes.substr(outcome.used, end - outcome.used), used);
+      outcome.used += used;
+      if (outcome.progress != Progress::kHeader) break;
+    }
+    if (outcome.progress != Progress::kMore) break;
+  }
+  outcome.request = std::move(parser.request());
+  outcome.problem = parser.problem();
+  return outcome;
+}
+
+TEST(HttpParser, ReadsTheSameHoweverTheBytesArrive) {
+  const std::string bytes =
+      "POST /a%20b/c?x=1&y=a+b HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhelloGET";
+  for (std::size_t step = 1; step <= bytes.size(); ++step) {
+    const Outcome outcome = feed(bytes, step);
+    ASSERT_EQ(outcome.progress, Progress::kRequest) << step << outcome.problem.detail;
+    EXPECT_EQ(outcome.used, bytes.size() - 3);
+    EXPECT_EQ(outcome.request.method, "POST");
+    EXPECT_EQ(outcome.request.path, (std::vector<std::string>{"a b", "c"}));
+    EXPECT_EQ(outcome.request.query_value("y"), "a b");
+    EXPECT_EQ(outcome.request.body, "hello");
+    EXPECT_TRUE(outcome.request.keep_alive);
+  }
+}
+
+TEST(HttpParser, ReadsChunks) {
+  const std::string bytes =
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n";
+  for (const std::size_t step : {std::size_t{1}, std::size_t{7}, bytes.size()}) {
+    const Outcome outcome = feed(bytes, step);
+    ASSERT_EQ(outcome.progress, Progress::kRequest) << step << outcome.problem.detail;
+    EXPECT_EQ(outcome.request.body, "hello world");
+    EXPECT_EQ(outcome.used, bytes.size());
+  }
+}
+
+TEST(HttpParser, AnEmptyLineBeforeARequestIsSkipped) {
+  const Outcome outcome = feed("\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", 100);
+  EXPECT_EQ(outcome.progress, Progress::kRequest);
+}
+
+TEST(HttpParser, AnOldClientClosesUnlessItSaysOtherwise) {
+  EXPECT_FALSE(feed("GET / HTTP/1.0\r\n\r\n", 100).request.keep_alive);
+  EXPECT_TRUE(feed("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", 100).request.keep_alive);
+  EXPECT_FALSE(
+      feed("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 100).request.keep_alive);
+}
+
+struct Smuggled {
+  const char* name;
+  const char* bytes;
+  unsigned status;
+};
+
+void PrintTo(const Smuggled& one, std::ostream* out) { *out << one.name; }
+
+class HttpRefusal : public testing::TestWithParam<Smuggled> {};
+
+// What two programs could understand differently is refused, however it arrives.
+TEST_P(HttpRefusal, IsRefused) {
+  for (const std::size_t step : {std::size_t{1}, std::size_t{10'000}}) {
+    const Outcome outcome = feed(GetParam().bytes, step);
+    ASSERT_EQ(outcome.progress, Progress::kBroken);
+    EXPECT_EQ(outcome.problem.status, GetParam().status) << outcome.problem.detail;
+    EXPECT_FALSE(outcome.problem.detail.empty());
+  }
+}
+
+#define POST_ "POST / HTTP/1.1\r\nHost: h\r\n"
+INSTANTIATE_TEST_SUITE_P(
+    Smuggling, HttpRefusal,
+    testing::Values(
+        Smuggled{"two lengths", POST_ "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", 400},
+        Smuggled{"same length twice", POST_ "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+                 400},
+        Smuggled{"list of lengths", POST_ "Content-Length: 5, 5\r\n\r\nhello", 400},
+        Smuggled{"signed length", POST_ "Content-Length: +5\r\n\r\nhello", 400},
+        Smuggled{"hex length", POST_ "Content-Length: 0x5\r\n\r\nhello", 400},
+        Smuggled{"length and chunks",
+                 POST_ "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+        Smuggled{"chunked twice",
+                 POST_ "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
+        Smuggled{"other encoding", POST_ "Transfer-Encoding: gzip, chunked\r\n\r\n", 501},
+        Smuggled{"chunked and more", POST_ "Transfer-Encoding: chunked, identity\r\n\r\n", 501},
+        Smuggled{"chunks in 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
+        Smuggled{"folded", "GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n", 400},
+        Smuggled{"bare LF", "GET / HTTP/1.1\nHost: h\r\n\r\n\r\n", 400},
+        Smuggled{"bare CR", "GET / HTTP/1.1\r\nHost: h\rX: y\r\n\r\n", 400},
+        Smuggled{"space before colon", "GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400},
+        Smuggled{"no host", "GET / HTTP/1.1\r\n\r\n", 400},
+        Smuggled{"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
+        Smuggled{"bad chunk size",
+                 POST_ "Transfer-Encoding: chunked\r\n\r\n5x\r\nhello\r\n0\r\n\r\n", 400},
+        Smuggled{"huge chunk size", POST_ "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+                 400},
+        Smuggled{"chunk without end",
+                 POST_ "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n", 400},
+        Smuggled{"no path", "GET nothing HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        Smuggled{"broken escape", "GET /%4 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        Smuggled{"hidden zero", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        Smuggled{"another protocol", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
+        Smuggled{"strange expectation", "GET / HTTP/1.1\r\nHost: h\r\nExpect: a\r\n\r\n", 417}));
+#undef POST_
+
+TEST(HttpParser, LimitsHold) {
+  const ParserLimits limits{.header_bytes_max = 100, .fields_max = 3, .body_bytes_max = 10};
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\n";
+  EXPECT_EQ(feed(head + "Content-Length: 11\r\n\r\n", 1000, limits).problem.status, 413U);
+  EXPECT_EQ(feed(head + "Transfer-Encoding: chunked\r\n\r\nb\r\n12345678901\r\n", 1000, limits)
+                .problem.status,
+            413U);
+  EXPECT_EQ(feed(head + "X: " + std::string(200, 'x'), 1000, limits).problem.status, 431U);
+  EXPECT_EQ(feed(head + "X: " + std::string(200, 'x') + "\r\n\r\n", 1, limits).problem.status,
+            431U);
+  EXPECT_EQ(feed(head + "A: 1\r\nB: 2\r\nC: 3\r\n\r\n", 1000, limits).problem.status, 431U);
+}
+
+TEST(HttpMessage, ResponsesAreFramed) {
+  Response response;
+  response.status = 201;
+  response.body = "{}";
+  EXPECT_EQ(text_of(response, Framing::kWhole, true, false),
+            "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}");
+  EXPECT_EQ(text_of(response, Framing::kWhole, false, true),
+            "HTTP/1.1 201 Created\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(text_of(response, Framing::kChunked, true, false),
+            "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n");
+  EXPECT_EQ(chunk_of("0123456789abcdef"), "10\r\n0123456789abcdef\r\n");
+  EXPECT_EQ(chunk_of(""), "0\r\n\r\n");
+}
+
+}  // namespace
+}  // namespace hapax::http

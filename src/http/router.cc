@@ -1,0 +1,71 @@
+#include "http/router.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hapax::http {
+
+namespace {
+
+std::vector<std::string> split(std::string_view pattern) {
+  std::vector<std::string> segments;
+  pattern.remove_prefix(1);
+  while (!pattern.empty()) {
+    const std::size_t slash = std::min(pattern.find('/'), pattern.size());
+    segments.emplace_back(pattern.substr(0, slash));
+    pattern.remove_prefix(std::min(slash + 1, pattern.size()));
+  }
+  return segments;
+}
+
+bool is_name(std::string_view segment) { return segment.starts_with('{'); }
+
+bool matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path) {
+  const auto fits = [](const std::string& wanted, const std::string& got) {
+    return is_name(wanted) ? !got.empty() : wanted == got;
+  };
+  return std::equal(pattern.begin(), pattern.end(), path.begin(), path.end(), fits);
+}
+
+}  // namespace
+
+std::string_view Call::name(std::string_view key) const {
+  for (const auto& [name, value] : names) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
+std::vector<wire::TextField> Call::fields() const {
+  std::vector<wire::TextField> all;
+  for (const auto& [name, value] : names) all.push_back({name, value});
+  for (const auto& [name, value] : request().query) all.push_back({name, value});
+  return all;
+}
+
+void Router::add(Route route) {
+  segments_.push_back(split(route.pattern));
+  routes_.push_back(std::move(route));
+}
+
+Router::Found Router::find(std::string_view method, const std::vector<std::string>& path) const {
+  Found found;
+  const std::string_view wanted = method == "HEAD" ? "GET" : method;
+  for (std::size_t i = 0; i < routes_.size(); ++i) {
+    if (!matches(segments_[i], path)) continue;
+    if (routes_[i].method != wanted) {
+      found.allowed += (found.allowed.empty() ? "" : ", ") + routes_[i].method;
+      continue;
+    }
+    found.route = &routes_[i];
+    for (std::size_t j = 0; j < path.size(); ++j) {
+      const std::string& segment = segments_[i][j];
+      if (!is_name(segment)) continue;
+      found.names.emplace_back(segment.substr(1, segment.size() - 2), path[j]);
+    }
+    return found;
+  }
+  return found;
+}
+
+}  // namespace hapax::http

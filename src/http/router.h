@@ -1,0 +1,56 @@
+// Finds the act for a method and a path, and the names in the path.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "front/caller.h"
+#include "http/session.h"
+#include "wire/request.h"
+
+namespace hapax::http {
+
+// A request on its way: who asks, and what the path says.
+struct Call {
+  std::shared_ptr<Exchange> exchange;
+  front::Caller caller;
+  std::vector<std::pair<std::string, std::string>> names;  // of the path: {stream} …
+
+  [[nodiscard]] const Request& request() const { return exchange->request(); }
+  [[nodiscard]] std::string_view name(std::string_view key) const;
+  // Names of the path and the query, as fields of an operation.
+  [[nodiscard]] std::vector<wire::TextField> fields() const;
+};
+using SharedCall = std::shared_ptr<Call>;
+using Act = std::function<void(const SharedCall&)>;
+
+struct Route {
+  std::string method;
+  std::string pattern;  // "/api/v1/streams/{stream}"
+  Act act;
+  std::string summary;
+  std::string op;     // the operation its body describes; empty: none
+  bool open = false;  // needs no credential
+};
+
+class Router {
+ public:
+  void add(Route route);
+
+  struct Found {
+    const Route* route = nullptr;
+    std::vector<std::pair<std::string, std::string>> names;
+    std::string allowed;  // methods of the path, if only the method did not fit
+  };
+  [[nodiscard]] Found find(std::string_view method, const std::vector<std::string>& path) const;
+  [[nodiscard]] const std::vector<Route>& routes() const { return routes_; }
+
+ private:
+  std::vector<Route> routes_;
+  std::vector<std::vector<std::string>> segments_;  // of each pattern
+};
+
+}  // namespace hapax::http

@@ -1,0 +1,165 @@
+#include "http/session.h"
+
+#include <utility>
+
+#include "http/problem.h"
+
+namespace hapax::http {
+
+// --- Exchange
+
+Exchange::Exchange(std::shared_ptr<Session> session, Request request, bool head_only,
+                   bool keep_alive)
+    : session_(std::move(session)),
+      request_(std::move(request)),
+      head_only_(head_only),
+      keep_alive_(keep_alive) {}
+
+net::Loop& Exchange::loop() const { return session_->loop_; }
+std::string_view Exchange::peer() const { return session_->peer_; }
+bool Exchange::encrypted() const { return session_->encrypted_; }
+bool Exchange::gone() const { return session_->link_ == nullptr; }
+
+std::size_t Exchange::unsent() const {
+  return ready_.size() + (gone() ? 0 : session_->link_->unsent());
+}
+
+void Exchange::respond(const Response& response) {
+  ready_ += text_of(response, Framing::kWhole, keep_alive_, head_only_);
+  complete_ = true;
+  session_->advance();
+}
+
+void Exchange::begin(const Response& response) {
+  ready_ += text_of(response, Framing::kChunked, keep_alive_, head_only_);
+  session_->advance();
+}
+
+void Exchange::write(std::string_view bytes) {
+  if (!bytes.empty() && !head_only_) ready_ += chunk_of(bytes);
+  session_->advance();
+}
+
+void Exchange::end() {
+  if (!head_only_) ready_ += chunk_of({});
+  complete_ = true;
+  session_->advance();
+}
+
+// --- Session
+
+Session::Session(net::Link& link, const SessionLimits& limits, const Handler& handler)
+    : link_(&link),
+      limits_(limits),
+      handler_(handler),
+      peer_(link.peer()),
+      encrypted_(link.encrypted()),
+      loop_(link.loop()) {
+  begin_request();
+  set_deadline(limits_.header_time);
+}
+
+void Session::begin_request() { parser_ = std::make_unique<Parser>(limits_.parser); }
+
+void Session::set_deadline(std::chrono::milliseconds span) {
+  link_->set_deadline(std::chrono::steady_clock::now() + span);
+}
+
+std::size_t Session::take(std::string_view bytes) {
+  std::size_t total = 0;
+  for (;;) {
+    std::size_t used = 0;
+    const Step next = step(bytes.substr(total), used);
+    total += used;
+    if (closing_ || link_ == nullptr) return bytes.size();
+    if (next == Step::kWait) return total;
+  }
+}
+
+Session::Step Session::step(std::string_view bytes, std::size_t& used) {
+  if (exchanges_.size() >= limits_.pipelined_max) {
+    paused_ = true;
+    link_->pause();
+    return Step::kWait;
+  }
+  const bool was_started = parser_->started();
+  switch (parser_->put(bytes, used)) {
+    case Progress::kMore:
+      if (!was_started && parser_->started()) set_deadline(limits_.header_time);
+      return Step::kWait;
+    case Progress::kHeader:
+      set_deadline(limits_.body_time);
+      if (parser_->expects_continue() && exchanges_.empty()) {
+        link_->send("HTTP/1.1 100 Continue\r\n\r\n");
+      }
+      return Step::kGoOn;
+    case Progress::kRequest:
+      finish_request();
+      return Step::kGoOn;
+    case Progress::kBroken:
+      refuse(parser_->problem());
+      return Step::kWait;
+  }
+  return Step::kWait;
+}
+
+void Session::finish_request() {
+  Request request = std::move(parser_->request());
+  const bool head_only = request.method == "HEAD";
+  const bool keep_alive = request.keep_alive && !draining_;
+  auto exchange =
+      std::make_shared<Exchange>(shared_from_this(), std::move(request), head_only, keep_alive);
+  exchanges_.push_back(exchange);
+  if (!keep_alive) closing_ = true;
+  begin_request();
+  link_->clear_deadline();  // It is our turn now.
+  handler_(exchange);
+}
+
+// The answers that were asked for before still come first.
+void Session::refuse(const Problem& problem) {
+  closing_ = true;
+  auto exchange = std::make_shared<Exchange>(shared_from_this(), Request{}, false, false);
+  exchanges_.push_back(exchange);
+  exchange->respond(problem_response(problem));
+}
+
+// Sends what is ready, in the order of the requests.
+void Session::advance() {
+  if (link_ == nullptr) return;
+  while (!exchanges_.empty()) {
+    Exchange& front = *exchanges_.front();
+    if (!front.ready_.empty()) link_->send(std::exchange(front.ready_, {}));
+    if (!front.complete_) return;
+    exchanges_.pop_front();
+  }
+  if (closing_) return link_->finish();
+  if (!parser_->started()) set_deadline(limits_.idle_time);
+  if (std::exchange(paused_, false)) link_->resume();
+}
+
+void Session::half_closed() {
+  closing_ = true;
+  if (exchanges_.empty()) link_->finish();
+}
+
+void Session::late() {
+  if (parser_->started()) {
+    refuse({408, "the request took too long to arrive"});
+  } else {
+    link_->finish();  // Idle: there is nobody to tell.
+  }
+}
+
+void Session::drain() {
+  draining_ = true;
+  closing_ = true;
+  if (exchanges_.empty() && !parser_->started()) link_->finish();
+}
+
+void Session::lost() {
+  link_ = nullptr;
+  exchanges_.clear();
+}
+
+}  // namespace hapax::http

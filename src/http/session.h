@@ -1,0 +1,93 @@
+// One HTTP connection: reads requests, hands them to a handler, and sends the answers in the order
+// of the requests, whatever order they are given in.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "http/parser.h"
+#include "net/link.h"
+
+namespace hapax::http {
+
+struct SessionLimits {
+  ParserLimits parser;
+  std::chrono::milliseconds header_time{10'000};
+  std::chrono::milliseconds body_time{60'000};
+  std::chrono::milliseconds idle_time{75'000};
+  std::size_t pipelined_max = 64;
+};
+
+class Session;
+
+// A request and the place of its answer. Used on its loop's thread. If the client has gone, what
+// is answered is thrown away.
+class Exchange {
+ public:
+  Exchange(std::shared_ptr<Session> session, Request request, bool head_only, bool keep_alive);
+
+  [[nodiscard]] const Request& request() const { return request_; }
+  [[nodiscard]] Request& request() { return request_; }
+  [[nodiscard]] net::Loop& loop() const;
+  [[nodiscard]] std::string_view peer() const;
+  [[nodiscard]] bool encrypted() const;
+  [[nodiscard]] bool gone() const;  // nobody will see the answer
+
+  void respond(const Response& response);
+
+  // A body that comes piece by piece; `ended` is called when the client leaves.
+  void begin(const Response& response);
+  void write(std::string_view bytes);
+  void end();
+  [[nodiscard]] std::size_t unsent() const;
+
+ private:
+  friend class Session;
+
+  std::shared_ptr<Session> session_;
+  Request request_;
+  const bool head_only_;
+  const bool keep_alive_;
+  std::string ready_;  // waits for the answers before it
+  bool complete_ = false;
+};
+
+using Handler = std::function<void(std::shared_ptr<Exchange>)>;
+
+class Session final : public net::Session, public std::enable_shared_from_this<Session> {
+ public:
+  Session(net::Link& link, const SessionLimits& limits, const Handler& handler);
+
+  std::size_t take(std::string_view bytes) override;
+  void half_closed() override;
+  void late() override;
+  void drain() override;
+  void lost() override;
+
+ private:
+  friend class Exchange;
+  enum class Step : std::uint8_t { kGoOn, kWait };
+
+  Step step(std::string_view bytes, std::size_t& used);
+  void begin_request();
+  void finish_request();
+  void refuse(const Problem& problem);
+  void advance();
+  void set_deadline(std::chrono::milliseconds span);
+
+  net::Link* link_;  // null: the connection is gone
+  const SessionLimits& limits_;
+  const Handler& handler_;
+  std::string peer_;
+  bool encrypted_;
+  net::Loop& loop_;
+  std::unique_ptr<Parser> parser_;
+  std::deque<std::shared_ptr<Exchange>> exchanges_;
+  bool closing_ = false;  // no more requests are taken
+  bool draining_ = false;
+  bool paused_ = false;
+};
+
+}  // namespace hapax::http

@@ -111,6 +111,10 @@ Progress Parser::accept_header() {
     return broken(431, "more than " + std::to_string(limits_.fields_max) + " header fields");
   }
   if (fields.count("Content-Length") > 1) return broken(400, "Content-Length more than once");
+  const std::string_view length = fields.get("Content-Length");
+  if (length.find_first_not_of("0123456789") != std::string_view::npos) {
+    return broken(400, "Content-Length is not one number");
+  }
   if (const std::size_t encodings = fields.count("Transfer-Encoding"); encodings != 0) {
     if (encodings > 1) return broken(400, "Transfer-Encoding more than once");
     if (fields.has("Content-Length")) {

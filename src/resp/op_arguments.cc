@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
@@ -57,11 +58,12 @@ class ArgumentFields {
     known_.push_back(name);
     if (error_) return;
     split_options();
+    bool given = false;
     for (Option& option : options_) {
       if (!same_word(option.name, name)) continue;
-      if (option.used) error_ = bad(name, "is given twice");
       option.used = true;
-      if (!error_) read(name, option.value, value);
+      if (std::exchange(given, true)) return refuse(name, "is given twice");
+      read(name, option.value, value);
     }
   }
 

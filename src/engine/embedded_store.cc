@@ -406,7 +406,10 @@ void EmbeddedStore::tend() {
     return true;
   });
   engine_->carry_out_moves();
-  if (wants_snapshot && machine.quiescent()) {
+  if (wants_snapshot && machine.quiescent()) engine_->make_way();
+  // The snapshot follows the batch that makes way for it, before anything else is taken in.
+  holding_ = wants_snapshot && !machine.quiescent();
+  if (wants_snapshot && !holding_ && engine_->snapshot_due()) {
     engine_->begin_snapshot();
     const std::lock_guard lock(mutex_);
     background_wake_.notify_one();

@@ -7,6 +7,7 @@
 #include "base/encoding.h"
 #include "core/claims.h"
 #include "core/state_codec.h"
+#include "core/turn.h"
 #include "engine/replay.h"
 #include "journal/names.h"
 #include "journal/open_store.h"
@@ -16,7 +17,9 @@ namespace hapax::engine {
 namespace {
 
 constexpr std::size_t kSnapshotCollectWork = 65'536;
-constexpr std::uint64_t kVictimShare = 4;  // emptied when less than a quarter is live
+constexpr std::int64_t kLookEveryMs = 1'000;      // for dead space
+constexpr std::int64_t kLookEveryMaxMs = 64'000;  // while looking does not help
+constexpr std::uint64_t kVictimShare = 4;         // emptied when less than a quarter is live
 
 digest::HashKey key_of(const journal::Identity& identity) {
   digest::HashKey key{};
@@ -27,10 +30,16 @@ digest::HashKey key_of(const journal::Identity& identity) {
 
 }  // namespace
 
+Engine::Engine(ports::Folder& folder, ports::Clock& clock)
+    : folder_(folder),
+      steady_(clock),
+      looked_ms_(clock.steady_ms()),
+      look_every_ms_(kLookEveryMs) {}
+
 Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock& clock,
                                              ports::Entropy& entropy,
                                              const EngineOptions& options) {
-  std::unique_ptr<Engine> engine(new Engine(folder));
+  std::unique_ptr<Engine> engine(new Engine(folder, clock));
   engine->options_ = options;
   HAPAX_TRY(engine->lock_, folder.lock(journal::kLockName));
   HAPAX_TRY(const journal::Identity identity,
@@ -60,7 +69,8 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
   if (recovered.report.next > journal::Lsn{1}) engine->clock_->start_at(last, options.clock_jump);
   engine->writer_ = std::move(recovered.writer);
   engine->files_ = std::make_unique<journal::SegmentFiles>(folder);
-  engine->snapshotter_ = std::make_unique<Snapshotter>(folder, identity, *engine->files_);
+  engine->snapshotter_ = std::make_unique<Snapshotter>(folder, identity, *engine->files_,
+                                                       *engine->writer_, options.reserve_bytes);
   if (loaded.lsn != journal::Lsn{0}) engine->snapshotter_->adopt(loaded.lsn, loaded.parts);
   engine->machine_ = std::make_unique<Machine>(
       std::move(state), engine->writer_->next(), engine->writer_->slot(),
@@ -68,9 +78,60 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
   return engine;
 }
 
-bool Engine::snapshot_due() const {
+bool Engine::snapshot_due() {
+  if (snapshotter_->busy()) return false;
   const std::uint64_t since = replayed_bytes_ + machine_->written_bytes() - snapshot_at_;
-  return !snapshotter_->busy() && since >= options_.snapshot_every_bytes;
+  if (since >= options_.snapshot_every_bytes) return true;
+  if (!frees_space_ && steady_.steady_ms() - looked_ms_ >= look_every_ms_) look_for_dead_space();
+  return frees_space_;
+}
+
+// A full disk cannot wait for more journal, and an idle store will not write any. While load comes,
+// the snapshots that it causes do, unless most of the journal is dead.
+void Engine::look_for_dead_space() {
+  const bool idle = looked_at_ == machine_->written_bytes();
+  looked_ms_ = steady_.steady_ms();
+  looked_at_ = machine_->written_bytes();
+  const std::size_t dead = dead_segments();
+  const bool stuck = dead > 0 && dead == std::exchange(dead_, dead);
+  look_every_ms_ = stuck ? std::min(look_every_ms_ * 2, kLookEveryMaxMs) : kLookEveryMs;
+  pressed_ = dead > 0 && machine_->writes_refused();
+  frees_space_ = dead > 0 && (pressed_ || idle || dead > machine_->state().live_bytes.size());
+  made_way_ = false;
+}
+
+std::size_t Engine::dead_segments() const {
+  const auto names = folder_.list();
+  if (!names) return 0;
+  const auto& live = machine_->state().live_bytes;
+  return static_cast<std::size_t>(
+      std::count_if(names->begin(), names->end(), [&](const std::string& name) {
+        const journal::FileName parsed = journal::parse_name(name);
+        const auto number = static_cast<std::uint32_t>(parsed.number);
+        return parsed.kind == journal::FileName::Kind::kSegment &&
+               number < machine_->next_slot().segment && !live.contains(number);
+      }));
+}
+
+void Engine::make_way() {
+  if (!frees_space_ || snapshotter_->busy()) return;
+  if (snapshotter_->newest().value + 1 != machine_->next_lsn().value) return;
+  if (std::exchange(made_way_, true)) {
+    // It was refused. The next look tries again.
+    frees_space_ = false;
+    writer_->set_room(journal::Room::kOrdinary);
+    return;
+  }
+  if (pressed_) writer_->set_room(journal::Room::kMayUseReserve);
+  machine_->act([](core::Turn& turn) {
+    for (const auto& stream : turn.state().streams) {
+      if (stream == nullptr) continue;
+      turn.emit(core::StreamConfigured{stream->uid, stream->settings});
+      return true;
+    }
+    core::ensure_stream(turn, core::kAuditStream);
+    return true;
+  });
 }
 
 void Engine::begin_snapshot() {
@@ -88,6 +149,8 @@ void Engine::begin_snapshot() {
   image.segment = machine_->next_slot().segment;
   for (const auto& [segment, bytes] : state.live_bytes) image.live.insert(segment);
   choose_victims(image);
+  image.pressed = std::exchange(pressed_, false);
+  frees_space_ = false;
   snapshotter_->begin(std::move(image));
 }
 

@@ -53,9 +53,13 @@ class Engine {
   [[nodiscard]] const digest::HashKey& key() const { return key_; }
   [[nodiscard]] const OpenReport& report() const { return report_; }
 
-  // Whether enough was written since the last snapshot began. The owner then waits until the
-  // machine is quiescent and calls begin_snapshot().
-  [[nodiscard]] bool snapshot_due() const;
+  // Whether enough was written since the last snapshot began, or one would free space. The owner
+  // then waits until the machine is quiescent, and calls make_way() and, if the machine still is,
+  // begin_snapshot().
+  [[nodiscard]] bool snapshot_due();
+  // R4: a segment goes when it is dead in two snapshots. If nothing was written since the newest,
+  // this adds a fact that changes nothing to the batch being built, so that there can be another.
+  void make_way();
   void begin_snapshot();
   // What a finished snapshot found worth moving, as facts of the batch being built.
   void carry_out_moves();
@@ -63,8 +67,10 @@ class Engine {
   [[nodiscard]] Status add_disk_figures(Statistics& stats) const;
 
  private:
-  explicit Engine(ports::Folder& folder) : folder_(folder) {}
+  Engine(ports::Folder& folder, ports::Clock& clock);
   void choose_victims(SnapshotImage& image) const;
+  void look_for_dead_space();
+  [[nodiscard]] std::size_t dead_segments() const;
 
   ports::Folder& folder_;
   EngineOptions options_;
@@ -78,6 +84,16 @@ class Engine {
   OpenReport report_;
   std::uint64_t replayed_bytes_ = 0;  // of journal behind the snapshot a start found
   std::uint64_t snapshot_at_ = 0;     // Machine::written_bytes() when the last one began
+
+  // Dead space: when it was last looked for, and what was found.
+  ports::Clock& steady_;
+  std::int64_t looked_ms_;
+  std::int64_t look_every_ms_;
+  std::uint64_t looked_at_ = 0;  // Machine::written_bytes() then
+  std::size_t dead_ = 0;         // segments, then
+  bool frees_space_ = false;     // a snapshot is due for that
+  bool pressed_ = false;         // and the disk is full
+  bool made_way_ = false;        // for it
 };
 
 }  // namespace hapax::engine

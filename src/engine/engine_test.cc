@@ -137,6 +137,80 @@ TEST_F(EngineTest, AFullDiskDuringASnapshotCostsTheSnapshotOnly) {
   EXPECT_EQ(engine_->snapshotter().finished(), 1U);
 }
 
+// What the owner's loop does for a snapshot, as time goes by.
+class SpaceTest : public EngineRig {
+ protected:
+  void reopen(std::uint64_t snapshot_every_bytes) {
+    engine_.reset();
+    EngineOptions options = tiny();
+    options.reserve_bytes = 8'192;
+    options.snapshot_every_bytes = snapshot_every_bytes;
+    ASSERT_TRUE(folder_->remove(journal::kReserveName).ok());
+    auto opened = try_open(options);
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+    engine_ = *std::move(opened);
+  }
+  bool append_kilobyte() {
+    const Call& call = submit({Append{.stream = "s", .payload = payload_}});
+    return write().ok() && call.finished->answer.ok();
+  }
+  void pass_seconds(int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      clock_.advance(1'000);
+      machine().collect(1'000);
+      for (int tries = 0; tries < 2 && engine_->snapshot_due(); ++tries) take_snapshot();
+    }
+  }
+  void take_snapshot() {
+    engine_->make_way();
+    if (machine().has_facts()) ignore(write(), "it may be refused");
+    if (!engine_->snapshot_due()) return;
+    engine_->begin_snapshot();
+    during_snapshot_();
+    while (engine_->snapshotter().busy()) {
+      ignore(engine_->snapshotter().step(), "it may be refused");
+    }
+  }
+  std::size_t segments() { return files(journal::FileName::Kind::kSegment).size(); }
+
+  const std::string payload_ = std::string(1'000, 'p');
+  std::function<void()> during_snapshot_ = [] {};
+};
+
+// R4, L18: only what was kept in reserve has room, and clients that try again do not take it.
+TEST_F(SpaceTest, AFullDiskGivesBackWhatWasTrimmed) {
+  reopen(std::uint64_t{1} << 30);
+  commit({CreateStream{"s", {}}});
+  disk_.set_faults({.space_limit = disk_.used() + 60'000});
+  while (append_kilobyte()) {
+  }
+  ASSERT_GT(segments(), 8U);
+  commit({Trim{.stream = "s", .before = Sequence{1'000'000}}});
+  EXPECT_FALSE(append_kilobyte());
+  during_snapshot_ = [&] { EXPECT_FALSE(append_kilobyte()); };
+  pass_seconds(8);
+  EXPECT_LE(segments(), 2U);
+  EXPECT_TRUE(append_kilobyte());
+  EXPECT_THAT(folder_->list().value(), Contains(journal::kReserveName));
+  kill();
+  open();
+  EXPECT_THAT(records("s"), SizeIs(1));
+}
+
+TEST_F(SpaceTest, AnIdleStoreGivesDeadSpaceBack) {
+  reopen(std::uint64_t{1} << 30);
+  commit({CreateStream{"s", {}}});
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(append_kilobyte());
+  pass_seconds(20);
+  EXPECT_EQ(engine_->snapshotter().finished(), 0U) << "nothing is dead";
+  commit({Trim{.stream = "s", .before = Sequence{1'000'000}}});
+  pass_seconds(8);
+  EXPECT_LE(segments(), 2U);
+  const std::uint64_t finished = engine_->snapshotter().finished();
+  pass_seconds(100);
+  EXPECT_EQ(engine_->snapshotter().finished(), finished) << "nothing is left to do";
+}
+
 // --- starts --------------------------------------------------------------------------------------
 
 TEST_F(EngineTest, AReplayedJournalGivesTheSameState) {

@@ -9,6 +9,7 @@
 #include "engine/frames.h"
 #include "engine/snapshot_sections.h"
 #include "journal/names.h"
+#include "journal/reserve_file.h"
 #include "journal/snapshot_file.h"
 
 namespace hapax::engine {
@@ -34,8 +35,13 @@ std::uint64_t id_part(std::uint64_t serial) { return serial * 2; }
 std::uint64_t settled_part(std::uint64_t serial) { return serial * 2 + 1; }
 
 Snapshotter::Snapshotter(ports::Folder& folder, const journal::Identity& identity,
-                         journal::SegmentFiles& files)
-    : folder_(folder), identity_(identity), files_(files) {}
+                         journal::SegmentFiles& files, journal::Writer& writer,
+                         std::uint64_t reserve_bytes)
+    : folder_(folder),
+      identity_(identity),
+      files_(files),
+      writer_(writer),
+      reserve_bytes_(reserve_bytes) {}
 
 void Snapshotter::adopt(journal::Lsn snapshot, const std::set<std::uint64_t>& parts) {
   parts_ = parts;
@@ -48,6 +54,7 @@ void Snapshotter::begin(SnapshotImage image) {
   phase_ = Phase::kParts;
   next_chunk_ = 0;
   moves_ = {};
+  if (image_.pressed) writer_.set_room(journal::Room::kClosed);
   busy_.store(true, std::memory_order_release);
 }
 
@@ -71,9 +78,20 @@ Status Snapshotter::step() {
   return done;
 }
 
+// R4: the reserve is made again before anybody else may write.
 void Snapshotter::end() {
+  if (image_.pressed) {
+    ignore(journal::restore_reserve(folder_, reserve_bytes_), "a start makes it again");
+    writer_.set_room(journal::Room::kOrdinary);
+  }
   image_ = {};
   busy_.store(false, std::memory_order_release);
+}
+
+// On a full disk the reserve is room for what frees space.
+template <class Call>
+auto Snapshotter::in_room(const Call& call) -> decltype(call()) {
+  return image_.pressed ? journal::with_reserve(folder_, call) : call();
 }
 
 // True if it was written now, false if it was there.
@@ -82,9 +100,12 @@ Result<bool> Snapshotter::store_chunk(const Chunk& chunk, std::uint64_t number) 
   if (!chunk.sealed || parts_.contains(number)) return false;
   const journal::SnapshotHeader header{journal::SnapshotKind::kPart, identity_.store_id,
                                        identity_.history, number, image_.log_time};
-  HAPAX_TRY(journal::SnapshotWriter writer, journal::SnapshotWriter::create(folder_, header));
-  HAPAX_CHECK(writer.add(kTagChunk, encode_chunk(chunk)));
-  HAPAX_CHECK(writer.finish());
+  const auto write = [&]() -> Status {
+    HAPAX_TRY(journal::SnapshotWriter writer, journal::SnapshotWriter::create(folder_, header));
+    HAPAX_CHECK(writer.add(kTagChunk, encode_chunk(chunk)));
+    return writer.finish();
+  };
+  HAPAX_CHECK(in_room(write));
   parts_.insert(number);
   return true;
 }
@@ -108,13 +129,18 @@ Status Snapshotter::write_next_part() {
   return Ok{};
 }
 
-Status Snapshotter::write_file() {
+Status Snapshotter::write_whole(std::vector<std::uint64_t>& parts) {
   const journal::SnapshotHeader header{journal::SnapshotKind::kSnapshot, identity_.store_id,
                                        identity_.history, image_.lsn.value, image_.log_time};
   HAPAX_TRY(journal::SnapshotWriter writer, journal::SnapshotWriter::create(folder_, header));
+  parts.clear();
+  HAPAX_CHECK(write_sections(writer, image_, parts));
+  return writer.finish();
+}
+
+Status Snapshotter::write_file() {
   Kept kept{image_.lsn, {}, {}};
-  HAPAX_CHECK(write_sections(writer, image_, kept.parts));
-  HAPAX_CHECK(writer.finish());
+  HAPAX_CHECK(in_room([&] { return write_whole(kept.parts); }));
   finished_.fetch_add(1, std::memory_order_relaxed);
   HAPAX_TRY(const std::vector<std::string> names, folder_.list());
   for (const std::string& name : names) {

@@ -27,6 +27,7 @@
 #include "journal/format.h"
 #include "journal/identity.h"
 #include "journal/segment_files.h"
+#include "journal/writer.h"
 #include "ports/files.h"
 
 namespace hapax::engine {
@@ -62,6 +63,7 @@ struct SnapshotImage {
   std::set<std::uint32_t> live;       // segments with bytes that are needed
   std::set<std::uint32_t> victims;    // segments to be emptied
   std::vector<RunMove> runs_to_move;  // in the victims, of small streams, without their bytes
+  bool pressed = false;               // it is made to free space on a full disk
 };
 
 inline constexpr std::size_t kMoveRunsMax = 4'096;  // per snapshot
@@ -69,7 +71,7 @@ inline constexpr std::size_t kMoveRunsMax = 4'096;  // per snapshot
 class Snapshotter {
  public:
   Snapshotter(ports::Folder& folder, const journal::Identity& identity,
-              journal::SegmentFiles& files);
+              journal::SegmentFiles& files, journal::Writer& writer, std::uint64_t reserve_bytes);
 
   // The snapshot that the start was made from, with its parts. Others on disk do not count as kept:
   // nobody has verified them.
@@ -81,6 +83,10 @@ class Snapshotter {
   // The next piece of work. kNoSpace: this snapshot is given up, the next one may succeed.
   Status step();
 
+  // The newest one that is whole; 0 = none. REQUIRES: not busy().
+  [[nodiscard]] journal::Lsn newest() const {
+    return kept_.empty() ? journal::Lsn{0} : kept_.back().lsn;
+  }
   // What to move, once, after a snapshot. REQUIRES: not busy().
   [[nodiscard]] Moves take_moves();
   [[nodiscard]] std::uint64_t finished() const { return finished_.load(std::memory_order_relaxed); }
@@ -93,8 +99,11 @@ class Snapshotter {
     std::set<std::uint32_t> dead;  // segments nothing needed any more
   };
 
+  template <class Call>
+  auto in_room(const Call& call) -> decltype(call());
   Status write_next_part();
   Status write_file();
+  Status write_whole(std::vector<std::uint64_t>& parts);
   Status prune();
   Status gather();
   void find_runs_to_move();
@@ -105,6 +114,8 @@ class Snapshotter {
   ports::Folder& folder_;
   const journal::Identity identity_;
   journal::SegmentFiles& files_;
+  journal::Writer& writer_;  // only to tell it that the reserve is in use
+  const std::uint64_t reserve_bytes_;
   std::set<std::uint64_t> parts_;  // on disk
   std::deque<Kept> kept_;          // oldest first, two at most
   SnapshotImage image_;

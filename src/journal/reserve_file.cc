@@ -18,6 +18,15 @@ Status ensure_reserve(ports::Folder& folder, std::uint64_t bytes) {
   return reserved;
 }
 
+Status restore_reserve(ports::Folder& folder, std::uint64_t bytes) {
+  constexpr std::uint64_t kLeast = 4'096;
+  for (; bytes > 0; bytes = bytes > kLeast ? bytes / 2 : 0) {
+    auto made = ensure_reserve(folder, bytes);
+    if (made.ok() || made.error().code != Errc::kNoSpace) return made;
+  }
+  return Ok{};
+}
+
 Status release_reserve(ports::Folder& folder) {
   auto removed = folder.remove(kReserveName);
   if (!removed.ok() && removed.error().code == Errc::kNotFound) return Ok{};

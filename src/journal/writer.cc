@@ -53,8 +53,7 @@ Result<Durable> Writer::write(Batch& batch) {
   HAPAX_ASSERT(batch.first() == tail_.next, "facts are numbered without a hole");
   HAPAX_ASSERT(batch.log_time() >= tail_.log_time, "log time never goes back");
   if (poisoned_) return Error{Errc::kIo, "the journal is poisoned by an earlier failure"};
-  HAPAX_CHECK(enter_segment());
-  HAPAX_CHECK(set_aside(std::uint64_t{slot_.offset} + batch.bytes()));
+  HAPAX_CHECK(make_place(std::uint64_t{slot_.offset} + batch.bytes()));
   HAPAX_CHECK(append(batch.seal({0, tail_.salt, durable_, tail_.chain})));
   // L1: only what this sync covered is acknowledged.
   const Lsn last{batch.next().value - 1};
@@ -81,6 +80,19 @@ Error Writer::poisoned(Error error) {
   if (error.code == Errc::kNoSpace) return error;
   poisoned_ = true;
   return Error{Errc::kIo, std::move(error.detail)};
+}
+
+// The segment that the next batch goes into, and space in it.
+Status Writer::make_place(std::uint64_t end) {
+  const Room room = room_.load(std::memory_order_acquire);
+  if (room == Room::kClosed) {
+    return Error{Errc::kNoSpace, "the disk is full; what is not needed is being removed"};
+  }
+  const auto place = [&]() -> Status {
+    HAPAX_CHECK(enter_segment());
+    return set_aside(end);
+  };
+  return room == Room::kMayUseReserve ? with_reserve(folder_, place) : place();
 }
 
 Status Writer::enter_segment() {

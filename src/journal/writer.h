@@ -7,6 +7,7 @@
 //                    kIo       L2: nobody knows; the writer is of no more use, end the process
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -17,6 +18,7 @@
 #include "journal/format.h"
 #include "journal/identity.h"
 #include "journal/marks.h"
+#include "journal/reserve_file.h"
 #include "ports/entropy.h"
 #include "ports/files.h"
 
@@ -60,6 +62,9 @@ class Writer {
   // when else is the caller's choice. kClean is for the very end. kNoSpace is harmless.
   Status write_mark(MarkKind kind);
 
+  // L18. From any thread; closed only while no batch is in flight.
+  void set_room(Room room) { room_.store(room, std::memory_order_release); }
+
   [[nodiscard]] Lsn next() const { return tail_.next; }
   [[nodiscard]] Slot slot() const { return slot_; }  // of the next batch
   [[nodiscard]] std::uint32_t segment_bytes() const { return options_.segment_bytes; }
@@ -68,6 +73,7 @@ class Writer {
   Writer(ports::Folder& folder, ports::Entropy& entropy, const Identity& identity, Marks marks,
          const Tail& tail, const WriterOptions& options);
 
+  Status make_place(std::uint64_t end);
   Status enter_segment();
   Status seal_segment();
   Status set_aside(std::uint64_t end);
@@ -89,6 +95,7 @@ class Writer {
   std::uint64_t reserved_ = 0;         // its size
   Lsn durable_;
   bool poisoned_ = false;
+  std::atomic<Room> room_{Room::kOrdinary};
 };
 
 }  // namespace hapax::journal

@@ -260,6 +260,8 @@ void World::tend() {
     return true;
   });
   engine_->carry_out_moves();
+  if (!engine_->snapshot_due() || !machine().quiescent()) return;
+  engine_->make_way();
   if (engine_->snapshot_due() && machine().quiescent()) engine_->begin_snapshot();
 }
 

@@ -90,6 +90,9 @@ void World::heal() {
   }
   if (engine_ == nullptr) start();
   if (over()) return;
+  while (engine_ != nullptr && engine_->snapshotter().busy()) step_snapshot();
+  if (engine_ == nullptr) start();
+  if (over()) return;
   settle_down();
   retry_unresolved();
   check_claims_move();

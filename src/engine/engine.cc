@@ -8,6 +8,7 @@
 #include "core/claims.h"
 #include "core/state_codec.h"
 #include "core/turn.h"
+#include "engine/losses.h"
 #include "engine/replay.h"
 #include "journal/names.h"
 #include "journal/open_store.h"
@@ -50,6 +51,7 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
   OpenReport& report = engine->report_;
   HAPAX_TRY(const Loaded loaded,
             load_snapshot(folder, identity, options.index_shards_log2, state, report.lines));
+  HAPAX_CHECK(check_below_snapshot(folder, identity, *state, loaded));
   state->memory_max = options.memory_max;
   report.snapshot_lsn = loaded.lsn.value;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "engine/replay.h"
 #include "engine/snapshotter.h"
 #include "journal/examine.h"
+#include "journal/names.h"
 #include "journal/segment_files.h"
 
 namespace hapax::engine {
@@ -114,13 +116,18 @@ Result<bool> holds_result(PayloadReader& reader, base::Where where) {
                   std::holds_alternative<core::CommitAnswered>(*fact));
 }
 
-Status add_results(PayloadReader& reader, const core::State& state, Time now,
-                   journal::PayloadLoss& loss) {
+std::vector<core::SettledEntry> needed_results(const core::State& state, Time now) {
   std::vector<core::SettledEntry> needed;
   state.settled.for_each(now, [&](const core::SettledEntry& entry) {
     const bool has_result = entry.forgotten == 0 && entry.where.length > 0;
     if (has_result && entry.result_until() > now) needed.push_back(entry);
   });
+  return needed;
+}
+
+Status add_results(PayloadReader& reader, const core::State& state, Time now,
+                   journal::PayloadLoss& loss) {
+  const std::vector<core::SettledEntry> needed = needed_results(state, now);
   std::size_t lost = 0;
   for (const core::SettledEntry& entry : needed) {
     HAPAX_TRY(const bool there, holds_result(reader, entry.where));
@@ -135,7 +142,99 @@ Status add_results(PayloadReader& reader, const core::State& state, Time now,
   return Ok{};
 }
 
+// What is needed of one segment.
+struct Needed {
+  std::uint64_t end = 0;  // behind the last byte
+  std::uint64_t records = 0;
+  std::uint64_t results = 0;
+};
+
+using NeededBySegment = std::map<std::uint32_t, Needed>;
+
+void need(NeededBySegment& needed, base::Where where, std::uint64_t records,
+          std::uint64_t results) {
+  Needed& one = needed[where.segment];
+  one.end = std::max(one.end, std::uint64_t{where.offset} + where.length);
+  one.records += records;
+  one.results += results;
+}
+
+NeededBySegment needed_segments(const core::State& state, Time now) {
+  NeededBySegment needed;
+  for (const auto& stream : state.streams) {
+    if (stream == nullptr) continue;
+    for (const core::Run& run : stream->runs) {
+      const Sequence first = std::max(run.first, stream->first);
+      if (run.at.length == 0 || stream->removed.first_missing(first) > run.last()) continue;
+      need(needed, run.at, run.last().value - first.value + 1, 0);
+    }
+  }
+  for (const core::SettledEntry& entry : needed_results(state, now)) {
+    need(needed, entry.where, 0, 1);
+  }
+  return needed;
+}
+
+// None: it is missing.
+Result<std::optional<std::uint64_t>> size_of(ports::Folder& folder, const std::string& name) {
+  const auto file = folder.open(name, ports::OpenMode::kRead);
+  if (!file && file.error().code == Errc::kNotFound) return std::optional<std::uint64_t>{};
+  if (!file) return file.error();
+  HAPAX_TRY(const std::uint64_t size, (*file)->size());
+  return std::optional<std::uint64_t>{size};
+}
+
 }  // namespace
+
+Result<std::optional<journal::Problem>> find_missing(ports::Folder& folder,
+                                                     const core::State& state, Time now) {
+  for (const auto& [segment, needed] : needed_segments(state, now)) {
+    const std::string name = journal::segment_name(segment);
+    HAPAX_TRY(const std::optional<std::uint64_t> size, size_of(folder, name));
+    if (size && *size >= needed.end) continue;
+    const std::string found = size ? "it has " + std::to_string(*size) + " bytes of at least " +
+                                         std::to_string(needed.end)
+                                   : std::string("the file is missing");
+    return std::optional<journal::Problem>{{name, size.value_or(0),
+                                            found + "; up to " + std::to_string(needed.records) +
+                                                " records and " + std::to_string(needed.results) +
+                                                " stored results that are still needed lie in it"}};
+  }
+  return std::optional<journal::Problem>{};
+}
+
+Result<std::optional<journal::Problem>> find_missing_after_replay(
+    ports::Folder& folder, const journal::Identity& identity) {
+  std::unique_ptr<core::State> state;
+  std::vector<std::string> lines;
+  HAPAX_TRY(const Loaded loaded, load_snapshot(folder, identity, 12, state, lines));
+  Replay replay(*state);
+  const journal::Lsn from = loaded.lsn.next();
+  const auto visit = [&](const journal::BatchView& batch) -> Status {
+    return batch.header.first < from ? Ok{} : replay(batch);
+  };
+  HAPAX_TRY(const journal::Findings findings, journal::examine(folder, identity, from, visit));
+  return find_missing(folder, *state, std::max(loaded.log_time, findings.log_time));
+}
+
+Error refusal(const ports::Folder& folder, const journal::Problem& missing) {
+  return Error{
+      Errc::kCorruption,
+      folder.describe(missing.file) + ": " + missing.text +
+          ". Nothing was changed. Restore the folder from a backup, or give up what cannot "
+          "be read: hapax repair --accept-loss " +
+          journal::folder_path(folder)};
+}
+
+Status check_below_snapshot(ports::Folder& folder, const journal::Identity& identity,
+                            const core::State& state, const Loaded& loaded) {
+  HAPAX_TRY(std::optional<journal::Problem> missing, find_missing(folder, state, loaded.log_time));
+  if (!missing) return Ok{};
+  // A repair may have given it up since: only what follows the snapshot says so.
+  HAPAX_TRY(missing, find_missing_after_replay(folder, identity));
+  if (missing) return refusal(folder, *missing);
+  return Ok{};
+}
 
 std::string sealed_fact(const core::Fact& fact) {
   std::string bytes;

@@ -77,6 +77,11 @@ Status demand_store(ports::Folder& folder) {
                                     ": it has neither a file STORE nor a journal"};
 }
 
+Result<std::optional<journal::Problem>> missing_segment(ports::Folder& folder) {
+  HAPAX_TRY(const journal::Identity identity, journal::read_identity(folder));
+  return find_missing_after_replay(folder, identity);
+}
+
 }  // namespace
 
 Result<Inspection> inspect(ports::Folder& folder) {
@@ -105,24 +110,33 @@ Result<Inspection> inspect(ports::Folder& folder) {
   if (const auto damage = journal::judge(findings, evidence)) {
     found.refusal = journal::refusal(folder, *damage).text();
   }
+  const Time now = std::max(loaded.log_time, findings.log_time);
+  HAPAX_TRY(const auto missing, find_missing(folder, *state, now));
+  if (missing && !found.refusal) found.refusal = refusal(folder, *missing).text();
   found.clean = journal::ended_clean(findings, evidence);
   found.last_lsn = findings.next.value - 1;
   found.snapshot_lsn = loaded.lsn.value;
-  add_state(*state, std::max(loaded.log_time, findings.log_time), found);
+  add_state(*state, now, found);
   return found;
 }
 
 Result<journal::VerifyReport> verify(ports::Folder& folder) {
   HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
-  return journal::verify(folder, [](const journal::BatchView& batch) {
+  const auto check_facts = [](const journal::BatchView& batch) {
     return journal::for_each_fact(
         batch, [](journal::Lsn, base::Where, std::string_view bytes) -> Status {
           HAPAX_TRY(const std::string_view fact, checked_fact(bytes));
           HAPAX_TRY([[maybe_unused]] const core::Fact decoded, core::decode_fact(fact));
           return Ok{};
         });
-  });
+  };
+  HAPAX_TRY(journal::VerifyReport report, journal::verify(folder, check_facts));
+  // What cannot be loaded has its problem already.
+  if (auto missing = missing_segment(folder); missing && *missing) {
+    report.problems.push_back(**std::move(missing));
+  }
+  return report;
 }
 
 Result<journal::RepairReport> repair(ports::Folder& folder, ports::Entropy& entropy,

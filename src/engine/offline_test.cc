@@ -144,6 +144,43 @@ TEST_F(OfflineTest, ASegmentBelowTheSnapshotIsGivenUpWithItsRecordsAndTheirConsu
   expect_sound(lost);
 }
 
+// G2: a start reads nothing below its snapshot, and still notices what is missing there.
+TEST_F(OfflineTest, AMissingOrCutSegmentBelowTheSnapshotIsNoticedAndGivenUp) {
+  for (const bool cut : {false, true}) {
+    SCOPED_TRACE(cut);
+    if (!cut) fill();
+    snapshot();
+    snapshot();
+    const std::vector<std::uint64_t> before = kept();
+    const base::Where gone = place_of(Sequence{before.front()});
+    engine_.reset();
+    disk_.restart();
+    sim::SimFolder folder(disk_);
+    const std::string name = journal::segment_name(gone.segment);
+    if (cut) {
+      auto file = folder.open(name, ports::OpenMode::kReadWrite);
+      ASSERT_TRUE((*file)->truncate(gone.offset + gone.length - 1).ok());
+    } else {
+      ASSERT_TRUE(folder.remove(name).ok());
+    }
+    const auto verified = verify(folder);
+    ASSERT_TRUE(verified.ok());
+    EXPECT_FALSE(verified->intact());
+    const auto inspected = inspect(folder);
+    ASSERT_TRUE(inspected.ok() && inspected->refusal);
+    EXPECT_THAT(*inspected->refusal, HasSubstr(name));
+    const auto opened = try_open();
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.error().code, Errc::kCorruption);
+    EXPECT_THAT(opened.error().text(), HasSubstr("hapax repair --accept-loss"));
+    repair_store();
+    EXPECT_TRUE(report_.needed);
+    EXPECT_LT(kept().size(), before.size());
+    kill();
+    open();
+  }
+}
+
 TEST_F(OfflineTest, ABitBelowALiveRecordCostsThatRecordOnly) {
   fill(1);
   commit({Receive{"s", "c", 1, Duration{1'000}, "o"}});

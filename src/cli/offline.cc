@@ -22,6 +22,26 @@ Result<std::unique_ptr<ports::Folder>> open_folder(const std::string& path) {
   return host::DiskFolder::open_folder(path, host::FolderMode::kMustExist);
 }
 
+// A name as a terminal may show it: no byte of it is a command to the terminal. The two-byte
+// controls of UTF-8 (U+0080 to U+009F) count.
+std::string printable(std::string_view name) {
+  std::string out;
+  const auto is_control = [&](std::size_t at) {
+    const auto byte = static_cast<unsigned char>(name[at]);
+    const auto before = static_cast<unsigned char>(at == 0 ? '\0' : name[at - 1]);
+    return byte < 0x20 || byte == 0x7f || (before == 0xc2 && byte >= 0x80 && byte < 0xa0);
+  };
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    const bool leads = at + 1 < name.size() && name[at] == '\xc2' && is_control(at + 1);
+    if (is_control(at) || leads) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(name[at]));
+    } else {
+      out += name[at];
+    }
+  }
+  return out;
+}
+
 std::string window_text(Window window) {
   return window.is_forever() ? "for ever" : fmt::format("{} s", window.raw());
 }
@@ -97,16 +117,16 @@ void print_text(const engine::Inspection& found) {
                "bytes", "ids", "window", "horizon");
   }
   for (const StreamStats& stream : found.streams) {
-    fmt::print("{:<24} {:>10} {:>10} {:>12} {:>10} {:>10} {:>15}\n", stream.stream,
+    fmt::print("{:<24} {:>10} {:>10} {:>12} {:>10} {:>10} {:>15}\n", printable(stream.stream),
                stream.first.value, stream.last.value, stream.bytes, stream.ids,
                window_text(stream.settings.window), to_ms(stream.horizon));
     for (const ConsumerStats& consumer : stream.consumers) {
       fmt::print("  {:<22} acked to {}, next {}, {} in flight, {} waiting, {} dead letters\n",
-                 consumer.consumer, consumer.floor.value, consumer.next.value, consumer.in_flight,
-                 consumer.waiting, consumer.dead_lettered);
+                 printable(consumer.consumer), consumer.floor.value, consumer.next.value,
+                 consumer.in_flight, consumer.waiting, consumer.dead_lettered);
     }
   }
-  for (const std::string& line : found.lines) fmt::print("note: {}\n", line);
+  for (const std::string& line : found.lines) fmt::print("note: {}\n", printable(line));
   if (found.refusal) fmt::print("\nA start is refused: {}\n", *found.refusal);
 }
 
@@ -166,7 +186,7 @@ int run_verify(const VerifyOptions& options) {
     for (const journal::Problem& problem : found->problems) {
       fmt::print("{} offset {}: {}\n", problem.file, problem.offset, problem.text);
     }
-    for (const std::string& note : found->notes) fmt::print("note: {}\n", note);
+    for (const std::string& note : found->notes) fmt::print("note: {}\n", printable(note));
     fmt::print("{}: {} files, {} bytes, {} batches, {} facts read\n",
                found->intact() ? "intact" : "DAMAGED", found->files, found->bytes, found->batches,
                found->facts);
@@ -202,7 +222,7 @@ int run_repair(const RepairOptions& options) {
   }
   if (!done->needed) fmt::print("nothing to repair: the store starts as it is\n");
   for (const std::string& step : done->steps) {
-    fmt::print("{}{}\n", options.dry_run ? "would: " : "", step);
+    fmt::print("{}{}\n", options.dry_run ? "would: " : "", printable(step));
   }
   if (done->lost_last.value != 0) {
     fmt::print("facts {} to {} {} lost\n", done->lost_first.value, done->lost_last.value,

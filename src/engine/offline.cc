@@ -13,6 +13,7 @@
 #include "journal/examine.h"
 #include "journal/marks.h"
 #include "journal/names.h"
+#include "journal/open_store.h"
 #include "journal/segment_files.h"
 
 namespace hapax::engine {
@@ -87,6 +88,7 @@ Result<std::optional<journal::Problem>> missing_segment(ports::Folder& folder) {
 Result<Inspection> inspect(ports::Folder& folder) {
   HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
+  HAPAX_CHECK(journal::check_store_file(folder));
   HAPAX_TRY(const journal::Identity identity, journal::read_identity(folder));
   Inspection found;
   found.store_id = hex({identity.store_id.data(), identity.store_id.size()});
@@ -123,6 +125,7 @@ Result<Inspection> inspect(ports::Folder& folder) {
 Result<journal::VerifyReport> verify(ports::Folder& folder) {
   HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
+  HAPAX_CHECK(journal::check_store_file(folder));
   const auto check_facts = [](const journal::BatchView& batch) {
     return journal::for_each_fact(
         batch, [](journal::Lsn, base::Where, std::string_view bytes) -> Status {
@@ -143,6 +146,7 @@ Result<journal::RepairReport> repair(ports::Folder& folder, ports::Entropy& entr
                                      journal::RepairMode mode) {
   HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
+  HAPAX_CHECK(journal::check_store_file(folder));
   journal::RepairHooks hooks;
   hooks.gap = [](journal::Lsn first, journal::Lsn last) {
     return sealed_fact(core::JournalGap{first.value, last.value});

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "digest/crc32c.h"
 #include "engine/rig_test.h"
 
 namespace hapax::engine {
@@ -142,6 +143,40 @@ TEST_F(OfflineTest, ASegmentBelowTheSnapshotIsGivenUpWithItsRecordsAndTheirConsu
   repair_store();
   EXPECT_THAT(report_.steps, Contains(HasSubstr("records of stream 's'")));
   expect_sound(lost);
+}
+
+TEST_F(OfflineTest, AFolderWithoutSTOREIsRefusedInTheSameWordsByAll) {
+  fill();
+  engine_.reset();
+  disk_.restart();
+  sim::SimFolder folder(disk_);
+  ASSERT_TRUE(folder.remove(journal::kStoreName).ok());
+  const std::string said = try_open().error().text();
+  EXPECT_THAT(said, HasSubstr("HX1021"));
+  EXPECT_EQ(inspect(folder).error().text(), said);
+  EXPECT_EQ(verify(folder).error().text(), said);
+  EXPECT_EQ(repair(folder, entropy_, RepairMode::kDryRun).error().text(), said);
+}
+
+TEST_F(OfflineTest, ANewerFormatIsNoDamage) {
+  fill();
+  engine_.reset();
+  disk_.restart();
+  sim::SimFolder folder(disk_);
+  {
+    auto file = folder.open(journal::kStoreName, ports::OpenMode::kReadWrite);
+    std::string block(72, '\0');
+    ASSERT_EQ((*file)->read_at(0, block).value(), block.size());
+    block[8] = 9;
+    const std::uint32_t crc = digest::crc32c(std::string_view(block).substr(0, 68));
+    for (std::size_t i = 0; i < 4; ++i) block[68 + i] = static_cast<char>(crc >> (8 * i));
+    ASSERT_TRUE((*file)->write_at(0, block).ok());
+  }
+  const std::string said = try_open().error().text();
+  EXPECT_THAT(said, HasSubstr("HX1022"));
+  EXPECT_EQ(inspect(folder).error().text(), said);
+  EXPECT_EQ(verify(folder).error().text(), said);
+  EXPECT_EQ(repair(folder, entropy_, RepairMode::kDryRun).error().text(), said);
 }
 
 // G2: a start reads nothing below its snapshot, and still notices what is missing there.

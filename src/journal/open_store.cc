@@ -97,4 +97,13 @@ Result<Identity> open_store(ports::Folder& folder, ports::Entropy& entropy, std:
   return create_store(folder, entropy, *identity);
 }
 
+Status check_store_file(ports::Folder& folder) {
+  const auto identity = read_identity(folder);
+  if (identity.ok() || identity.error().code == Errc::kCorruption) return Ok{};
+  if (identity.error().code != Errc::kNotFound) return identity.error();
+  HAPAX_TRY(const Contents contents, look_at(folder));
+  if (contents.trace) return store_missing(folder, *contents.trace);
+  return Ok{};
+}
+
 }  // namespace hapax::journal

@@ -17,4 +17,8 @@ namespace hapax::journal {
 // missing beside files that hold facts: nothing is made up for it.
 Result<Identity> open_store(ports::Folder& folder, ports::Entropy& entropy, std::int64_t wall_ms);
 
+// For those who make nothing: refuses, in the same words, what open_store() refuses because STORE
+// is missing or of another format version.
+Status check_store_file(ports::Folder& folder);
+
 }  // namespace hapax::journal

@@ -21,18 +21,21 @@ bool extends(const Run& run, base::Where at, Time now) {
 }
 
 // The record joins the last run if it lies right behind it, else opens a new one.
-void add_to_runs(Stream& stream, const RecordAppended& fact, base::Where at, Time now, Undo* undo) {
+void add_to_runs(State& state, Stream& stream, const RecordAppended& fact, base::Where at, Time now,
+                 Undo* undo) {
   Stream* const owner = &stream;
   if (stream.runs.empty() || !extends(stream.runs.back(), at, now) ||
       stream.runs.back().last().next() != fact.sequence) {
     Run run{fact.sequence, 1, at.length, at, now, {}};
     if (fact.group_hash != 0) run.groups.push_back(fact.group_hash);
+    add_text(state, text_bytes_of(run), undo);
     stream.runs.push_back(std::move(run));
     record(undo, [owner](State&) { owner->runs.pop_back(); });
     return;
   }
   Run& run = stream.runs.edit_back();
   const bool had_groups = !run.groups.empty();
+  const std::uint64_t text_before = text_bytes_of(run);
   if (fact.group_hash != 0 && !had_groups) run.groups.resize(run.count, 0);
   if (!run.groups.empty()) run.groups.push_back(fact.group_hash);
   record(undo, [owner, had_groups, length = at.length, largest = run.largest](State&) {
@@ -43,6 +46,7 @@ void add_to_runs(Stream& stream, const RecordAppended& fact, base::Where at, Tim
     if (!had_groups) last.groups.clear();
     if (had_groups) last.groups.pop_back();
   });
+  add_text(state, text_bytes_of(run) - text_before, undo);
   ++run.count;
   run.at.length += at.length;
   run.largest = std::max(run.largest, at.length);
@@ -184,7 +188,7 @@ void apply_stream(State& state, const StreamGone& fact, base::Where, Time, Undo*
 void apply_stream(State& state, const RecordAppended& fact, base::Where at, Time now, Undo* undo) {
   Stream& stream = state.stream(fact.stream);
   HAPAX_ASSERT(fact.sequence == stream.last.next(), "sequences of a stream have no gaps");
-  add_to_runs(stream, fact, at, now, undo);
+  add_to_runs(state, stream, fact, at, now, undo);
   stream.last = fact.sequence;
   stream.bytes += at.length;
   add_live(state, at.segment, at.length);

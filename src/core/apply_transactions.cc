@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "core/commit.h"
 #include "core/text_bytes.h"
 #include "core/transactions.h"
 
@@ -27,6 +28,7 @@ void close(Transaction& transaction) {
   transaction.open = false;
   transaction.staged.clear();
   transaction.staged_bytes = 0;
+  transaction.staged_ops = 0;
 }
 
 void restore(State& state, const std::string& name, Transaction&& before) {
@@ -102,9 +104,12 @@ void apply_rest(State& state, const TransactionStaged& fact, base::Where, Time, 
   const std::uint64_t bytes = fact.ops.size();
   transaction.staged.emplace_back(fact.ops);
   transaction.staged_bytes += bytes;
+  const std::uint64_t ops = staged_count(fact.ops);
+  transaction.staged_ops += ops;
   state.text_bytes += bytes;
-  record(undo, [owner = &transaction, bytes](State& s) {
+  record(undo, [owner = &transaction, bytes, ops](State& s) {
     owner->staged.pop_back();
+    owner->staged_ops -= ops;
     owner->staged_bytes -= bytes;
     s.text_bytes -= bytes;
   });

@@ -80,7 +80,42 @@ TEST_F(Budget, WhatDoesNotGrowGoesOn) {
   EXPECT_LT(store.state.memory_bytes(), store.state.memory_max);
 }
 
+TEST_F(Budget, ACommitIdIsRefusedAndARepeatIsNot) {
+  const Op old = Trim{"s", Sequence{1}};
+  std::get<Answer>(store.commit({.ops = {&old, 1}, .id = "known"}));
+  fill();
+  EXPECT_TRUE(std::holds_alternative<Repeat>(store.commit({.ops = {&old, 1}, .id = "known"})));
+  const Op op = Receive{.stream = "s", .consumer = "c"};
+  const Executed refused = store.commit({.ops = {&op, 1}, .id = "new"});
+  ASSERT_TRUE(std::holds_alternative<Error>(refused));
+  EXPECT_EQ(std::get<Error>(refused).code, Errc::kMemoryBudget);
+  EXPECT_TRUE(holds(run(op))) << "without an id nothing is remembered of it";
+}
+
+TEST_F(Budget, WhereRecordsLieCountsUntilTheyLeave) {
+  const std::uint64_t before = store.state.memory_bytes();
+  store.keep();
+  for (int i = 0; i < 100; ++i) {
+    store.begin(Duration{1});
+    run(Append{.stream = "s", .payload = "p", .group = "g"});
+  }
+  const std::uint64_t full = store.state.memory_bytes();
+  EXPECT_GE(full, before + 100 * sizeof(core::Run));
+  store.roll_back();
+  EXPECT_EQ(store.state.memory_bytes(), before);
+  for (int i = 0; i < 100; ++i) {
+    store.begin(Duration{1});
+    run(Append{.stream = "s", .payload = "p", .group = "g"});
+  }
+  run(Trim{"s", Sequence{1'000}});
+  store.keep();
+  collect(store.state, store.now, 1'000);
+  EXPECT_LE(store.state.memory_bytes(), before);
+}
+
 TEST_F(Budget, ItIsTheSameAfterARestart) {
+  run(Append{.stream = "s", .payload = "p", .group = "g"});
+  run(Append{.stream = "s", .payload = "p", .group = "h"});
   run(Advance{"source", "four", std::string(500, 'x'), Epoch{1}});
   std::string bytes;
   encode_state(store.state, bytes);

@@ -205,6 +205,8 @@ std::optional<Error> encode_staged(std::span<const Op> ops, std::span<const OpHa
   return std::nullopt;
 }
 
+std::uint64_t staged_count(std::string_view bytes) { return base::Decoder(bytes).varint(); }
+
 Result<StagedOps> decode_staged(std::string_view bytes) {
   std::vector<StagedItem> items;
   Get get(bytes);

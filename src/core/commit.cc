@@ -175,6 +175,12 @@ Executed stage(Turn& turn, const CommitRequest& request) {
     return limit_error("transaction '" + std::string(ref.name) + "'",
                        transaction->staged_bytes + bytes.size(), limits::kTransactionBytesMax);
   }
+  // T4: the end of a transaction is one step of the store, as a commit is.
+  const std::uint64_t ops = transaction->staged_ops + request.commit.ops.size();
+  if (ops > limits::kCommitOpsMax) {
+    return limit_error("number of operations of transaction '" + std::string(ref.name) + "'", ops,
+                       limits::kCommitOpsMax);
+  }
   if (auto error = check_memory(turn.state(), bytes.size())) return *std::move(error);
   turn.emit(TransactionStaged{ref.name, bytes});
   Answer answer{true, false, turn.now(), {}};
@@ -239,6 +245,8 @@ Executed execute(Turn& turn, const CommitRequest& request) {
   const bool has_id = !request.commit.id.empty();
   if (has_id) {
     if (auto repeat = find_repeat(turn, request)) return *std::move(repeat);
+    // Its answer would be remembered. Without an id the same operations may still fit.
+    if (auto error = check_memory(turn.state(), sizeof(SettledEntry))) return *std::move(error);
   }
   Executed executed = run_commit(turn, request);
   const auto* answer = std::get_if<Answer>(&executed);

@@ -44,6 +44,8 @@ void encode_answer(const Answer& answer, std::string& out);
 [[nodiscard]] std::optional<Error> encode_staged(std::span<const Op> ops,
                                                  std::span<const OpHashes> hashes,
                                                  std::string& out);
+// How many they are, by their beginning.
+[[nodiscard]] std::uint64_t staged_count(std::string_view bytes);
 struct StagedOps {
   std::vector<Op> ops;  // views into the bytes they were decoded from
   std::vector<OpHashes> hashes;

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "core/claims.h"
 #include "core/consumers.h"
+#include "core/text_bytes.h"
 #include "core/transactions.h"
 
 namespace hapax::core {
@@ -35,6 +36,7 @@ struct Follow {
 void drop_runs(State& state, RunList& runs, Sequence before) {
   while (!runs.empty() && runs.front().last() < before) {
     drop_live(state, runs.front().at.segment, runs.front().at.length);
+    state.text_bytes -= text_bytes_of(runs.front());
     runs.pop_front();
   }
 }

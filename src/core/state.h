@@ -116,6 +116,7 @@ struct Transaction {
   Time ends_at{};                   // when it times out; once it is over: when that was
   std::vector<std::string> staged;  // encoded operations, one string per commit
   std::uint64_t staged_bytes = 0;
+  std::uint64_t staged_ops = 0;
 
   // T3: when its name is forgotten.
   [[nodiscard]] Time forgotten_at() const { return ends_at + limits::kTransactionRetention; }

@@ -186,7 +186,10 @@ Status decode_rest(Reading& in, State& into) {
   HAPAX_CHECK(decode_named<Transaction>(
       in, "transaction",
       [&into](const std::string&, Transaction& transaction) {
-        for (const auto& ops : transaction.staged) transaction.staged_bytes += ops.size();
+        for (const auto& ops : transaction.staged) {
+          transaction.staged_bytes += ops.size();
+          transaction.staged_ops += staged_count(ops);
+        }
         return wrong_with(transaction, into.next_epoch);
       },
       [&into](const std::string& name, Transaction transaction) {

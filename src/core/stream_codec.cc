@@ -391,6 +391,7 @@ Status decode_streams(Reading& in, State& into) {
       return in.broken("has the name of another one, '" + stream->name + "'");
     }
     into.text_bytes += text_bytes_of(*stream);
+    for (const Run& run : stream->runs) into.text_bytes += text_bytes_of(run);
     into.streams[i] = std::move(stream);
   }
   return Ok{};

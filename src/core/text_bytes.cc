@@ -10,6 +10,10 @@ constexpr std::uint64_t kSpanBytes = 72;
 
 }  // namespace
 
+std::uint64_t text_bytes_of(const Run& run) {
+  return sizeof(Run) + run.groups.size() * sizeof(GroupHash);
+}
+
 std::uint64_t text_bytes_of(const Stream& stream) {
   std::uint64_t bytes = kStreamBytes + stream.name.size() + stream.group_last.size() * kGroupBytes;
   for (const auto& [name, producer] : stream.producers) {

@@ -16,7 +16,9 @@ inline constexpr std::uint64_t kConsumerBytes = 1'024;  // one that was handed n
 inline constexpr std::uint64_t kGroupBytes = 56;        // the last sequence of a group key
 inline constexpr std::uint64_t kNodeBytes = 96;         // a position, register or transaction
 
-[[nodiscard]] std::uint64_t text_bytes_of(const Stream& stream);  // without its consumers
+[[nodiscard]] std::uint64_t text_bytes_of(const Run& run);
+// Without its consumers, and without its runs, which leave one by one after it.
+[[nodiscard]] std::uint64_t text_bytes_of(const Stream& stream);
 [[nodiscard]] std::uint64_t text_bytes_of(const Consumer& consumer);
 
 }  // namespace hapax::core

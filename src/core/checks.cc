@@ -48,6 +48,11 @@ Problem check_new_name(std::string_view what, std::string_view name) {
   return std::nullopt;
 }
 
+// The audit stream is the store's, but how long it is kept is not.
+Problem check_kept_name(std::string_view name) {
+  return name == kAuditStream ? std::nullopt : check_new_name("stream", name);
+}
+
 template <class... Problems>
 Problem first_of(Problems&&... problems) {
   Problem found;
@@ -170,10 +175,10 @@ struct Check {
     return first_of(check_new_name("stream", op.stream), check_settings(op.settings));
   }
   Problem operator()(const ConfigureStream& op) const {
-    return first_of(check_new_name("stream", op.stream), check_settings(op.settings));
+    return first_of(check_kept_name(op.stream), check_settings(op.settings));
   }
   Problem operator()(const DeleteStream& op) const { return check_new_name("stream", op.stream); }
-  Problem operator()(const Trim& op) const { return check_new_name("stream", op.stream); }
+  Problem operator()(const Trim& op) const { return check_kept_name(op.stream); }
   Problem operator()(const RetireProducer& op) const {
     return first_of(check_text("stream", op.stream, limits::kNameBytesMax),
                     check_text("producer", op.producer, limits::kNameBytesMax),

@@ -237,11 +237,31 @@ std::optional<Error> check_change(const Stream& stream, const StreamSettings& wa
   return std::nullopt;
 }
 
+// Length of the UTF-8 character of two bytes or more that begins the text; 0 = none does.
+std::size_t wide_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
+  const bool surrogate = lead == 0xed && byte(1) >= 0xa0;
+  const bool too_high = lead == 0xf4 && byte(1) >= 0x90;
+  return overlong || surrogate || too_high ? 0 : length;
+}
+
+// UTF-8 stays as it is; a byte that is none is shown as the character of its number.
 std::string json_text(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+    if (const std::size_t length = wide_character(text.substr(at)); length > 0) {
+      out += text.substr(at, length);
+      at += length - 1;
+    } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
     } else if (byte < 0x20 || byte >= 0x7f) {

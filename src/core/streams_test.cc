@@ -214,6 +214,33 @@ TEST_F(Transactions, ADelayedEndCannotTouchALaterOne) {
   EXPECT_EQ(last(), Sequence{1});
 }
 
+// T4.
+TEST_F(Transactions, AllThatWaitIsNoMoreThanACommitMayHave) {
+  const Epoch epoch = begin();
+  const std::vector<Op> many(limits::kCommitOpsMax, Set{.name = "r"});
+  const Commit commit{.ops = many, .transaction = TransactionRef{"t", epoch}};
+  EXPECT_TRUE(std::get<Answer>(store.commit(commit)).committed);
+  EXPECT_EQ(refusal(stage(epoch, Set{.name = "r"})), Errc::kLimitExceeded);
+  EXPECT_EQ(run(End{"t", epoch, Finish::kAbort}), Verdict{Done{}});
+  EXPECT_EQ(stage(begin(), Set{.name = "r"}), Verdict{Staged{}});
+}
+
+// The store's own stream: what a person wrote is kept as it is, and for as long as somebody says.
+TEST_F(Transactions, TheAuditStreamKeepsTextAndCanBeTrimmed) {
+  run(OpenProducer{"orders", "w"});
+  run(RetireProducer{"orders", "w", "J\u00fcrgen", "\u20ac \xff"});
+  const Stream& audit = *store.state.find_stream(kAuditStream);
+  const std::string bytes = store.turn().read_record(audit, Sequence{1}).value();
+  const std::string payload(std::get<RecordAppended>(decode_fact(bytes).value()).payload);
+  EXPECT_NE(payload.find("\"J\u00fcrgen\""), std::string::npos) << payload;
+  EXPECT_NE(payload.find("\"\u20ac \\u00ff\""), std::string::npos) << payload;
+  EXPECT_EQ(run(ConfigureStream{"$audit", {.retention = {.count = 10}}}), Verdict{Done{}});
+  EXPECT_EQ(run(Trim{"$audit", Sequence{2}}), Verdict{Done{}});
+  EXPECT_EQ(audit.first, Sequence{2});
+  EXPECT_TRUE(std::holds_alternative<Refused>(run(DeleteStream{"$audit"})));
+  EXPECT_TRUE(std::holds_alternative<Refused>(run(Append{.stream = "$audit", .payload = "x"})));
+}
+
 // T2.
 TEST_F(Transactions, OneThatTimedOutIsOver) {
   const Epoch epoch = begin(seconds{1});

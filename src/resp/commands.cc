@@ -6,6 +6,7 @@
 
 #include "resp/op_arguments.h"
 #include "resp/verdict_reply.h"
+#include "resp/words.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
 #include "wire/text_value.h"
@@ -15,20 +16,6 @@ namespace hapax::resp {
 namespace {
 
 constexpr std::string_view kHx = "HX.";
-
-std::string upper(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
-  return out;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
-}
 
 void say_map(Replies& replies, const Verdict& verdict, const Session&) {
   reply_verdict(replies, verdict);

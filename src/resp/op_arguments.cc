@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "resp/words.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
 #include "wire/text_value.h"
@@ -12,19 +13,6 @@
 namespace hapax::resp {
 
 namespace {
-
-char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
-
-std::string shouted(std::string_view name) {
-  std::string out(name);
-  std::transform(out.begin(), out.end(), out.begin(), upper);
-  return out;
-}
-
-bool same_word(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return upper(x) == upper(y); });
-}
 
 Error bad(std::string_view name, const std::string& why) {
   return Error{Errc::kInvalidArgument, std::string(name) + ": " + why};
@@ -76,10 +64,8 @@ class ArgumentFields {
     if (error_) return *error_;
     for (const Option& option : options_) {
       if (option.used) continue;
-      std::string lower(option.name);
-      std::transform(lower.begin(), lower.end(), lower.begin(),
-                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-      return bad(option.name, "is not an option here" + wire::suggestion(lower, known_));
+      return bad(option.name,
+                 "is not an option here" + wire::suggestion(lower(option.name), known_));
     }
     return Ok{};
   }
@@ -148,7 +134,7 @@ class Usage {
     using Plain = std::remove_cvref_t<Value>;
     const bool headers = std::is_same_v<Plain, std::span<const Header>>;
     static_cast<void>(value);
-    text += " [" + shouted(name) + (headers ? " count name value …]" : " value]");
+    text += " [" + upper(name) + (headers ? " count name value …]" : " value]");
   }
   void refuse(std::string_view, const std::string&) {}
 

@@ -34,6 +34,16 @@ std::unique_ptr<State> restored(MemoryStore& store) {
   return state;
 }
 
+// The store gives out epochs above the highest that a producer may choose: they are possible.
+TEST(StateCodec, AnEpochAboveAllThatMayBeChosenIsReadBack) {
+  State state(4);
+  state.next_epoch = Epoch{limits::kEpochMax + 1'000'000};
+  State read(4);
+  const Status decoded = decode_state(encoded(state), read);
+  ASSERT_TRUE(decoded.ok()) << decoded.error().text();
+  EXPECT_EQ(read.next_epoch, state.next_epoch);
+}
+
 TEST(Rig, MakesEveryKindOfFact) {
   std::vector<std::size_t> kinds(std::variant_size_v<Fact> + 1);
   MemoryStore store;

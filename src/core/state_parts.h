@@ -144,7 +144,7 @@ class Reading {
 // so that what follows fits, too.
 inline constexpr std::uint64_t kSequenceEnd = std::uint64_t{1} << 47;
 // Of everything that is counted up: fences, epochs, tokens, uids.
-inline constexpr std::uint64_t kNumberEnd = std::uint64_t{1} << 62;
+inline constexpr std::uint64_t kNumberEnd = std::uint64_t{1} << 63;
 [[nodiscard]] constexpr bool is_plausible(Time time) {
   return to_ms(time) >= 0 && to_ms(time) < std::int64_t{1} << 49;
 }

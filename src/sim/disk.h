@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -92,6 +93,9 @@ class SimDisk {
   [[nodiscard]] bool can_lose_write(std::string_view name) const;
 
  private:
+  // Of the calls through ports: tests put the store with its threads on this disk, too.
+  mutable std::mutex port_calls_;
+
   friend class SimFolder;
   friend class SimFile;
   friend class SimLock;

@@ -46,16 +46,16 @@ void Desk::commit(net::Loop& loop, const Caller& caller, wire::SharedRequest req
   const Commit commit = request->commit();
   store_.submit(commit, [this, &loop, names, request = std::move(request),
                          then = std::move(then)](Result<Answer> answer) {
-    if (answer) ring(request->commit(), *answer);
+    if (answer) ring(request->ops, *answer);
     auto shared = std::make_shared<Result<Answer>>(outside(std::move(answer), names));
     // The request goes on the loop, too: it may be large, and the store's thread has better to do.
     loop.post([request, shared, then] { then(std::move(*shared)); });
   });
 }
 
-void Desk::ring(const Commit& commit, const Answer& answer) {
-  for (std::size_t i = 0; i < commit.ops.size() && i < answer.verdicts.size(); ++i) {
-    const auto* append = std::get_if<Append>(&commit.ops[i]);
+void Desk::ring(std::span<const Op> ops, const Answer& answer) {
+  for (std::size_t i = 0; i < ops.size() && i < answer.verdicts.size(); ++i) {
+    const auto* append = std::get_if<Append>(&ops[i]);
     if (append != nullptr && std::holds_alternative<Appended>(answer.verdicts[i])) {
       bell_.ring(append->stream);
     }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
 #include <hapax/store.h>
 
@@ -42,9 +43,10 @@ class Desk {
   [[nodiscard]] Store& store() { return store_; }
   [[nodiscard]] Bell& bell() { return bell_; }
 
- private:
-  void ring(const Commit& commit, const Answer& answer);
+  // Rings for the records that a commit appended. From any thread.
+  void ring(std::span<const Op> ops, const Answer& answer);
 
+ private:
   Store& store_;
   Readers readers_;
   Bell bell_;

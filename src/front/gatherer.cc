@@ -34,7 +34,6 @@ void Gatherer::add(const Op& op, std::shared_ptr<Asker> asker, std::uint64_t tic
   Bundle& open = bundle();
   open.ops.push_back(op);
   open.askers.emplace_back(std::move(asker), ticket);
-  ++waiting_;
   if (open.ops.size() >= kOpsMax || open.bytes >= kBytesMax) submit();
 }
 
@@ -42,7 +41,8 @@ void Gatherer::submit() {
   const std::shared_ptr<Bundle> full = std::exchange(bundle_, nullptr);
   if (full == nullptr || full->ops.empty()) return;
   const Commit commit{.ops = full->ops, .mode = Mode::kEach};
-  store_.submit(commit, [this, full](Result<Answer> answer) {
+  desk_.store().submit(commit, [this, full](Result<Answer> answer) {
+    if (answer) desk_.ring(full->ops, *answer);
     auto shared = std::make_shared<Result<Answer>>(std::move(answer));
     loop_.post([this, full, shared] { tell(*full, *shared); });
   });
@@ -51,7 +51,6 @@ void Gatherer::submit() {
 void Gatherer::tell(const Bundle& bundle, const Result<Answer>& answer) {
   for (std::size_t i = 0; i < bundle.askers.size(); ++i) {
     const auto& [asker, ticket] = bundle.askers[i];
-    --waiting_;
     if (answer) {
       asker->told(ticket, answer->verdicts[i], answer->time);
     } else {

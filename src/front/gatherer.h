@@ -12,6 +12,7 @@
 
 #include <hapax/store.h>
 
+#include "front/desk.h"
 #include "net/link.h"
 
 namespace hapax::front {
@@ -33,15 +34,13 @@ class Asker {
 // Used on the thread of its loop only.
 class Gatherer {
  public:
-  Gatherer(Store& store, net::Loop& loop) : store_(store), loop_(loop) {}
+  Gatherer(Desk& desk, net::Loop& loop) : desk_(desk), loop_(loop) {}
 
   // Copies bytes to where they stay until what is added in this turn is answered.
   [[nodiscard]] std::string_view keep(std::string_view bytes);
   // Where lists of headers live as long.
   [[nodiscard]] std::deque<std::vector<Header>>& headers() { return bundle().headers; }
   void add(const Op& op, std::shared_ptr<Asker> asker, std::uint64_t ticket);
-
-  [[nodiscard]] std::size_t waiting() const { return waiting_; }
 
  private:
   struct Bundle {
@@ -56,10 +55,9 @@ class Gatherer {
   void submit();
   void tell(const Bundle& bundle, const Result<Answer>& answer);
 
-  Store& store_;
+  Desk& desk_;
   net::Loop& loop_;
   std::shared_ptr<Bundle> bundle_;
-  std::size_t waiting_ = 0;
 };
 
 }  // namespace hapax::front

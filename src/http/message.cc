@@ -6,17 +6,11 @@
 
 #include <boost/beast/http/status.hpp>
 
+#include "wire/words.h"
+
 namespace hapax::http {
 
 namespace {
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (lower(c) >= 'a' && lower(c) <= 'f') return lower(c) - 'a' + 10;
-  return -1;
-}
 
 // "http://host/path" becomes "/path": the host was checked, and we serve only one.
 std::string_view origin_form(std::string_view target) {
@@ -45,10 +39,7 @@ bool split_query(std::string_view text, Request& request) {
 
 }  // namespace
 
-bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
-}
+bool same_name(std::string_view a, std::string_view b) { return wire::same_word(a, b); }
 
 std::string_view Fields::get(std::string_view name) const {
   for (const auto& [key, value] : list_) {
@@ -114,8 +105,8 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
     } else if (text[i] != '%') {
       out.push_back(text[i]);
     } else {
-      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+      const int high = i + 2 < text.size() ? wire::hex_digit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? wire::hex_digit(text[i + 2]) : -1;
       if (high < 0 || low < 0 || high + low == 0) return std::nullopt;
       out.push_back(static_cast<char>(high * 16 + low));
       i += 2;

@@ -6,12 +6,15 @@
 
 #include "resp/op_arguments.h"
 #include "resp/verdict_reply.h"
-#include "resp/words.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
 #include "wire/text_value.h"
+#include "wire/words.h"
 
 namespace hapax::resp {
+
+using wire::lower;
+using wire::upper;
 
 namespace {
 

@@ -5,12 +5,15 @@
 #include <string>
 #include <utility>
 
-#include "resp/words.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
 #include "wire/text_value.h"
+#include "wire/words.h"
 
 namespace hapax::resp {
+
+using wire::lower;
+using wire::upper;
 
 namespace {
 
@@ -48,7 +51,7 @@ class ArgumentFields {
     split_options();
     bool given = false;
     for (Option& option : options_) {
-      if (!same_word(option.name, name)) continue;
+      if (!wire::same_word(option.name, name)) continue;
       option.used = true;
       if (std::exchange(given, true)) return refuse(name, "is given twice");
       read(name, option.value, value);
@@ -83,7 +86,7 @@ class ArgumentFields {
       }
       options_.push_back({name, i + 1});
       std::size_t pairs = 0;
-      if (same_word(name, "headers") && !wire::from_text(arguments_[i + 1], pairs)) {
+      if (wire::same_word(name, "headers") && !wire::from_text(arguments_[i + 1], pairs)) {
         i += std::min(2 * pairs, arguments_.size());
       }
       i += 2;

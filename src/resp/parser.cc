@@ -4,18 +4,15 @@
 #include <charconv>
 #include <utility>
 
+#include "wire/words.h"
+
 namespace hapax::resp {
+
+using wire::hex_digit;
 
 namespace {
 
 constexpr std::string_view kSpaces = " \t";
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 char unescaped(char c) {
   switch (c) {

@@ -66,7 +66,7 @@ class Process {
         resp::Hall{*desk_, refuse_sign_in, anybody(), options_.version, {}, 10'000});
     HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, {}));
     for (net::Loop* loop : server_->loops()) {
-      gatherers_.push_back(std::make_unique<front::Gatherer>(*store_, *loop));
+      gatherers_.push_back(std::make_unique<front::Gatherer>(*desk_, *loop));
     }
     server_->start();
     announce();

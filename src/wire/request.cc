@@ -426,19 +426,4 @@ Result<SharedRequest> read_op_lines(std::string_view op, std::string_view body,
   return request;
 }
 
-Result<Options> read_options(std::string_view body) {
-  Options options;
-  if (body.empty()) return options;
-  Request::Memory memory;
-  HAPAX_TRY(const json::value* value, parse(body, memory));
-  const auto* object = value->if_object();
-  if (object == nullptr) return bad("", "expected an object");
-  for (const auto& member : *object) {
-    const json::value& one = member.value();
-    options.emplace_back(view(member.key()), one.is_string() ? std::string(view(one.get_string()))
-                                                             : json::serialize(one));
-  }
-  return options;
-}
-
 }  // namespace hapax::wire

@@ -64,8 +64,4 @@ using SharedRequest = std::shared_ptr<Request>;
 [[nodiscard]] Result<SharedRequest> read_op_lines(std::string_view op, std::string_view body,
                                                   std::span<const TextField> given);
 
-// A plain object of options that is no operation: every member as text.
-using Options = std::vector<std::pair<std::string, std::string>>;
-[[nodiscard]] Result<Options> read_options(std::string_view body);
-
 }  // namespace hapax::wire

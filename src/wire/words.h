@@ -1,17 +1,24 @@
-// Words of commands, which may be written in any case.
+// Words that may be written in any case, and digits: of commands and of header fields.
 #pragma once
 
 #include <algorithm>
 #include <string>
 #include <string_view>
 
-namespace hapax::resp {
+namespace hapax::wire {
 
 constexpr char to_upper(char c) {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
 constexpr char to_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// Its value, or -1.
+constexpr int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char lower = to_lower(c);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
 [[nodiscard]] inline std::string upper(std::string_view text) {
@@ -29,4 +36,4 @@ constexpr char to_lower(char c) {
                     [](char x, char y) { return to_upper(x) == to_upper(y); });
 }
 
-}  // namespace hapax::resp
+}  // namespace hapax::wire

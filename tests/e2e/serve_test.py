@@ -1,0 +1,128 @@
+"""`hapax serve` as its page in docs/reference/cli.md shows it: HTTP, RESP, and an orderly end."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import urllib.error
+import urllib.request
+
+HAPAX = os.path.abspath(sys.argv.pop(1))
+sys.argv.pop(1)  # The source tree: not needed here.
+
+
+class Server:
+    def __init__(self, folder):
+        self.process = subprocess.Popen(
+            [HAPAX, "serve", "--data", folder, "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        lines = [self.process.stdout.readline().split() for _ in range(3)]
+        self.http = lines[0][1] + "/api/v1"
+        self.resp = lines[2][1].removeprefix("redis://").rsplit(":", 1)
+
+    def call(self, method, path, body=None, headers=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.http + path, data, headers or {}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, dict(answer.headers), json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, dict(error.headers), json.load(error)
+
+    def commands(self, text, until):
+        """Sends line commands and reads until the answer ends so."""
+        with socket.create_connection((self.resp[0], int(self.resp[1])), timeout=30) as link:
+            link.sendall(text.encode())
+            got = b""
+            while not got.endswith(until.encode()):
+                piece = link.recv(65536)
+                if not piece:
+                    break
+                got += piece
+            return got.decode()
+
+    def end(self):
+        self.process.kill()
+        if not self.process.stdout.closed:
+            self.process.communicate()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=60)
+        return self.process.returncode
+
+
+class Serve(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="hapax-e2e-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.start()
+
+    def start(self):
+        self.server = Server(self.folder)
+        self.addCleanup(self.server.end)
+
+    def test_http_answers_verdicts_and_problems_and_keeps_them_over_a_kill(self):
+        call = self.server.call
+        self.assertEqual(call("PUT", "/streams/orders")[0], 200)
+        record = {"id": "o-1", "payload": {"total": 12}}
+        status, headers, body = call("POST", "/streams/orders/records", record)
+        self.assertEqual((status, headers["Hapax-Verdict"], body["sequence"]), (201, "fresh", 1))
+        self.server.end()
+        self.start()
+        call = self.server.call
+        status, headers, body = call("POST", "/streams/orders/records", record)
+        self.assertEqual((status, body["verdict"], body["sequence"]), (200, "duplicate", 1))
+        status, headers, body = call("POST", "/streams/orders/records",
+                                     {"id": "o-1", "payload": "other"})
+        self.assertEqual((status, body["verdict"]), (422, "conflict"))
+        self.assertEqual(headers["Content-Type"], "application/problem+json")
+        status, _, body = call("POST", "/streams/none/records", {"payload": "x"})
+        self.assertEqual((status, body["code"]), (404, "HX1003"))
+        self.assertEqual(call("GET", "/nothing")[0], 404)
+        self.assertEqual(call("POST", "/streams")[0], 405)
+        self.assertEqual(self.server.stop(), 0)
+
+    def test_an_idempotency_key_repeats_the_first_answer(self):
+        claim = ("POST", "/claims/payments/o-1", {"owner": "me"}, {"Idempotency-Key": "k"})
+        _, headers, first = self.server.call(*claim)
+        self.assertNotIn("Idempotent-Replayed", headers)
+        _, headers, again = self.server.call(*claim)
+        self.assertEqual(headers["Idempotent-Replayed"], "true")
+        self.assertEqual(again, first)
+
+    def test_resp_and_http_see_one_store_and_an_append_wakes_who_waits(self):
+        self.server.call("PUT", "/streams/orders")
+        read = []
+        path = "/streams/orders/records?from=1&wait_ms=30000"
+        waits = threading.Thread(target=lambda: read.append(self.server.call("GET", path)))
+        waits.start()
+        said = self.server.commands("HX.APPEND orders twelve ID o-1\r\nQUIT\r\n", "+OK\r\n")
+        self.assertIn("fresh", said)
+        waits.join()
+        self.assertEqual(read[0][2]["records"][0]["payload"], "twelve")
+
+    def test_exec_is_all_or_nothing(self):
+        self.server.call("PUT", "/streams/orders")
+        said = self.server.commands(
+            "MULTI\r\nHX.APPEND orders a\r\nHX.APPEND none b\r\nEXEC\r\nQUIT\r\n", "+OK\r\n")
+        self.assertIn("*-1\r\n", said)
+        self.assertEqual(self.server.call("GET", "/streams/orders")[2]["last"], 0)
+
+    def test_an_address_others_can_reach_is_refused_without_authentication(self):
+        other = tempfile.mkdtemp(prefix="hapax-e2e-")
+        self.addCleanup(shutil.rmtree, other, ignore_errors=True)
+        done = subprocess.run([HAPAX, "serve", "--data", other, "--http", "0.0.0.0:0"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("--open-to-all", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

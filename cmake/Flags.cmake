@@ -39,3 +39,9 @@ if(HAPAX_SANITIZE)
     -fsanitize=${HAPAX_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(hapax_flags INTERFACE -fsanitize=${HAPAX_SANITIZE})
 endif()
+
+# hapax_allocator: for programs of ours, not for the library. See docs/decisions/0010.
+add_library(hapax_allocator INTERFACE)
+if(NOT HAPAX_SANITIZE AND NOT HAPAX_FUZZ)
+  target_link_libraries(hapax_allocator INTERFACE PkgConfig::jemalloc)
+endif()

@@ -52,6 +52,6 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cc)
   set_target_properties(hapax_exe PROPERTIES OUTPUT_NAME hapax)
   target_compile_definitions(hapax_exe PRIVATE HAPAX_VERSION="${PROJECT_VERSION}")
   target_link_libraries(hapax_exe PRIVATE hapax_flags CLI11::CLI11 fmt::fmt
-    $<TARGET_NAME_IF_EXISTS:hapax_cli>)
+    $<TARGET_NAME_IF_EXISTS:hapax_cli> hapax_allocator)
   install(TARGETS hapax_exe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -73,7 +73,7 @@ endfunction()
 # hapax_bench(NAME targets…): source NAME.cc, run by `./dev bench NAME`.
 function(hapax_bench name)
   add_executable(hapax_bench_${name} ${name}.cc)
-  target_link_libraries(hapax_bench_${name} PRIVATE hapax_flags ${ARGN})
+  target_link_libraries(hapax_bench_${name} PRIVATE hapax_flags ${ARGN} hapax_allocator)
 endfunction()
 
 function(hapax_subdirectories)

@@ -16,20 +16,21 @@ namespace {
 
 std::uint64_t memory_of(const OpenClaim& claim) {
   constexpr std::uint64_t kNodes = 160;  // of the map and of the set by end, with their overhead
-  return kNodes + sizeof(OpenClaim) + claim.scope.size() + claim.key.size() + claim.owner.size() +
-         claim.reason.size();
+  return kNodes + sizeof(OpenClaim) + claim.words.bytes();
 }
 
 // What is derived from an open claim. Every change of a claim is unlink, change, link.
 void link(State& state, base::Hash128 key, const OpenClaim& claim) {
-  const bool added = state.open_claims_end.emplace(claim.forgotten_at(), key).second;
-  HAPAX_ASSERT(added, "a key has one open claim");
+  auto& ends = state.open_claims_end;
+  const std::size_t before = ends.size();
+  ends.emplace_hint(ends.end(), std::pair{claim.forgotten_at(), claim.fence}, key);
+  HAPAX_ASSERT(ends.size() == before + 1, "a fence belongs to one open claim");
   state.claims_unknown += claim.state == ClaimState::kUnknown ? 1 : 0;
   state.text_bytes += memory_of(claim);
 }
 
-void unlink(State& state, base::Hash128 key, const OpenClaim& claim) {
-  const std::size_t erased = state.open_claims_end.erase({claim.forgotten_at(), key});
+void unlink(State& state, const OpenClaim& claim) {
+  const std::size_t erased = state.open_claims_end.erase({claim.forgotten_at(), claim.fence});
   HAPAX_ASSERT(erased == 1, "every open claim is listed by its end");
   state.claims_unknown -= claim.state == ClaimState::kUnknown ? 1 : 0;
   state.text_bytes -= memory_of(claim);
@@ -44,9 +45,8 @@ const ClaimPtr& claim_at(const State& state, base::Hash128 key) {
 }
 
 ClaimPtr take_claim(State& state, base::Hash128 key) {
-  ClaimPtr claim = claim_at(state, key);
-  unlink(state, key, *claim);
-  state.open_claims.erase(key);
+  ClaimPtr claim = state.open_claims.take(key);
+  unlink(state, *claim);
   return claim;
 }
 
@@ -191,13 +191,10 @@ void apply_claim(State& state, const ClaimOpened& fact, base::Where, Time now, U
   if (state.open_claims.contains(fact.hash)) erase_claim(state, fact.hash, undo);
   insert_claim(state, fact.hash,
                OpenClaim{.state = ClaimState::kProcessing,
-                         .scope = std::string(fact.scope),
-                         .key = std::string(fact.key),
-                         .fingerprint = fact.fingerprint,
-                         .owner = std::string(fact.owner),
-                         .reason = {},
-                         .fence = fact.fence,
                          .attempts = fact.attempt,
+                         .words = Words<4>({fact.scope, fact.key, fact.owner, {}}),
+                         .fingerprint = fact.fingerprint,
+                         .fence = fact.fence,
                          .since = now,
                          .lease_until = fact.lease_until,
                          .retention = fact.retention,
@@ -222,7 +219,7 @@ void apply_claim(State& state, const ClaimSettled& fact, base::Where at, Time no
   OpenClaim settled = *claim_at(state, key);
   settled.state = fact.outcome == Outcome::kFailed ? ClaimState::kFailed : ClaimState::kUnknown;
   settled.since = now;
-  settled.reason = fact.reason;
+  settled.words = Words<4>({settled.scope(), settled.key(), settled.owner(), fact.reason});
   change_claim(state, key, std::move(settled), undo);
 }
 
@@ -291,7 +288,7 @@ std::size_t collect_claims(State& state, Time now, std::size_t work_max) {
   std::size_t work = 0;
   for (; work < work_max && !state.open_claims_end.empty(); ++work) {
     const auto [end, key] = *state.open_claims_end.begin();
-    if (end > now) break;
+    if (end.first > now) break;
     take_claim(state, key);
   }
   for (; work < work_max && !state.results_end.empty(); ++work) {

@@ -114,12 +114,13 @@ Ruling decide_claim(const State& state, const Claim& op, const ClaimHashes& hash
   }
   // K5: it may have happened, so doing it again is not this caller's decision.
   if (open->state == ClaimState::kUnknown) {
-    return {UnknownOutcome{open->owner, open->reason, open->since}, {}};
+    return {UnknownOutcome{std::string(open->owner()), std::string(open->reason()), open->since},
+            {}};
   }
   // K1: also for the owner itself: two of its threads must not both win. It has Renew.
   const bool lease_over = open->lease_until <= now && !mutant(Mutant::kUncertainSticks);
   if (open->state == ClaimState::kProcessing && !lease_over) {
-    return {InProgress{open->owner, open->lease_until, open->attempts}, {}};
+    return {InProgress{std::string(open->owner()), open->lease_until, open->attempts}, {}};
   }
   return open_claim(state, op, hashes, now, open->attempts + 1);
 }
@@ -293,8 +294,8 @@ std::optional<ClaimStatus> claim_status(const State& state, base::Hash128 key, T
                      .fence = open->fence,
                      .attempts = open->attempts,
                      .fingerprint = open->fingerprint,
-                     .owner = open->state == ClaimState::kFailed ? std::string() : open->owner,
-                     .reason = processing ? std::string() : open->reason,
+                     .owner = std::string(open->state == ClaimState::kFailed ? "" : open->owner()),
+                     .reason = std::string(processing ? "" : open->reason()),
                      .since = open->since,
                      .until = processing ? open->lease_until : open->forgotten_at()};
 }

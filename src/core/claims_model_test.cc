@@ -12,6 +12,7 @@
 
 #include "core/claims.h"
 #include "core/claims_desk.h"
+#include "core/test_tell.h"
 
 namespace hapax::core::desk {
 namespace {
@@ -342,17 +343,16 @@ class Play {
 // Everything of the state that claims touch, as text.
 std::string dump(const State& state, Time now) {
   std::ostringstream out;
-  const std::map sorted(state.open_claims.begin(), state.open_claims.end());
-  for (const auto& [hash, open] : sorted) {
+  for (const auto& [hash, open] : rig::ordered(state.open_claims)) {
     const OpenClaim& claim = *open;
-    out << hash.low << ' ' << static_cast<int>(claim.state) << ' ' << claim.scope << ' '
-        << claim.key << ' ' << claim.fingerprint.hex() << ' ' << claim.owner << ' ' << claim.reason
-        << ' ' << claim.fence.value << ' ' << claim.attempts << ' ' << to_ms(claim.since) << ' '
-        << to_ms(claim.lease_until) << ' ' << claim.retention.raw() << ' ' << claim.tombstone.raw()
-        << '\n';
+    out << hash.low << ' ' << static_cast<int>(claim.state) << ' ' << claim.scope() << ' '
+        << claim.key() << ' ' << claim.fingerprint.hex() << ' ' << claim.owner() << ' '
+        << claim.reason() << ' ' << claim.fence.value << ' ' << claim.attempts << ' '
+        << to_ms(claim.since) << ' ' << to_ms(claim.lease_until) << ' ' << claim.retention.raw()
+        << ' ' << claim.tombstone.raw() << '\n';
   }
   for (const auto& [end, hash] : state.open_claims_end) {
-    out << "end " << to_ms(end) << ' ' << hash.low << '\n';
+    out << "end " << to_ms(end.first) << ' ' << hash.low << '\n';
   }
   for (const std::string& key : kKeys) {
     const SettledEntry* entry = state.settled.find(hash_of(key), now);
@@ -391,10 +391,10 @@ int current_fences(Play& play, const std::string& key) {
 }
 
 void check_derived(const State& state) {
-  std::set<std::pair<Time, base::Hash128>> ends;
+  std::map<std::pair<Time, Fence>, base::Hash128> ends;
   std::uint64_t unknown = 0;
-  for (const auto& [hash, claim] : state.open_claims) {
-    ends.emplace(claim->forgotten_at(), hash);
+  for (const auto& [hash, claim] : rig::ordered(state.open_claims)) {
+    ends.emplace(std::pair{claim->forgotten_at(), claim->fence}, hash);
     unknown += claim->state == ClaimState::kUnknown ? 1U : 0U;
   }
   RC_ASSERT(state.open_claims_end == ends);

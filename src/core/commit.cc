@@ -41,15 +41,18 @@ Verdict run_op(Turn& turn, const Op& op, const OpHashes& hashes) {
   return std::visit(RunOp{turn, hashes}, op);
 }
 
-// Asks for the memory that the lookups will need, so that a batch of operations waits for it once
-// and not once per operation.
-void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHashes> hashes) {
+// Asks for the memory that the lookups of the next operations will need, so that they wait for it
+// together and not one after the other. Not too far ahead: the cache would forget the first ones.
+void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHashes> hashes,
+             std::size_t next) {
   constexpr std::size_t kWorthIt = 8;
-  constexpr std::size_t kAtOnce = 4096;  // beyond it the cache would forget the first ones
-  if (ops.size() < kWorthIt) return;
+  constexpr std::size_t kAtOnce = 32;
+  if (ops.size() < kWorthIt || next % kAtOnce != 0) return;
+  ops = ops.subspan(next);
+  hashes = hashes.subspan(next);
   const std::size_t count = std::min(ops.size(), kAtOnce);
   const Stream* stream = nullptr;
-  const auto each = [&](const auto& ask_ids, const auto& ask_settled) {
+  const auto each = [&](const auto& ask_ids, const auto& ask_claims) {
     for (std::size_t i = 0; i < count; ++i) {
       if (const auto* append = std::get_if<Append>(&ops[i])) {
         if (append->id.empty()) continue;
@@ -58,15 +61,21 @@ void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHash
         }
         if (stream == nullptr) continue;
         ask_ids(scoped_id(*stream, {hashes[i].key, hashes[i].content, hashes[i].group}));
-      } else if (std::holds_alternative<Claim>(ops[i])) {
-        ask_settled(hashes[i].key);
+      } else if (std::holds_alternative<Claim>(ops[i]) || std::holds_alternative<Settle>(ops[i])) {
+        ask_claims(hashes[i].key);
       }
     }
   };
   each([&](base::Hash128 hash) { state.ids.prefetch(hash); },
-       [&](base::Hash128 hash) { state.settled.prefetch(hash); });
+       [&](base::Hash128 hash) {
+         state.settled.prefetch(hash);
+         state.open_claims.prefetch(hash);
+       });
   each([&](base::Hash128 hash) { state.ids.prefetch_entry(hash); },
-       [&](base::Hash128 hash) { state.settled.prefetch_entry(hash); });
+       [&](base::Hash128 hash) {
+         state.settled.prefetch_entry(hash);
+         state.open_claims.prefetch_slot(hash);
+       });
 }
 
 // --- many --------------------------------------------------------------------------------------
@@ -77,6 +86,7 @@ bool run_atomic(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> h
   const Turn::Mark mark = turn.mark();
   const std::size_t first = verdicts.size();
   for (std::size_t i = 0; i < ops.size(); ++i) {
+    warm_up(turn.state(), ops, hashes, i);
     verdicts.push_back(run_op(turn, ops[i], hashes[i]));
     const bool duplicate = std::holds_alternative<Duplicate>(verdicts.back());
     if (holds(verdicts.back()) && !(duplicate && mutant(Mutant::kDropBatchOnDuplicate))) continue;
@@ -91,6 +101,7 @@ bool run_atomic(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> h
 void run_each(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> hashes,
               std::vector<Verdict>& verdicts) {
   for (std::size_t i = 0; i < ops.size(); ++i) {
+    warm_up(turn.state(), ops, hashes, i);
     const Turn::Mark mark = turn.mark();
     verdicts.push_back(run_op(turn, ops[i], hashes[i]));
     // An operation that is refused half way (a dead letter that cannot be read) leaves nothing.
@@ -201,7 +212,6 @@ Executed run_commit(Turn& turn, const CommitRequest& request) {
   }
   Answer answer{true, false, turn.now(), {}};
   answer.verdicts.reserve(commit.ops.size());
-  warm_up(turn.state(), commit.ops, request.hashes);
   if (commit.mode == Mode::kEach) {
     run_each(turn, commit.ops, request.hashes, answer.verdicts);
   } else {

@@ -30,6 +30,9 @@ struct Run {
   std::vector<GroupHash> groups;  // one per record, or empty: no record has a group key
 
   [[nodiscard]] Sequence last() const { return Sequence{first.value + count - 1}; }
+  [[nodiscard]] bool holds(Sequence sequence) const {
+    return sequence >= first && sequence <= last();
+  }
 };
 inline constexpr std::uint32_t kRunRecordsMax = 64;
 

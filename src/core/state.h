@@ -26,9 +26,11 @@
 #include "core/run_list.h"
 #include "core/settled_entry.h"
 #include "core/shared_map.h"
+#include "core/shared_table.h"
 #include "core/spans.h"
 #include "core/string_map.h"
 #include "core/undo.h"
+#include "core/words.h"
 
 namespace hapax::core {
 
@@ -90,17 +92,19 @@ struct Stream {
 
 struct OpenClaim {
   ClaimState state = ClaimState::kProcessing;
-  std::string scope;
-  std::string key;
-  Fingerprint fingerprint;
-  std::string owner;
-  std::string reason;
-  Fence fence;
   std::uint32_t attempts = 1;
+  Words<4> words;  // scope, key, owner, reason
+  Fingerprint fingerprint;
+  Fence fence;
   Time since{};  // of the state
   Time lease_until{};
   Window retention = limits::kWindowDefault;
   Window tombstone = limits::kWindowDefault;
+
+  [[nodiscard]] std::string_view scope() const { return words[0]; }
+  [[nodiscard]] std::string_view key() const { return words[1]; }
+  [[nodiscard]] std::string_view owner() const { return words[2]; }
+  [[nodiscard]] std::string_view reason() const { return words[3]; }
 
   // When it is forgotten if nobody comes back; an unknown outcome never is.
   [[nodiscard]] Time forgotten_at() const {
@@ -131,7 +135,7 @@ struct Counters {
 class State {
  public:
   explicit State(unsigned index_shards_log2 = 12)
-      : ids(index_shards_log2), settled(index_shards_log2) {}
+      : ids(index_shards_log2), open_claims(index_shards_log2), settled(index_shards_log2) {}
 
   // streams
   std::vector<std::unique_ptr<Stream>> streams;  // by uid - 1; null = deleted
@@ -139,8 +143,9 @@ class State {
   Remembered<IdEntry> ids;
 
   // claims
-  SharedMap<base::Hash128, std::shared_ptr<const OpenClaim>> open_claims;
-  std::set<std::pair<Time, base::Hash128>> open_claims_end;  // by forgotten_at()
+  SharedTable<std::shared_ptr<const OpenClaim>> open_claims;
+  // By forgotten_at(). The fence is unique and grows, so that a new claim mostly goes to the end.
+  std::map<std::pair<Time, Fence>, base::Hash128> open_claims_end;
   std::uint64_t claims_unknown = 0;
   Remembered<SettledEntry> settled;
   Fence next_fence{1};

@@ -30,14 +30,15 @@ Status check_streams(const State& state, Time now) {
 
 // D2: what a later settle of the key adds must count as newer.
 Status check_fences(const State& state) {
-  for (const auto& [key, claim] : state.open_claims) {
+  Status status = Ok{};
+  state.open_claims.for_each([&](base::Hash128 key, const auto& claim) {
     const SettledEntry* settled = state.settled.find(key, Time::min());
     if (settled != nullptr && settled->fence() >= claim->fence) {
-      return contradiction("the open claim of fence " + std::to_string(claim->fence.value) +
-                           " is older than what its key was settled with");
+      status = contradiction("the open claim of fence " + std::to_string(claim->fence.value) +
+                             " is older than what its key was settled with");
     }
-  }
-  return Ok{};
+  });
+  return status;
 }
 
 // Every result that may still be asked for is counted where it lies.

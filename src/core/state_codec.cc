@@ -1,6 +1,8 @@
 #include "core/state_codec.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 #include "core/claims.h"
@@ -16,8 +18,13 @@ inline constexpr std::uint8_t kEnumMax<ClaimState> = 3;
 
 template <class Io, Is<OpenClaim> F>
 void fields(Io& io, F& f) {
-  io.all(f.state, f.scope, f.key, f.fingerprint, f.owner, f.reason, f.fence, f.attempts, f.since,
+  std::string_view scope = f.scope();
+  std::string_view key = f.key();
+  std::string_view owner = f.owner();
+  std::string_view reason = f.reason();
+  io.all(f.state, scope, key, f.fingerprint, owner, reason, f.fence, f.attempts, f.since,
          f.lease_until, f.retention, f.tombstone);
+  if constexpr (!std::is_const_v<F>) f.words = Words<4>({scope, key, owner, reason});
 }
 template <class Io, Is<Position> F>
 void fields(Io& io, F& f) {
@@ -39,14 +46,14 @@ constexpr std::uint64_t kVersion = 1;
 // --- claims --------------------------------------------------------------------------------------
 
 void spell(const ClaimsImage& image, Spelling& out) {
-  const auto stays = [&out](const OpenClaim& claim) { return claim.forgotten_at() > out.over_at; };
-  std::uint64_t count = 0;
-  image.claims.for_each(
-      [&](base::Hash128, const auto& claim) { count += stays(*claim) ? 1U : 0U; });
-  out.put(count);
+  std::vector<std::pair<base::Hash128, const OpenClaim*>> staying;
+  staying.reserve(image.claims.size());
   image.claims.for_each([&](base::Hash128 hash, const auto& claim) {
-    if (stays(*claim)) out.put.all(hash, *claim);
+    if (claim->forgotten_at() > out.over_at) staying.emplace_back(hash, claim.get());
   });
+  std::sort(staying.begin(), staying.end());  // Same state, same bytes.
+  out.put(std::uint64_t{staying.size()});
+  for (const auto& [hash, claim] : staying) out.put.all(hash, *claim);
 }
 
 Status decode_claims(Reading& in, State& into) {
@@ -68,6 +75,9 @@ Status decode_claims(Reading& in, State& into) {
     }
     if (!is_plausible(claim.since) || !is_plausible(claim.lease_until)) {
       return in.broken("has a lease of an impossible time");
+    }
+    if (into.open_claims_end.contains({claim.forgotten_at(), claim.fence})) {
+      return in.broken("has the fence of another one");
     }
     add_open_claim(into, hash, std::move(claim));
     before = hash;

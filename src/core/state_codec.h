@@ -36,7 +36,7 @@ struct GroupsImage {
   SharedMap<GroupHash, Sequence>::Image groups;
 };
 struct ClaimsImage {
-  SharedMap<base::Hash128, std::shared_ptr<const OpenClaim>>::Image claims;
+  SharedTable<std::shared_ptr<const OpenClaim>>::Image claims;
 };
 struct PositionsImage {
   SharedMap<std::string, Position>::Image positions;

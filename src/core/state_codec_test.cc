@@ -248,7 +248,7 @@ struct Damage {
 Stream& orders(State& state) { return *state.streams.at(0); }
 Consumer& consumer(State& state) { return state.consumers.begin()->second; }
 OpenClaim& claim(State& state) {
-  return *std::const_pointer_cast<OpenClaim>(state.open_claims.begin()->second);
+  return *std::const_pointer_cast<OpenClaim>(rig::ordered(state.open_claims).begin()->second);
 }
 Transaction& transaction(State& state) { return state.transactions.begin()->second; }
 
@@ -297,6 +297,11 @@ const Damage kDamages[] = {
      "has record 2 with another group than in its stream"},
     {"AckedTokens", [](State& s) { consumer(s).acked_tokens.add(Sequence{1}); },
      "tokens it cannot have given, from record 1 on"},
+    {"ClaimFences",
+     [](State& s) {
+       s.open_claims.set(base::spread(99), std::make_shared<const OpenClaim>(claim(s)));
+     },
+     "has the fence of another one"},
     {"ClaimState", [](State& s) { claim(s).state = ClaimState::kCompleted; },
      "open claim 1, from byte 199 on, is completed"},
     {"Fence", [](State& s) { s.next_fence = Fence{1}; }, "has fence 1; the next one is 1"},

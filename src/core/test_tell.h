@@ -21,6 +21,13 @@ std::map<typename Map::key_type, typename Map::mapped_type> ordered(const Map& m
   return {map.begin(), map.end()};
 }
 
+template <class Value>
+std::map<base::Hash128, Value> ordered(const SharedTable<Value>& table) {
+  std::map<base::Hash128, Value> all;
+  table.for_each([&](base::Hash128 hash, const Value& value) { all.emplace(hash, value); });
+  return all;
+}
+
 class Telling {
  public:
   explicit Telling(const State& state) {
@@ -40,7 +47,7 @@ class Telling {
     }
     for (const auto& [uid, consumer] : state.consumers) tell(consumer);
     for (const auto& [hash, claim] : ordered(state.open_claims)) tell(hash, *claim);
-    for (const auto& [end, hash] : state.open_claims_end) say("claim ends", end, hash);
+    for (const auto& [end, hash] : state.open_claims_end) say("claim ends", end.first, hash);
     for (const auto& [name, position] : ordered(state.positions)) {
       say("position", name, position.value, position.epoch);
     }
@@ -140,9 +147,9 @@ class Telling {
     for (const auto& [group, sequence] : consumer.parked) say("parked", group, sequence);
   }
   void tell(const base::Hash128& hash, const OpenClaim& claim) {
-    say("claim", hash, claim.state, claim.scope, claim.key, claim.fingerprint, claim.owner,
-        claim.reason, claim.fence, claim.attempts, claim.since, claim.lease_until, claim.retention,
-        claim.tombstone);
+    say("claim", hash, claim.state, claim.scope(), claim.key(), claim.fingerprint, claim.owner(),
+        claim.reason(), claim.fence, claim.attempts, claim.since, claim.lease_until,
+        claim.retention, claim.tombstone);
   }
   void tell(const std::string& name, const Transaction& transaction) {
     say("transaction", name, transaction.epoch, transaction.open, transaction.committed,

@@ -4,6 +4,8 @@
 // it was right after its own mutation.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -19,54 +21,83 @@ class Undo {
  public:
   using Mark = std::size_t;
 
-  // `inverse` is called as inverse(State&). Small trivial ones are stored in place: the hot path
-  // allocates nothing.
+  Undo() = default;
+  ~Undo() { forget(); }
+  Undo(const Undo&) = delete;
+  Undo& operator=(const Undo&) = delete;
+
+  // `inverse` is called as inverse(State&), at most once. Small ones are stored in place: the hot
+  // path allocates nothing.
   template <class Inverse>
   void push(Inverse inverse) {
-    if constexpr (std::is_trivially_copyable_v<Inverse> && sizeof(Inverse) <= kInline) {
-      Entry& entry = entries_.emplace_back();
+    if constexpr (sizeof(Inverse) <= kInline && alignof(Inverse) <= alignof(std::max_align_t)) {
+      Entry& entry = next();
       ::new (entry.store) Inverse(std::move(inverse));
-      entry.run = [](State& state, std::byte* store) {
-        (*std::launder(reinterpret_cast<Inverse*>(store)))(state);
-      };
+      entry.run = [](State& state, std::byte* store) { (*in<Inverse>(store))(state); };
+      if constexpr (!std::is_trivially_destructible_v<Inverse>) {
+        entry.destroy = [](std::byte* store) { std::destroy_at(in<Inverse>(store)); };
+      }
+      ++size_;
     } else {
-      push_boxed(std::make_shared<Inverse>(std::move(inverse)));
+      push([box = std::make_unique<Inverse>(std::move(inverse))](State& state) { (*box)(state); });
     }
   }
 
-  [[nodiscard]] Mark mark() const { return entries_.size(); }
-  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] Mark mark() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
 
   void roll_back(State& state, Mark mark) {
-    while (entries_.size() > mark) {
-      Entry entry = std::move(entries_.back());
-      entries_.pop_back();
+    while (size_ > mark) {
+      Entry& entry = at(--size_);
       entry.run(state, entry.store);
+      destroy(entry);
     }
   }
 
   // The changes are durable: nothing can be undone any more.
-  void forget() { entries_.clear(); }
+  void forget() {
+    for (std::size_t i = 0; i < size_; ++i) destroy(at(i));
+    size_ = 0;
+    pages_.resize(std::min(pages_.size(), kPagesKept));
+  }
 
-  void swap(Undo& other) noexcept { entries_.swap(other.entries_); }
+  void swap(Undo& other) noexcept {
+    pages_.swap(other.pages_);
+    std::swap(size_, other.size_);
+  }
 
  private:
-  static constexpr std::size_t kInline = 40;
+  static constexpr std::size_t kInline = 80;
+  static constexpr std::size_t kPageEntries = 256;
+  static constexpr std::size_t kPagesKept = 64;  // for the next batch; some 16,000 changes
 
   struct Entry {
     void (*run)(State&, std::byte*) = nullptr;
-    alignas(8) std::byte store[kInline];
-    std::shared_ptr<void> box;
+    void (*destroy)(std::byte*) = nullptr;  // null = nothing to do
+    alignas(std::max_align_t) std::byte store[kInline];
   };
+  using Page = std::array<Entry, kPageEntries>;  // entries never move
 
   template <class Inverse>
-  void push_boxed(std::shared_ptr<Inverse> boxed) {
-    Inverse* raw = boxed.get();
-    push([raw](State& state) { (*raw)(state); });
-    entries_.back().box = std::move(boxed);
+  static Inverse* in(std::byte* store) {
+    return std::launder(reinterpret_cast<Inverse*>(store));
   }
 
-  std::vector<Entry> entries_;
+  Entry& at(std::size_t i) { return (*pages_[i / kPageEntries])[i % kPageEntries]; }
+
+  Entry& next() {
+    if (size_ == pages_.size() * kPageEntries) {
+      pages_.push_back(std::make_unique_for_overwrite<Page>());
+    }
+    return at(size_);
+  }
+
+  static void destroy(Entry& entry) {
+    if (entry.destroy != nullptr) std::exchange(entry.destroy, nullptr)(entry.store);
+  }
+
+  std::vector<std::unique_ptr<Page>> pages_;
+  std::size_t size_ = 0;
 };
 
 // Replay has nothing to undo: `undo` is null there.

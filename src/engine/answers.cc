@@ -1,6 +1,7 @@
 #include "engine/answers.h"
 
 #include <string>
+#include <utility>
 
 #include "engine/frames.h"
 #include "journal/names.h"
@@ -74,7 +75,7 @@ Result<StoredResult> read_result(const ResultFetch& fetch) {
 }
 
 Result<Answer> read_missing(Finished finished) {
-  if (!finished.answer) return finished.answer;
+  if (!finished.answer) return std::move(finished.answer);
   Answer& answer = *finished.answer;
   RunCache cache;
   for (const DeliveryFetch& fetch : finished.deliveries) {
@@ -89,7 +90,7 @@ Result<Answer> read_missing(Finished finished) {
   for (const ResultFetch& fetch : finished.results) {
     HAPAX_TRY(std::get<DuplicateClaim>(answer.verdicts[fetch.verdict]).result, read_result(fetch));
   }
-  return finished.answer;
+  return std::move(finished.answer);
 }
 
 Error unreadable(const Error& error) {
@@ -99,7 +100,7 @@ Error unreadable(const Error& error) {
 }
 
 Result<Answer> complete(Finished finished) {
-  if (!finished.answer) return finished.answer;
+  if (!finished.answer) return std::move(finished.answer);
   auto answer = read_missing(std::move(finished));
   if (!answer) return unreadable(answer.error());
   return answer;

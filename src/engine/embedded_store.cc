@@ -139,7 +139,7 @@ Result<Value> EmbeddedStore::serve(Result<Value> value) {
 }
 
 Result<Answer> EmbeddedStore::finish(Finished finished) {
-  if (!finished.answer) return finished.answer;
+  if (!finished.answer) return std::move(finished.answer);
   auto answer = serve(read_missing(std::move(finished)));
   if (!answer) return unreadable(answer.error());
   return answer;

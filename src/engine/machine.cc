@@ -278,9 +278,13 @@ void Machine::plan(const Prepared& request, Answer& answer, Finished& finished, 
     if (auto* received = std::get_if<Received>(&answer.verdicts[i])) {
       const auto& op = std::get<Receive>(request.commit.ops[i]);
       const core::Stream* stream = state_->find_stream(op.stream);
+      const core::Run* run = nullptr;  // Neighbours are mostly in the same one.
+      finished.deliveries.reserve(finished.deliveries.size() + received->deliveries.size());
       for (std::size_t d = 0; d < received->deliveries.size(); ++d) {
         const Sequence sequence = received->deliveries[d].record.sequence;
-        const core::Run* run = stream == nullptr ? nullptr : stream->run_of(sequence);
+        if (run == nullptr || !run->holds(sequence)) {
+          run = stream == nullptr ? nullptr : stream->run_of(sequence);
+        }
         // A repeated answer may name a record that was trimmed since, or a stream of which there is
         // another one now.
         if (run == nullptr || run->time > answer.time || !stream->keeps(sequence)) continue;

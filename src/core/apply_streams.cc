@@ -17,7 +17,8 @@ void add_text(State& state, std::uint64_t bytes, Undo* undo) {
 
 bool extends(const Run& run, base::Where at, Time now) {
   return run.count < kRunRecordsMax && run.time == now && run.at.segment == at.segment &&
-         run.at.offset + run.at.length == at.offset;
+         run.at.offset + run.at.length == at.offset &&
+         std::uint64_t{run.at.length} + at.length <= kRunBytesMax;
 }
 
 // The record joins the last run if it lies right behind it, else opens a new one.

@@ -35,6 +35,9 @@ struct Run {
   }
 };
 inline constexpr std::uint32_t kRunRecordsMax = 64;
+// Whoever wants one record reads its run, so a run has no second record beyond this. With the facts
+// that move whole runs this is part of the format.
+inline constexpr std::uint32_t kRunBytesMax = 16 * 1024;
 
 class RunList {
   using Chunk = std::vector<Run>;

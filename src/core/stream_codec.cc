@@ -93,6 +93,7 @@ std::optional<Run> unpack(const PackedRun& packed, const Run& before) {
                          offset + packed.length <= kMax;
   if (!nowhere && !somewhere) return std::nullopt;
   if (packed.count == 0 || packed.count > kRunRecordsMax) return std::nullopt;
+  if (packed.count > 1 && packed.length > kRunBytesMax) return std::nullopt;
   const std::uint64_t most = std::uint64_t{packed.largest} * packed.count;
   if (packed.largest > packed.length || most < packed.length) return std::nullopt;
   if (packed.wait >= kSequenceEnd) return std::nullopt;

@@ -130,6 +130,31 @@ void print_text(const engine::Inspection& found) {
   if (found.refusal) fmt::print("\nA start is refused: {}\n", *found.refusal);
 }
 
+std::string problems_json(const std::vector<journal::Problem>& problems) {
+  JsonArray out;
+  for (const journal::Problem& problem : problems) {
+    out.add(JsonObject()
+                .add("file", problem.file)
+                .add("offset", problem.offset)
+                .add("problem", problem.text)
+                .text());
+  }
+  return out.text();
+}
+
+void print_text(const journal::VerifyReport& found) {
+  const auto print = [](const journal::Problem& problem, std::string_view remark) {
+    fmt::print("{} offset {}: {}{}\n", problem.file, problem.offset, problem.text, remark);
+  };
+  for (const journal::Problem& problem : found.problems) print(problem, "");
+  for (const journal::Problem& problem : found.unneeded) print(problem, " (nothing needs it)");
+  for (const std::string& note : found.notes) fmt::print("note: {}\n", printable(note));
+  std::string_view word = found.unneeded.empty() ? "intact" : "intact, but for what nothing needs";
+  if (!found.intact()) word = "DAMAGED";
+  fmt::print("{}: {} files, {} bytes, {} batches, {} facts read\n", word, found.files, found.bytes,
+             found.batches, found.facts);
+}
+
 }  // namespace
 
 int report(const Error& error) {
@@ -164,14 +189,6 @@ int run_verify(const VerifyOptions& options) {
   if (!folder) return report(folder.error());
   const auto found = engine::verify(**folder);
   if (!found) return report(found.error());
-  JsonArray problems;
-  for (const journal::Problem& problem : found->problems) {
-    problems.add(JsonObject()
-                     .add("file", problem.file)
-                     .add("offset", problem.offset)
-                     .add("problem", problem.text)
-                     .text());
-  }
   if (options.output == Output::kJson) {
     fmt::print("{}\n", JsonObject()
                            .add("intact", found->intact())
@@ -180,16 +197,11 @@ int run_verify(const VerifyOptions& options) {
                            .add("batches", found->batches)
                            .add("facts", found->facts)
                            .add("last_lsn", found->last.value)
-                           .raw("problems", problems.text())
+                           .raw("problems", problems_json(found->problems))
+                           .raw("unneeded", problems_json(found->unneeded))
                            .text());
   } else {
-    for (const journal::Problem& problem : found->problems) {
-      fmt::print("{} offset {}: {}\n", problem.file, problem.offset, problem.text);
-    }
-    for (const std::string& note : found->notes) fmt::print("note: {}\n", printable(note));
-    fmt::print("{}: {} files, {} bytes, {} batches, {} facts read\n",
-               found->intact() ? "intact" : "DAMAGED", found->files, found->bytes, found->batches,
-               found->facts);
+    print_text(*found);
   }
   return found->intact() ? kExitOk : kExitDamaged;
 }

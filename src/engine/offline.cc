@@ -83,6 +83,30 @@ Result<std::optional<journal::Problem>> missing_segment(ports::Folder& folder) {
   return find_missing_after_replay(folder, identity);
 }
 
+journal::RepairHooks hooks_for(ports::Folder& folder) {
+  journal::RepairHooks hooks;
+  hooks.gap = [](journal::Lsn first, journal::Lsn last) {
+    return sealed_fact(core::JournalGap{first.value, last.value});
+  };
+  hooks.check_snapshot = [&folder](const journal::Identity& identity, journal::Lsn snapshot) {
+    return check_snapshot(folder, identity, snapshot);
+  };
+  hooks.check_payloads = [&folder](const journal::Kept& kept) { return find_losses(folder, kept); };
+  return hooks;
+}
+
+// G3: what is damaged matters if a repair would do something about it, and only then.
+void judge_need(ports::Folder& folder, journal::VerifyReport& report) {
+  const auto plan = journal::plan_repair(folder, hooks_for(folder));
+  if (plan && !plan->needed) report.unneeded.swap(report.problems);
+  if (!report.problems.empty()) return;
+  if (!plan) report.problems.push_back({"the store", 0, plan.error().detail});
+  if (!plan || !plan->needed) return;
+  for (const std::string& step : plan->steps) {
+    report.problems.push_back({"the store", 0, "a repair would " + step});
+  }
+}
+
 }  // namespace
 
 Result<Inspection> inspect(ports::Folder& folder) {
@@ -139,6 +163,7 @@ Result<journal::VerifyReport> verify(ports::Folder& folder) {
   if (auto missing = missing_segment(folder); missing && *missing) {
     report.problems.push_back(**std::move(missing));
   }
+  judge_need(folder, report);
   return report;
 }
 
@@ -147,15 +172,7 @@ Result<journal::RepairReport> repair(ports::Folder& folder, ports::Entropy& entr
   HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
   HAPAX_CHECK(journal::check_store_file(folder));
-  journal::RepairHooks hooks;
-  hooks.gap = [](journal::Lsn first, journal::Lsn last) {
-    return sealed_fact(core::JournalGap{first.value, last.value});
-  };
-  hooks.check_snapshot = [&folder](const journal::Identity& identity, journal::Lsn snapshot) {
-    return check_snapshot(folder, identity, snapshot);
-  };
-  hooks.check_payloads = [&folder](const journal::Kept& kept) { return find_losses(folder, kept); };
-  return journal::repair(folder, entropy, mode, hooks);
+  return journal::repair(folder, entropy, mode, hooks_for(folder));
 }
 
 }  // namespace hapax::engine

@@ -51,6 +51,10 @@ class OfflineTest : public EngineRig {
     disk_.restart();
     open();
   }
+  journal::VerifyReport verify_store() {
+    sim::SimFolder folder(disk_);
+    return verify(folder).value();
+  }
   base::Where place_of(Sequence sequence) { return state().find_stream("s")->run_of(sequence)->at; }
   // Everything the consumer is handed until nothing is left.
   std::vector<std::uint64_t> consume() {
@@ -258,6 +262,47 @@ TEST_F(OfflineTest, AResultAndAnAnswerThatAreGivenUpStayKnownAsDone) {
   ASSERT_TRUE(completed.ok());
   EXPECT_EQ(std::get<DuplicateClaim>(completed->verdicts.front()).result, std::nullopt);
   expect_sound({});
+}
+
+// G3
+TEST_F(OfflineTest, DamageThatNothingNeedsIsToldApart) {
+  fill();
+  snapshot();
+  snapshot();
+  const base::Where dead = place_of(Sequence{2});
+  commit({Trim{.stream = "s", .before = Sequence{3}}});
+  snapshot();
+  engine_.reset();
+  disk_.restart();
+  disk_.corrupt(journal::segment_name(dead.segment), dead.offset + 500, 1);
+  sim::SimFolder folder(disk_);
+  const auto verified = verify(folder);
+  ASSERT_TRUE(verified.ok());
+  EXPECT_TRUE(verified->intact());
+  ASSERT_EQ(verified->unneeded.size(), 1U);
+  EXPECT_EQ(verified->unneeded[0].file, journal::segment_name(dead.segment));
+  EXPECT_FALSE(repair(folder, entropy_, RepairMode::kDryRun)->needed);
+}
+
+// G3
+TEST_F(OfflineTest, VerifyAndRepairAgreeBeforeAndAfterTheRepair) {
+  fill();
+  snapshot();
+  const base::Where place = place_of(Sequence{2});
+  kill();
+  disk_.corrupt(journal::segment_name(place.segment), place.offset + 500, 1);
+  EXPECT_FALSE(verify_store().intact());
+  repair_store();
+  EXPECT_TRUE(report_.needed);
+  const std::uint64_t newest = files(FileName::Kind::kSnapshot).back();
+  engine_.reset();
+  disk_.restart();
+  const journal::VerifyReport repaired = verify_store();
+  EXPECT_TRUE(repaired.intact());
+  EXPECT_EQ(repaired.unneeded.size(), 1U);
+  // Whole by its checksums, and yet of no use.
+  rewrite_snapshot(newest, kTagIds, [](std::string& bytes) { bytes[0] = 63; });
+  EXPECT_FALSE(verify_store().intact());
 }
 
 TEST_F(OfflineTest, DamageBehindTheSnapshotGivesUpWhatFollowsItAndNothingElse) {

@@ -139,16 +139,6 @@ Status diagnose_journal(ports::Folder& folder, Diagnosis& diagnosis) {
   return Ok{};
 }
 
-Result<Diagnosis> diagnose(ports::Folder& folder, const SnapshotCheck& check) {
-  Diagnosis diagnosis;
-  HAPAX_CHECK(diagnose_identity(folder, diagnosis));
-  HAPAX_CHECK(diagnose_marks(folder, diagnosis));
-  HAPAX_CHECK(diagnose_snapshots(folder, check, diagnosis));
-  HAPAX_CHECK(diagnose_journal(folder, diagnosis));
-  HAPAX_CHECK(find_next_segment(folder, diagnosis));
-  return diagnosis;
-}
-
 // Without a snapshot the journal must reach back to the first fact of all.
 Status check_hopeful(const ports::Folder& folder, const Diagnosis& diagnosis) {
   const auto& segments = diagnosis.findings.segments;
@@ -171,6 +161,18 @@ Status diagnose_payloads(const PayloadCheck& check, Diagnosis& diagnosis) {
   }
   HAPAX_TRY(diagnosis.payloads, check(kept));
   return Ok{};
+}
+
+Result<Diagnosis> diagnose(ports::Folder& folder, const RepairHooks& hooks) {
+  Diagnosis diagnosis;
+  HAPAX_CHECK(diagnose_identity(folder, diagnosis));
+  HAPAX_CHECK(diagnose_marks(folder, diagnosis));
+  HAPAX_CHECK(diagnose_snapshots(folder, hooks.check_snapshot, diagnosis));
+  HAPAX_CHECK(diagnose_journal(folder, diagnosis));
+  HAPAX_CHECK(find_next_segment(folder, diagnosis));
+  HAPAX_CHECK(check_hopeful(folder, diagnosis));
+  HAPAX_CHECK(diagnose_payloads(hooks.check_payloads, diagnosis));
+  return diagnosis;
 }
 
 // What the steps of a repair need to know, decided before the first of them.
@@ -337,12 +339,15 @@ Status carry_out_without_loss(ports::Folder& folder, const Plan& plan) {
 
 }  // namespace
 
+Result<RepairReport> plan_repair(ports::Folder& folder, const RepairHooks& hooks) {
+  HAPAX_TRY(const Diagnosis diagnosis, diagnose(folder, hooks));
+  return make_plan(diagnosis).report;
+}
+
 Result<RepairReport> repair(ports::Folder& folder, ports::Entropy& entropy, RepairMode mode,
                             const RepairHooks& hooks) {
   HAPAX_CHECK(finish_renewals(folder));
-  HAPAX_TRY(Diagnosis diagnosis, diagnose(folder, hooks.check_snapshot));
-  HAPAX_CHECK(check_hopeful(folder, diagnosis));
-  HAPAX_CHECK(diagnose_payloads(hooks.check_payloads, diagnosis));
+  HAPAX_TRY(const Diagnosis diagnosis, diagnose(folder, hooks));
   Plan plan = make_plan(diagnosis);
   if (mode == RepairMode::kDryRun || !plan.report.needed) return std::move(plan.report);
   if (plan.loses) {

@@ -59,6 +59,9 @@ struct RepairHooks {
   PayloadCheck check_payloads;
 };
 
+// What a repair would do. Changes nothing at all.
+Result<RepairReport> plan_repair(ports::Folder& folder, const RepairHooks& hooks);
+
 // The folder must be locked. kCorruption: nothing can be kept; only a backup helps. Dying in the
 // middle leaves a store that still refuses to start, and repair can be run again.
 Result<RepairReport> repair(ports::Folder& folder, ports::Entropy& entropy, RepairMode mode,

@@ -28,6 +28,8 @@ struct VerifyReport {
   std::uint64_t facts = 0;
   Lsn last;  // Highest lsn seen.
   std::vector<Problem> problems;
+  // Damage that a start and all reads do without; whoever knows what is needed moves it here.
+  std::vector<Problem> unneeded;
   std::vector<std::string> notes;  // Harmless, but worth knowing.
 
   [[nodiscard]] bool intact() const { return problems.empty(); }

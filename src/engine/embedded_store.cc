@@ -343,6 +343,7 @@ void EmbeddedStore::finish_write(Result<journal::Durable> written) {
   } else if (is_refusal(written.error())) {
     refusal_ = written.error().text();
     machine.refused(written.error());
+    start_write();  // What frees space, before anything else joins it.
   } else {
     on_fatal_(written.error());
     std::abort();  // on_fatal_ must not return: nothing may be answered any more.
@@ -401,10 +402,12 @@ void EmbeddedStore::tend() {
   leftover_ = machine.collect(kSlice);
   if (!due && !wants_snapshot) return;
   tended_ms_ = now_ms;
-  machine.act([this](core::Turn& turn) {
-    sweep_from_ = sweep_retention(turn, sweep_from_, kSweepStreams);
-    return true;
-  });
+  machine.act(
+      [this](core::Turn& turn) {
+        sweep_from_ = sweep_retention(turn, sweep_from_, kSweepStreams);
+        return true;
+      },
+      Machine::Purpose::kFreesSpace);
   engine_->carry_out_moves();
   if (wants_snapshot && machine.quiescent()) engine_->make_way();
   // The snapshot follows the batch that makes way for it, before anything else is taken in.

@@ -57,7 +57,7 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
 
   journal::RecoverOptions recover_options;
   recover_options.snapshot = loaded.lsn;
-  recover_options.writer = {options.segment_bytes, options.reserve_step};
+  recover_options.writer = {options.segment_bytes, options.reserve_step, options.reserve_bytes};
   recover_options.reserve_bytes = options.reserve_bytes;
   Replay replay(*state);
   HAPAX_TRY(journal::Recovered recovered,
@@ -97,7 +97,7 @@ void Engine::look_for_dead_space() {
   const std::size_t dead = dead_segments();
   const bool stuck = dead > 0 && dead == std::exchange(dead_, dead);
   look_every_ms_ = stuck ? std::min(look_every_ms_ * 2, kLookEveryMaxMs) : kLookEveryMs;
-  pressed_ = dead > 0 && machine_->writes_refused();
+  pressed_ = dead > 0 && (machine_->writes_refused() || snapshotter_->found_no_room());
   frees_space_ = dead > 0 && (pressed_ || idle || dead > machine_->state().live_bytes.size());
   made_way_ = false;
 }

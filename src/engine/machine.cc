@@ -26,6 +26,14 @@ std::string place(base::Where where) {
   return journal::segment_name(where.segment) + " offset " + std::to_string(where.offset);
 }
 
+bool only_frees_space(const Commit& commit) {
+  if (commit.transaction) return false;  // It is staged.
+  return std::all_of(commit.ops.begin(), commit.ops.end(), [](const Op& op) {
+    return std::holds_alternative<Trim>(op) || std::holds_alternative<DeleteStream>(op) ||
+           std::holds_alternative<DeleteConsumer>(op);
+  });
+}
+
 // M1, planted: ids of records that were never stored stay remembered.
 void remember_unstored(core::State& state, const Prepared& request, Time now) {
   for (std::size_t i = 0; i < request.commit.ops.size(); ++i) {
@@ -60,6 +68,7 @@ Machine::Machine(std::unique_ptr<core::State> state, journal::Lsn next, journal:
 
 void Machine::begin_batch() {
   building_.slot = next_slot_;
+  building_.ordinary = false;
   building_.batch.begin(next_lsn_, clock_.now());
 }
 
@@ -80,11 +89,12 @@ void Machine::submit(Prepared request, Reply reply) {
 
 void Machine::look(Look look) { decide(WaitingLook{std::move(look), {}}); }
 
-void Machine::act(Act act) { decide(WaitingAct{std::move(act)}); }
+void Machine::act(Act act, Purpose purpose) { decide(WaitingAct{std::move(act), purpose}); }
 
 void Machine::decide(Waiting waiting) {
   refresh_time();
   overflow_ = false;
+  const std::uint32_t facts = building_.batch.count();
   const Time now = building_.batch.log_time();
   std::visit(Overloaded{
                  [&](WaitingCommit& commit) { commit.wrote = decide_commit(commit); },
@@ -97,7 +107,16 @@ void Machine::decide(Waiting waiting) {
              },
              waiting);
   next_lsn_ = building_.batch.next();
+  if (building_.batch.count() != facts && !frees_space(waiting)) building_.ordinary = true;
   wait_or_deliver(std::move(waiting));
+}
+
+bool Machine::frees_space(const Waiting& waiting) {
+  if (const auto* act = std::get_if<WaitingAct>(&waiting)) {
+    return act->purpose == Purpose::kFreesSpace;
+  }
+  const auto* commit = std::get_if<WaitingCommit>(&waiting);
+  return commit != nullptr && only_frees_space(commit->request.commit);
 }
 
 bool Machine::decide_commit(WaitingCommit& waiting) {
@@ -142,11 +161,13 @@ void Machine::deliver(Waiting& waiting) {
 journal::Batch& Machine::seal() {
   HAPAX_ASSERT(!in_flight(), "one batch is in flight");
   HAPAX_ASSERT(has_facts(), "a batch has facts");
+  building_.batch.set_frees_space(!building_.ordinary);
   building_.batch.close();
   std::swap(in_flight_.batch, building_.batch);
   in_flight_.undo.swap(building_.undo);
   in_flight_.waiting.swap(building_.waiting);
   in_flight_.slot = building_.slot;
+  in_flight_.ordinary = building_.ordinary;
   in_flight_.sealed = true;
   next_slot_ = journal::slot_after(in_flight_.slot, in_flight_.batch.bytes(), segment_bytes_);
   begin_batch();
@@ -160,7 +181,7 @@ void Machine::completed(const journal::Durable& proof) {
   ++batches_;
   written_bytes_ += in_flight_.batch.bytes();
   owed_collect_ = owed_expire_ = std::size_t{2} * in_flight_.batch.count();
-  writes_refused_ = false;
+  if (in_flight_.ordinary) writes_refused_ = false;  // Else the reserve may have been used.
   in_flight_.undo.forget();
   in_flight_.sealed = false;
   std::vector<Waiting> waiting;
@@ -169,6 +190,11 @@ void Machine::completed(const journal::Durable& proof) {
     if (auto* commit = std::get_if<WaitingCommit>(&one)) resolve_files(commit->finished);
     deliver(one);
   }
+}
+
+bool Machine::may_try_again(const WaitingCommit& commit, const Error& error) const {
+  return error.code == Errc::kNoSpace && in_flight_.ordinary && !commit.again &&
+         only_frees_space(commit.request.commit);
 }
 
 // E2. The order of those who only looked is kept; they may now be answered at once.
@@ -195,6 +221,11 @@ void Machine::refused(const Error& error) {
     }
     if (base::mutant(base::Mutant::kIdBeforePersist))
       remember_unstored(*state_, commit->request, now);
+    if (may_try_again(*commit, error)) {
+      commit->again = true;
+      decide(std::move(one));
+      continue;
+    }
     Finished finished;
     finished.answer = error;
     commit->reply(std::move(finished));

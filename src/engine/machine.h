@@ -5,7 +5,8 @@
 //   submit()      decides at once; the answer waits until what it says is durable
 //   seal()        the batch being built is now in flight; its owner writes and syncs it
 //   completed()   it is durable: answers leave
-//   refused()     the disk was full: everything since is rolled back and answered so
+//   refused()     the disk was full: everything since is rolled back and answered so; only what
+//                 frees space is decided once more, for a batch of its own that may use the reserve
 //
 // E1: no answer leaves before the batch that holds its facts, and every batch it may have looked
 //     at, is durable: the caller of completed() must show the proof.
@@ -42,6 +43,8 @@ class Machine {
   using Look = std::function<std::function<void()>(const core::State&, Time now)>;
   // An act of the store itself (trim, move). False: there was nothing to do.
   using Act = std::function<bool(core::Turn&)>;
+  // L18: what only frees space may use the reserve of a full disk.
+  enum class Purpose : std::uint8_t { kOrdinary, kFreesSpace };
 
   Machine(std::unique_ptr<core::State> state, journal::Lsn next, journal::Slot slot,
           std::uint32_t segment_bytes, const digest::HashKey& key, LogClock& clock,
@@ -49,7 +52,7 @@ class Machine {
 
   void submit(Prepared request, Reply reply);
   void look(Look look);
-  void act(Act act);
+  void act(Act act, Purpose purpose = Purpose::kOrdinary);
 
   // Whether the request still fits the batch being built.
   [[nodiscard]] bool has_room(const Prepared& request) const;
@@ -90,6 +93,7 @@ class Machine {
     Reply reply;
     Finished finished;
     bool wrote = false;
+    bool again = false;  // It was in a refused batch with others.
   };
   struct WaitingLook {
     Look look;
@@ -97,6 +101,7 @@ class Machine {
   };
   struct WaitingAct {
     Act act;
+    Purpose purpose = Purpose::kOrdinary;
   };
   using Waiting = std::variant<WaitingCommit, WaitingLook, WaitingAct>;
 
@@ -107,12 +112,15 @@ class Machine {
     core::Undo undo;
     std::vector<Waiting> waiting;
     bool sealed = false;
+    bool ordinary = false;  // Not all of its facts only free space.
   };
 
   void begin_batch();
   void refresh_time();
   void decide(Waiting waiting);
   bool decide_commit(WaitingCommit& waiting);
+  [[nodiscard]] static bool frees_space(const Waiting& waiting);
+  [[nodiscard]] bool may_try_again(const WaitingCommit& commit, const Error& error) const;
   [[nodiscard]] Finished finish(const Prepared& request, core::Executed executed, Time now);
   void wait_or_deliver(Waiting waiting);
   static void deliver(Waiting& waiting);

@@ -74,7 +74,10 @@ Status Snapshotter::step() {
       done = gather();
       break;
   }
-  if (!done) end();
+  if (!done) {
+    no_room_.store(done.error().code == Errc::kNoSpace, std::memory_order_relaxed);
+    end();
+  }
   return done;
 }
 
@@ -142,6 +145,7 @@ Status Snapshotter::write_file() {
   Kept kept{image_.lsn, {}, {}};
   HAPAX_CHECK(in_room([&] { return write_whole(kept.parts); }));
   finished_.fetch_add(1, std::memory_order_relaxed);
+  no_room_.store(false, std::memory_order_relaxed);
   HAPAX_TRY(const std::vector<std::string> names, folder_.list());
   for (const std::string& name : names) {
     const journal::FileName parsed = journal::parse_name(name);

@@ -90,6 +90,8 @@ class Snapshotter {
   // What to move, once, after a snapshot. REQUIRES: not busy().
   [[nodiscard]] Moves take_moves();
   [[nodiscard]] std::uint64_t finished() const { return finished_.load(std::memory_order_relaxed); }
+  // The disk was too full for the latest one.
+  [[nodiscard]] bool found_no_room() const { return no_room_.load(std::memory_order_relaxed); }
 
  private:
   enum class Phase : std::uint8_t { kParts, kFile, kPrune, kGather };
@@ -124,6 +126,7 @@ class Snapshotter {
   Moves moves_;
   std::atomic<bool> busy_{false};
   std::atomic<std::uint64_t> finished_{0};
+  std::atomic<bool> no_room_{false};
 };
 
 // A part's number, from the serial of the chunk it holds.

@@ -46,6 +46,7 @@ void Batch::begin(Lsn first, Time log_time) {
   payload_end_ = kHeaderBytes;
   fact_start_ = kNoFact;
   closed_ = false;
+  frees_space_ = false;
 }
 
 std::string& Batch::begin_fact(std::size_t expected_bytes) {

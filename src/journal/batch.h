@@ -55,6 +55,10 @@ class Batch {
     return std::string_view(bytes_).substr(offset, size);
   }
 
+  // L18: the caller says of each batch whether its facts only free space.
+  void set_frees_space(bool frees) { frees_space_ = frees; }
+  [[nodiscard]] bool frees_space() const { return frees_space_; }
+
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] Lsn first() const { return first_; }
   [[nodiscard]] Lsn next() const { return Lsn{first_.value + count_}; }
@@ -85,6 +89,7 @@ class Batch {
   std::size_t fact_start_ = kNoFact;  // of the open fact's length
   std::size_t length_bytes_ = 0;      // set aside for it
   bool closed_ = false;
+  bool frees_space_ = false;
 };
 
 }  // namespace hapax::journal

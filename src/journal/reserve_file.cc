@@ -20,11 +20,22 @@ Status ensure_reserve(ports::Folder& folder, std::uint64_t bytes) {
 
 Status restore_reserve(ports::Folder& folder, std::uint64_t bytes) {
   constexpr std::uint64_t kLeast = 4'096;
-  for (; bytes > 0; bytes = bytes > kLeast ? bytes / 2 : 0) {
+  const std::uint64_t half = bytes / 2;
+  const std::uint64_t step = bytes / 16;  // What a small batch took costs little more than it.
+  while (bytes > 0) {
     auto made = ensure_reserve(folder, bytes);
     if (made.ok() || made.error().code != Errc::kNoSpace) return made;
+    const std::uint64_t less = bytes > kLeast ? bytes / 2 : 0;
+    bytes = bytes > half && step > 0 ? bytes - step : less;
   }
   return Ok{};
+}
+
+Result<std::uint64_t> reserve_bytes(ports::Folder& folder) {
+  const auto file = folder.open(kReserveName, ports::OpenMode::kRead);
+  if (!file.ok() && file.error().code == Errc::kNotFound) return std::uint64_t{0};
+  if (!file.ok()) return file.error();
+  return (*file)->size();
 }
 
 Status release_reserve(ports::Folder& folder) {

@@ -1,6 +1,6 @@
 // RESERVE: space that is given back when the disk is full, so that a last mark can be written on
-// file systems that need space even to overwrite, and a snapshot that lets dead segments go. Its
-// bytes mean nothing.
+// file systems that need space even to overwrite, facts that free space, and a snapshot that lets
+// dead segments go. Its bytes mean nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,8 @@ namespace hapax::journal {
 Status ensure_reserve(ports::Folder& folder, std::uint64_t bytes);
 // As much of it as fits, after it was used. Ok also if that is nothing.
 Status restore_reserve(ports::Folder& folder, std::uint64_t bytes);
+// 0 if it is not there.
+Result<std::uint64_t> reserve_bytes(ports::Folder& folder);
 // Ok also if it was not there.
 Status release_reserve(ports::Folder& folder);
 

@@ -53,8 +53,15 @@ Result<Durable> Writer::write(Batch& batch) {
   HAPAX_ASSERT(batch.first() == tail_.next, "facts are numbered without a hole");
   HAPAX_ASSERT(batch.log_time() >= tail_.log_time, "log time never goes back");
   if (poisoned_) return Error{Errc::kIo, "the journal is poisoned by an earlier failure"};
-  HAPAX_CHECK(make_place(std::uint64_t{slot_.offset} + batch.bytes()));
-  HAPAX_CHECK(append(batch.seal({0, tail_.salt, durable_, tail_.chain})));
+  const Room room = room_.load(std::memory_order_acquire);
+  if (room == Room::kClosed) {
+    return Error{Errc::kNoSpace, "the disk is full; what is not needed is being removed"};
+  }
+  Status put_there =
+      room == Room::kMayUseReserve ? with_reserve(folder_, [&] { return put(batch); }) : put(batch);
+  const bool full = !put_there.ok() && put_there.error().code == Errc::kNoSpace;
+  if (full && batch.frees_space()) put_there = put_with_reserve(batch);
+  HAPAX_CHECK(std::move(put_there));
   // L1: only what this sync covered is acknowledged.
   const Lsn last{batch.next().value - 1};
   HAPAX_CHECK(sync(last));
@@ -82,17 +89,24 @@ Error Writer::poisoned(Error error) {
   return Error{Errc::kIo, std::move(error.detail)};
 }
 
-// The segment that the next batch goes into, and space in it.
-Status Writer::make_place(std::uint64_t end) {
-  const Room room = room_.load(std::memory_order_acquire);
-  if (room == Room::kClosed) {
-    return Error{Errc::kNoSpace, "the disk is full; what is not needed is being removed"};
+// Into the segment it belongs to, if there is space in it.
+Status Writer::put(Batch& batch) {
+  HAPAX_CHECK(enter_segment());
+  HAPAX_CHECK(set_aside(std::uint64_t{slot_.offset} + batch.bytes()));
+  return append(batch.seal({0, tail_.salt, durable_, tail_.chain}));
+}
+
+// L18: what frees space may take it from the reserve, which is made again at once, and half of
+// which stays for the snapshot that gives the space back.
+Status Writer::put_with_reserve(Batch& batch) {
+  HAPAX_TRY(const std::uint64_t left, reserve_bytes(folder_));
+  if (left <= options_.reserve_bytes / 2) {
+    return Error{Errc::kNoSpace, "the disk is full, and so is what was kept back to free space"};
   }
-  const auto place = [&]() -> Status {
-    HAPAX_CHECK(enter_segment());
-    return set_aside(end);
-  };
-  return room == Room::kMayUseReserve ? with_reserve(folder_, place) : place();
+  HAPAX_CHECK(release_reserve(folder_));
+  Status put_there = put(batch);
+  ignore(restore_reserve(folder_, left), "a start makes it again");
+  return put_there;
 }
 
 Status Writer::enter_segment() {

@@ -38,6 +38,7 @@ class Durable {
 struct WriterOptions {
   std::uint32_t segment_bytes = std::uint32_t{256} << 20;  // A segment that reaches it is sealed.
   std::uint64_t reserve_step = std::uint64_t{16} << 20;    // Disk space is set aside in such steps.
+  std::uint64_t reserve_bytes = 0;                         // Of RESERVE, when it is made again.
 };
 
 // The end of a journal; recovery finds it.
@@ -73,7 +74,8 @@ class Writer {
   Writer(ports::Folder& folder, ports::Entropy& entropy, const Identity& identity, Marks marks,
          const Tail& tail, const WriterOptions& options);
 
-  Status make_place(std::uint64_t end);
+  Status put(Batch& batch);
+  Status put_with_reserve(Batch& batch);
   Status enter_segment();
   Status seal_segment();
   Status set_aside(std::uint64_t end);

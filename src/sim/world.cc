@@ -255,10 +255,12 @@ void World::mark(journal::MarkKind kind) {
 void World::tend() {
   if (!machine().quiescent()) return;
   machine().collect(scheduler_.chance(1, 2) ? 2 : 1000);
-  machine().act([this](core::Turn& turn) {
-    sweep_from_ = engine::sweep_retention(turn, sweep_from_, 3);
-    return true;
-  });
+  machine().act(
+      [this](core::Turn& turn) {
+        sweep_from_ = engine::sweep_retention(turn, sweep_from_, 3);
+        return true;
+      },
+      engine::Machine::Purpose::kFreesSpace);
   engine_->carry_out_moves();
   if (!engine_->snapshot_due() || !machine().quiescent()) return;
   engine_->make_way();

@@ -34,6 +34,7 @@ enum class Mutant : std::uint8_t {
   kWindowRefreshed,       // M6: a repetition extends a window that counts from the first.
   kStaleCursor,           // M7: an acknowledged record is handed out again after a restart.
   kEpochIsIdentity,       // M8: a retry under a new epoch is taken as new.
+  kOpenedNotRaised,       // An opened epoch fences nobody before its writer has written.
   kLateEndCommits,        // M9: a delayed end finishes a later transaction.
   kCursorNotAtomic,       // A position moves in another batch than its effect.
 };

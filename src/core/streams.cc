@@ -365,7 +365,9 @@ Verdict run(Turn& turn, const OpenProducer& op) {
   // Epochs of the store's own counter are never given out twice, not even after a repair.
   const Epoch epoch = std::max(turn.state().next_epoch, known.epoch.next());
   const Producer::Former former = known.before();
-  turn.emit(ProducerRaised{stream->uid, op.producer, epoch});
+  if (!mutant(Mutant::kOpenedNotRaised)) {
+    turn.emit(ProducerRaised{stream->uid, op.producer, epoch});
+  }
   return Opened{epoch, former.epoch, former.next, former.last};
 }
 

@@ -56,6 +56,7 @@ constexpr std::array kPlanted = {
     Planted{Mutant::kWindowRefreshed, "window_refreshed"},
     Planted{Mutant::kStaleCursor, "stale_cursor"},
     Planted{Mutant::kEpochIsIdentity, "epoch_is_identity"},
+    Planted{Mutant::kOpenedNotRaised, "opened_not_raised"},
     Planted{Mutant::kLateEndCommits, "late_end_commits"},
     Planted{Mutant::kCursorNotAtomic, "cursor_not_atomic"},
 };

@@ -1,0 +1,64 @@
+// The guard at the door: from a credential to a caller. Immutable and shared by all threads; new
+// keys are a new guard.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hapax/result.h>
+#include <hapax/time.h>
+
+#include "auth/key.h"
+#include "auth/settings.h"
+#include "auth/tokens.h"
+#include "front/caller.h"
+
+namespace hapax::auth {
+
+using ReadFile = std::function<Result<std::string>(const std::string& path)>;
+
+struct Outcome {
+  Result<front::Caller> caller;  // kUnauthenticated or kForbidden, in words for the client
+  Time until = Time::max();      // wall time from which on the caller must be asked again
+  std::string reason;            // of a refusal, for the log: more exact, without secrets
+};
+
+class Guard {
+ public:
+  // Reads every file. kInvalidArgument, or what reading said; the text names the file.
+  static Result<std::shared_ptr<const Guard>> build(const Settings& settings, const ReadFile& read);
+
+  // `credential` is what stood behind "Bearer " or in AUTH; `now` is wall time.
+  [[nodiscard]] Outcome authenticate(std::string_view credential, Time now) const;
+
+  [[nodiscard]] std::size_t keys() const { return keys_.size(); }
+  [[nodiscard]] std::size_t tokens() const { return tokens_.size(); }
+
+ private:
+  Guard(Settings settings, std::vector<Key> keys, Tokens tokens)
+      : settings_(std::move(settings)), keys_(std::move(keys)), tokens_(std::move(tokens)) {}
+
+  Settings settings_;
+  std::vector<Key> keys_;
+  Tokens tokens_;
+};
+
+// The guard of this moment. Who holds one keeps it while the next is on duty already.
+class GuardPost {
+ public:
+  explicit GuardPost(std::shared_ptr<const Guard> first) : guard_(std::move(first)) {}
+
+  [[nodiscard]] std::shared_ptr<const Guard> guard() const;
+  // A4: A reload that fails changes nothing: the old guard stays.
+  [[nodiscard]] Status reload(const Settings& settings, const ReadFile& read);
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Guard> guard_;
+};
+
+}  // namespace hapax::auth

@@ -8,21 +8,14 @@
 
 #include <hapax/time.h>
 
+#include "auth/admission.h"
 #include "auth/key.h"
 #include "auth/refusal.h"
 #include "auth/settings.h"
-#include "front/caller.h"
 
 namespace hapax::auth {
 
 inline constexpr std::size_t kJwtMax = 8192;  // bytes
-
-// Who calls, and until when that holds. Whoever keeps a caller longer than a request (a session)
-// must ask again then.
-struct Admission {
-  front::Caller caller;
-  Time until = Time::max();
-};
 
 // The form has been checked, the signature has not.
 struct Jwt {

@@ -9,8 +9,8 @@
 
 namespace hapax::auth {
 
-// A1: Before a signature or a secret was checked, all that a client learns is whether the form was
-// right: which key, algorithm or token id is known here is never told.
+// A1: Before a signature or a secret was proven, a client learns only whether the form of its
+// credential was right: kForm or kInvalid.
 enum class Fault : std::uint8_t {
   kForm,       // not a credential at all, or one with a typing error
   kInvalid,    // a credential, but not one of ours: unknown, revoked, changed, badly signed

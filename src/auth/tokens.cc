@@ -280,7 +280,7 @@ Either<Admission> Tokens::verify(std::string_view text, Time now) const {
   if (!parts) {
     return Refusal{Fault::kForm, "an API token whose length or checksum is wrong: a typing error"};
   }
-  // A3: An unknown id costs the same as a wrong secret, and neither can be told from the other.
+  // A3: An unknown id costs the same as a wrong secret: the hash is made and compared all the same.
   static const std::string kNobody(kSecretBytes, '\0');
   const auto found = by_id_.find(parts->id);
   const bool known = found != by_id_.end();

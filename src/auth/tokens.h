@@ -15,7 +15,7 @@
 #include <hapax/result.h>
 #include <hapax/time.h>
 
-#include "auth/jwt.h"
+#include "auth/admission.h"
 #include "auth/refusal.h"
 #include "front/caller.h"
 #include "ports/entropy.h"
@@ -24,7 +24,6 @@ namespace hapax::auth {
 
 inline constexpr std::string_view kTokenPrefix = "hx_";
 inline constexpr std::size_t kTokensMax = 100'000;  // lines of one file
-inline constexpr std::size_t kNoteMax = 256;
 
 struct Token {
   std::string id;

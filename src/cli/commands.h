@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <hapax/result.h>
 
@@ -55,5 +56,29 @@ struct DemoOptions {
 // The store's process of the demo: orders come in on standard input, verdicts leave on standard
 // output; it is killed without warning.
 [[nodiscard]] int run_demo_store(const std::string& folder);
+
+struct TokenMakeOptions {
+  std::string file;
+  std::string tenant;
+  std::vector<std::string> roles;
+  std::string subject;
+  std::string expires;  // "90d"; empty: never
+  std::string note;
+  Output output = Output::kText;
+};
+[[nodiscard]] int run_token_make(const TokenMakeOptions& options);
+
+struct TokenListOptions {
+  std::string file;
+  Output output = Output::kText;
+};
+[[nodiscard]] int run_token_list(const TokenListOptions& options);
+
+struct TokenRevokeOptions {
+  std::string file;
+  std::string id;
+  Output output = Output::kText;
+};
+[[nodiscard]] int run_token_revoke(const TokenRevokeOptions& options);
 
 }  // namespace hapax::cli

@@ -28,7 +28,52 @@ struct Arguments {
   DemoOptions demo;
   std::string demo_store;
   hapax::serve::Options serve;
+  TokenMakeOptions token_make;
+  TokenListOptions token_list;
+  TokenRevokeOptions token_revoke;
 };
+
+void declare_token(CLI::App& app, Arguments& arguments, int& exit_code) {
+  CLI::App* token = app.add_subcommand("token", "Make, list and revoke API tokens");
+  token->require_subcommand(1);
+  token->footer(
+      "Example: hapax token make --tenant acme --roles produce,consume --expires 90d --file "
+      "tokens\n"
+      "         hapax token list --file tokens\n"
+      "         hapax token revoke 0123456789abcdef --file tokens");
+  const auto add_file = [](CLI::App& command, std::string& file) {
+    command.add_option("--file", file, "The server's file of tokens")->required();
+  };
+
+  CLI::App* make = token->add_subcommand("make", "Make a token and print it, once");
+  TokenMakeOptions& wanted = arguments.token_make;
+  add_file(*make, wanted.file);
+  make->add_option("--tenant", wanted.tenant, "Whose streams and keys it is for")->required();
+  make->add_option("--roles", wanted.roles, "Of produce, consume, admin, read-bodies")
+      ->required()
+      ->delimiter(',');
+  make->add_option("--subject", wanted.subject, "Who will use it; the tenant's name if left out");
+  make->add_option("--expires", wanted.expires, "After how long: 90d, 12h, 30m; never if left out");
+  make->add_option("--note", wanted.note, "For people who read the list");
+  add_json(*make, wanted.output);
+  make->footer(
+      "Example: hapax token make --tenant acme --roles produce --subject billing --file tokens\n"
+      "         HAPAX_TOKEN=$(hapax token make --tenant acme --roles admin --file tokens)");
+  make->callback([&] { exit_code = run_token_make(arguments.token_make); });
+
+  CLI::App* list = token->add_subcommand("list", "Show the tokens of a file, without secrets");
+  add_file(*list, arguments.token_list.file);
+  add_json(*list, arguments.token_list.output);
+  list->footer("Example: hapax token list --file tokens --json");
+  list->callback([&] { exit_code = run_token_list(arguments.token_list); });
+
+  CLI::App* revoke = token->add_subcommand("revoke", "Make a token worthless");
+  revoke->add_option("id", arguments.token_revoke.id, "Its id, or the token itself")->required();
+  add_file(*revoke, arguments.token_revoke.file);
+  add_json(*revoke, arguments.token_revoke.output);
+  revoke->footer("Example: hapax token revoke 0123456789abcdef --file tokens");
+  revoke->callback([&] { exit_code = run_token_revoke(arguments.token_revoke); });
+}
 
 void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   app.set_version_flag("--version", HAPAX_VERSION, "Print the version");
@@ -119,6 +164,7 @@ int run(int argc, char** argv) {
   Arguments arguments;
   int exit_code = kExitOk;
   declare(app, arguments, exit_code);
+  declare_token(app, arguments, exit_code);
   if (!knows_command(app, argc, argv)) return kExitUsage;
   try {
     app.parse(argc, argv);

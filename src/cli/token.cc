@@ -1,0 +1,180 @@
+// token make, list, revoke: the server's file of API tokens.
+#include <charconv>
+#include <ctime>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "auth/tokens.h"
+#include "auth/words.h"
+#include "cli/commands.h"
+#include "host/clock.h"
+#include "host/entropy.h"
+#include "host/whole_file.h"
+#include "wire/json_text.h"
+#include "wire/nearest.h"
+
+namespace hapax::cli {
+
+namespace {
+
+constexpr std::int64_t kExpiresDaysMax = 36'500;
+
+Time wall_now() {
+  host::HostClock clock;
+  return time_from_ms(clock.wall_ms());
+}
+
+// "90d": whole seconds, minutes, hours, days or weeks.
+Result<Duration> parse_span(std::string_view text) {
+  constexpr std::string_view kUnits = "smhdw";
+  constexpr std::int64_t kSeconds[] = {1, 60, 3'600, 86'400, 604'800};
+  std::int64_t count = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::size_t unit = end + 1 == text.data() + text.size() ? kUnits.find(*end) : kUnits.npos;
+  const std::int64_t count_max =
+      unit == kUnits.npos ? 0 : kExpiresDaysMax * 86'400 / kSeconds[unit];
+  if (failed != std::errc{} || count < 1 || count > count_max) {
+    return Error{Errc::kInvalidArgument,
+                 "--expires '" + std::string(text) +
+                     "' is no span of time such as 90d, 12h or 30m (s, m, h, d, w; up to 36500d)"};
+  }
+  return Duration{std::chrono::seconds{count * kSeconds[unit]}};
+}
+
+Result<front::Rights> parse_roles(const std::vector<std::string>& words) {
+  constexpr std::string_view kKnown[] = {"produce", "consume", "admin", "read-bodies"};
+  front::Rights rights;
+  for (const std::string& word : words) {
+    const auto role = auth::role_of(word);
+    if (!role) {
+      return Error{Errc::kInvalidArgument,
+                   "--roles: '" + word + "' is no role" + wire::suggestion(word, kKnown)};
+    }
+    rights.add(*role);
+  }
+  return rights;
+}
+
+Result<auth::MadeToken> make(const TokenMakeOptions& options) {
+  auth::NewToken wanted;
+  HAPAX_TRY(wanted.rights, parse_roles(options.roles));
+  wanted.tenant = options.tenant;
+  wanted.subject = options.subject;
+  wanted.note = options.note;
+  wanted.created = wall_now();
+  if (!options.expires.empty()) {
+    HAPAX_TRY(const Duration span, parse_span(options.expires));
+    wanted.expires = wanted.created + span;
+  }
+  host::HostEntropy entropy;
+  HAPAX_TRY(auth::MadeToken made, auth::make_token(wanted, entropy));
+  const host::Edit edit = [&](std::string_view before) -> Result<std::string> {
+    auto after = auth::with_token(before, made.token);
+    if (!after) return std::move(after).error().within(options.file);
+    return after;
+  };
+  HAPAX_CHECK(host::edit_file(options.file, edit));
+  return made;
+}
+
+std::string instant(Time time) {
+  const std::time_t seconds = to_ms(time) / 1000;
+  std::tm parts{};
+  char text[32];
+  ::gmtime_r(&seconds, &parts);
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text, size};
+}
+
+std::string_view state_of(const auth::Token& token, Time now) {
+  if (token.revoked) return "revoked";
+  return token.expires && *token.expires <= now ? "expired" : "valid";
+}
+
+wire::JsonObject token_json(const auth::Token& token, Time now) {
+  wire::JsonObject out;
+  out.add("id", token.id).add("tenant", token.caller.tenant);
+  out.raw("roles", "[\"" + auth::words_of(token.caller.rights, "\",\"") + "\"]");
+  out.add("subject", token.caller.subject).add("state", state_of(token, now));
+  out.add("created_ms", to_ms(token.created));
+  if (token.expires) out.add("expires_ms", to_ms(*token.expires));
+  if (token.revoked) out.add("revoked_ms", to_ms(*token.revoked));
+  if (!token.note.empty()) out.add("note", token.note);
+  return out;
+}
+
+void print_tokens(const std::vector<auth::Token>& tokens, Time now) {
+  fmt::print("{:<16}  {:<8} {:<16} {:<36} {:<20} {:<20} {}\n", "id", "state", "tenant", "roles",
+             "expires", "subject", "note");
+  for (const auth::Token& token : tokens) {
+    fmt::print("{:<16}  {:<8} {:<16} {:<36} {:<20} {:<20} {}\n", token.id, state_of(token, now),
+               token.caller.tenant, auth::words_of(token.caller.rights, ","),
+               token.expires ? instant(*token.expires) : "never", token.caller.subject, token.note);
+  }
+}
+
+Result<std::vector<auth::Token>> read_tokens(const std::string& file) {
+  HAPAX_TRY(const std::string bytes, host::read_file(file));
+  auto tokens = auth::parse_tokens(bytes);
+  if (!tokens) return std::move(tokens).error().within(file);
+  return tokens;
+}
+
+}  // namespace
+
+int run_token_make(const TokenMakeOptions& options) {
+  const auto made = make(options);
+  if (!made) return report(made.error());
+  const auth::Token& token = made->token;
+  if (options.output == Output::kJson) {
+    fmt::print("{}\n", token_json(token, token.created).add("token", made->text).text());
+    return kExitOk;
+  }
+  fmt::print("{}\n", made->text);
+  fmt::print(
+      stderr,
+      "token {} of tenant {} ({}), expires: {}\n"
+      "It is shown only now; {} has its hash. A running server learns of it at its next reload.\n",
+      token.id, token.caller.tenant, auth::words_of(token.caller.rights, ", "),
+      token.expires ? instant(*token.expires) : "never", options.file);
+  return kExitOk;
+}
+
+int run_token_list(const TokenListOptions& options) {
+  const auto tokens = read_tokens(options.file);
+  if (!tokens) return report(tokens.error());
+  const Time now = wall_now();
+  if (options.output == Output::kText) {
+    print_tokens(*tokens, now);
+    return kExitOk;
+  }
+  wire::JsonArray list;
+  for (const auth::Token& token : *tokens) list.add(token_json(token, now).text());
+  fmt::print("{}\n", wire::JsonObject().raw("tokens", list.text()).text());
+  return kExitOk;
+}
+
+int run_token_revoke(const TokenRevokeOptions& options) {
+  std::string_view id = options.id;
+  if (id.starts_with(auth::kTokenPrefix)) {
+    id = id.substr(auth::kTokenPrefix.size(),
+                   id.find('_', auth::kTokenPrefix.size()) - auth::kTokenPrefix.size());
+  }
+  const host::Edit edit = [&](std::string_view before) {
+    return auth::with_revoked(before, id, wall_now());
+  };
+  // Read first: an edit would make a missing file.
+  if (const auto tokens = read_tokens(options.file); !tokens) return report(tokens.error());
+  if (const Status edited = host::edit_file(options.file, edit); !edited) {
+    return report(edited.error());
+  }
+  if (options.output == Output::kJson) {
+    fmt::print("{}\n", wire::JsonObject().add("revoked", id).text());
+  } else {
+    fmt::print("revoked {}; a running server refuses it after its next reload\n", id);
+  }
+  return kExitOk;
+}
+
+}  // namespace hapax::cli

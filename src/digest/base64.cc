@@ -1,8 +1,19 @@
 #include "digest/base64.h"
 
+#include <algorithm>
+
 #include <sodium.h>
 
 namespace hapax::digest {
+
+namespace {
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+}  // namespace
 
 std::string encode_base64(std::string_view bytes, Base64 variant) {
   const int kind = variant == Base64::kUrl ? sodium_base64_VARIANT_URLSAFE_NO_PADDING
@@ -17,6 +28,8 @@ std::string encode_base64(std::string_view bytes, Base64 variant) {
 std::optional<std::string> decode_base64(std::string_view text, Base64 variant) {
   const int kind = variant == Base64::kUrl ? sodium_base64_VARIANT_URLSAFE_NO_PADDING
                                            : sodium_base64_VARIANT_ORIGINAL_NO_PADDING;
+  // libsodium 1.0.18 takes every byte from 0x80 on for the last digit of the alphabet.
+  if (!is_ascii(text)) return std::nullopt;
   while (text.ends_with('=')) text.remove_suffix(1);
   std::string bytes(text.size() / 4 * 3 + 3, '\0');
   std::size_t size = 0;

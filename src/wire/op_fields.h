@@ -33,6 +33,8 @@ struct Word {
   Enum value;
   std::string_view word;
 };
+template <class Enum>
+Word(Enum, const char*) -> Word<Enum>;  // clang 14 deduces no aggregates
 
 // The words of each enumeration, the same in every interface.
 constexpr auto words_of(IdScope) {

@@ -1,0 +1,150 @@
+#include "config/exactly_once.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hapax::config {
+
+namespace {
+
+constexpr std::uint64_t kMegabyte = 1'000'000;
+
+class Translation {
+ public:
+  Translation(Config& config, const Given& given, Findings& findings)
+      : config_(config), block_(config.exactly_once), given_(given), findings_(findings) {}
+
+  void run() {
+    if (block_.enabled == false) {
+      warn("enabled", "is without effect: what has an id happens once; leave ids out instead");
+    }
+    deduplication();
+    outbox();
+    windows();
+    monitoring();
+    security();
+  }
+
+ private:
+  [[nodiscard]] Place place(std::string_view field) const {
+    const auto found = given_.find("exactly_once_config." + std::string(field));
+    return found == given_.end() ? Place{} : found->second;
+  }
+  void warn(std::string_view field, std::string_view what) {
+    findings_.warning(place(field),
+                      "exactly_once_config." + std::string(field) + " " + std::string(what));
+  }
+  void error(std::string_view field, std::string_view what) {
+    findings_.error(place(field),
+                    "exactly_once_config." + std::string(field) + " " + std::string(what));
+  }
+  // Whether the field may become our key; if not, the reader is told which of the two holds.
+  bool takes(std::string_view field, const std::string& key) {
+    if (!given_.contains(key)) return true;
+    warn(field, "is without effect: " + key + " is given too");
+    return false;
+  }
+
+  void deduplication() {
+    const auto& it = block_.deduplication;
+    if (it.redis_cluster) {
+      warn("deduplication.redis_cluster",
+           "is without effect: Hapax keeps the ids itself; clients of Redis connect to "
+           "server.resp.address");
+    }
+    if (it.key_prefix) {
+      warn("deduplication.key_prefix",
+           "is without effect: scopes and tenants keep keys apart, without a prefix");
+    }
+    if (it.max_ttl && takes("deduplication.max_ttl", "tenants.default.ttl_max")) {
+      config_.tenants.others.ttl_max = it.max_ttl;
+    }
+  }
+
+  void outbox() {
+    const auto& it = block_.outbox;
+    if (it.batch_size) {
+      warn("outbox.batch_size", "is without effect: each receive says how many it takes (max)");
+    }
+    if (it.poll_interval) {
+      warn("outbox.poll_interval", "is without effect: who waits for records is woken at once");
+    }
+    if (it.max_retries) {
+      warn("outbox.max_retries",
+           "is without effect: give the consumer of the outbox attempts_max when it is made");
+    }
+    if (it.enabled != true) return;
+    const auto same = [&](const Stream& stream) {
+      return stream.stream == it.table_name && stream.tenant.empty();
+    };
+    if (std::any_of(config_.streams.begin(), config_.streams.end(), same)) return;
+    config_.streams.push_back({it.table_name, ""});
+  }
+
+  void windows() {
+    const auto ttl = block_.deduplication.default_ttl;
+    if (!ttl) return;
+    for (std::size_t i = 0; i < config_.streams.size(); ++i) {
+      if (given_.contains("streams." + std::to_string(i) + ".window_s")) continue;
+      config_.streams[i].settings.window =
+          Window{std::chrono::duration_cast<std::chrono::seconds>(*ttl)};
+    }
+    if (config_.streams.empty()) {
+      warn("deduplication.default_ttl",
+           "is without effect: no streams are made at start; window_s is said when one is made");
+    }
+  }
+
+  void monitoring() {
+    const auto& it = block_.monitoring;
+    if (it.metrics_enabled == false) {
+      warn("monitoring.metrics_enabled", "is without effect: metrics are always counted");
+    }
+    if (it.prometheus_endpoint && takes("monitoring.prometheus_endpoint", "metrics.address")) {
+      config_.metrics.address = *it.prometheus_endpoint;
+    }
+    if (it.log_level && takes("monitoring.log_level", "log.level")) {
+      config_.log.level = *it.log_level;
+    }
+  }
+
+  void security() {
+    const auto& it = block_.security;
+    if (it.jwt_signing_key) {
+      error("security.jwt_signing_key",
+            "is refused: a secret does not belong here; put it into a file of its own and name "
+            "that in auth.jwt.keys, with algorithm HS256");
+    }
+    if (it.require_auth && takes("security.require_auth", "auth.required")) {
+      config_.auth.required = *it.require_auth;
+    }
+    if (it.max_ttl && block_.deduplication.max_ttl && it.max_ttl != block_.deduplication.max_ttl) {
+      error("security.max_ttl", "differs from exactly_once_config.deduplication.max_ttl");
+    } else if (it.max_ttl && takes("security.max_ttl", "tenants.default.ttl_max")) {
+      config_.tenants.others.ttl_max = it.max_ttl;
+    }
+    if (it.storage_quota_mb && takes("security.storage_quota_mb", "tenants.default.storage_max")) {
+      config_.tenants.others.storage_max = *it.storage_quota_mb * kMegabyte;
+    }
+    for (const auto& [tenant, megabytes] : it.storage_quota_mb_of) {
+      if (!takes("security.storage_quota_mb", "tenants." + tenant + ".storage_max")) continue;
+      TenantLimits& limits =
+          tenant == "default" ? config_.tenants.others : config_.tenants.named[tenant];
+      limits.storage_max = megabytes * kMegabyte;
+    }
+  }
+
+  Config& config_;
+  const ExactlyOnce block_;
+  const Given& given_;
+  Findings& findings_;
+};
+
+}  // namespace
+
+void apply_exactly_once(Config& config, const Given& given, Findings& findings) {
+  if (!findings.errors.empty()) return;  // What was not understood cannot be translated.
+  Translation(config, given, findings).run();
+}
+
+}  // namespace hapax::config

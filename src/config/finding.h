@@ -1,0 +1,67 @@
+// What is wrong with a configuration, and where.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hapax::config {
+
+struct Place {
+  std::string source;  // a file, or an environment variable
+  int line = 0;        // from 1; 0 = the whole source
+  int column = 0;
+  [[nodiscard]] std::string text() const {
+    if (line == 0) return source;
+    return source + ":" + std::to_string(line) + ":" + std::to_string(column);
+  }
+};
+
+struct Finding {
+  Place place;
+  std::string what;
+  [[nodiscard]] std::string text() const { return place.text() + ": " + what; }
+};
+
+inline constexpr std::size_t kErrorsMax = 20;
+
+struct Findings {
+  std::vector<Finding> errors;  // after finish(): in the order of the file, at most kErrorsMax
+  std::vector<Finding> warnings;
+  std::size_t errors_more = 0;  // that were found beyond them
+
+  void error(const Place& place, std::string what) {
+    if (errors.size() == kCollectedMax) {
+      ++errors_more;
+    } else {
+      errors.push_back({place, std::move(what)});
+    }
+  }
+  void warning(const Place& place, std::string what) {
+    if (warnings.size() < kCollectedMax) warnings.push_back({place, std::move(what)});
+  }
+  void finish() {
+    sort(errors);
+    sort(warnings);
+    if (errors.size() <= kErrorsMax) return;
+    errors_more += errors.size() - kErrorsMax;
+    errors.resize(kErrorsMax);
+  }
+
+ private:
+  static constexpr std::size_t kCollectedMax = 1'000;  // of a file that is no configuration at all
+
+  static void sort(std::vector<Finding>& findings) {
+    std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+      return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+    });
+  }
+};
+
+// The keys that somebody wrote, by their path ("server.loops", "streams.0.window_s").
+using Given = std::map<std::string, Place, std::less<>>;
+
+}  // namespace hapax::config

@@ -1,0 +1,83 @@
+// Every key of the configuration, described once: its name, kind, bounds, default and meaning, and
+// where its value goes. Whoever reads, checks or explains a configuration is a Keys that describe()
+// walks through.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/config.h"
+
+namespace hapax::config {
+
+enum class Kind : std::uint8_t {
+  kFlag,
+  kNumber,
+  kSize,      // bytes
+  kDuration,  // milliseconds
+  kWindow,    // seconds, or kForever
+  kWord,      // index of one of Key::words
+  kText,
+  kName,     // of a stream or tenant
+  kAddress,  // to listen on
+  kFile,
+};
+
+// A value of any kind. Numbers are in the unit of the kind.
+using Setting = std::variant<bool, std::uint64_t, std::string>;
+inline constexpr std::uint64_t kForever = std::numeric_limits<std::uint64_t>::max();
+
+struct Bounds {
+  std::uint64_t least = 0;
+  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+};
+
+struct Key {
+  std::string_view name;
+  Kind kind = Kind::kText;
+  std::string_view meaning;
+  Bounds bounds{};
+  std::span<const std::string_view> words{};
+  bool required = false;
+  bool reloaded = false;  // SIGHUP is enough
+  std::function<void(Setting)> put{};
+  std::function<std::optional<Setting>()> get{};  // nothing: it is not set
+  // If there: a map of names to such values may stand in the place of one.
+  std::function<void(const std::string& name, Setting)> put_named{};
+};
+
+struct Section {
+  std::string_view name;
+  std::string_view meaning;
+};
+
+class Keys {
+ public:
+  Keys() = default;
+  Keys(const Keys&) = delete;
+  Keys& operator=(const Keys&) = delete;
+  virtual ~Keys() = default;
+
+  using Inside = std::function<void(Keys&)>;
+  using Element = std::function<void(Keys&, std::size_t index)>;      // the next one is made
+  using Named = std::function<void(Keys&, const std::string& name)>;  // as is one of a new name
+
+  virtual void key(const Key& key) = 0;
+  virtual void section(const Section& section, const Inside& inside) = 0;
+  virtual void list(const Section& section, std::size_t size, const Element& element) = 0;
+  // Sections under names that the user chooses. Comes last in its section.
+  virtual void others(const Section& section, const std::vector<std::string>& names,
+                      const Named& named) = 0;
+};
+
+// Every key of the file. `config` must outlive the calls of Key::put and Key::get.
+void describe(Keys& keys, Config& config);
+
+}  // namespace hapax::config

@@ -1,0 +1,40 @@
+// A configuration from its sources: defaults, then a file, then the environment.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <hapax/result.h>
+
+#include "config/config.h"
+#include "config/finding.h"
+
+namespace hapax::config {
+
+struct File {
+  std::string name;
+  std::string text;
+};
+[[nodiscard]] Result<File> read_file(const std::string& name);
+
+struct Variable {
+  std::string name;
+  std::string value;
+};
+// The variables of this process that begin with HAPAX_.
+[[nodiscard]] std::vector<Variable> environment();
+
+struct Loaded {
+  Config config;  // to be used only if there are no errors
+  Findings findings;
+  Given given;
+  [[nodiscard]] bool good() const { return findings.errors.empty(); }
+};
+
+// A key `a.b_c` is overridden by the variable HAPAX_A_B_C. Lists and what has a chosen name are in
+// the file only.
+[[nodiscard]] Loaded load(const std::optional<File>& file, std::span<const Variable> variables);
+
+}  // namespace hapax::config

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,26 @@ struct DemoOptions {
 // The store's process of the demo: orders come in on standard input, verdicts leave on standard
 // output; it is killed without warning.
 [[nodiscard]] int run_demo_store(const std::string& folder);
+
+// What a flag does not say comes from the environment, the file or the defaults.
+struct ServeOptions {
+  std::string config;  // empty = no file
+  std::optional<std::string> data;
+  std::optional<std::string> http;
+  std::optional<std::string> resp;
+  std::optional<std::uint32_t> loops;
+  bool open_to_all = false;
+  std::string version;
+};
+[[nodiscard]] int run_serve(const ServeOptions& options);
+
+enum class CheckPrint : std::uint8_t { kFindings, kSchema, kKeys };
+struct CheckOptions {
+  std::string file;
+  CheckPrint print = CheckPrint::kFindings;
+  Output output = Output::kText;
+};
+[[nodiscard]] int run_check(const CheckOptions& options);
 
 struct TokenMakeOptions {
   std::string file;

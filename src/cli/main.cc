@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "serve/serve.h"
 
 namespace {
 
@@ -27,11 +26,43 @@ struct Arguments {
   RepairOptions repair;
   DemoOptions demo;
   std::string demo_store;
-  hapax::serve::Options serve;
+  ServeOptions serve;
+  CheckOptions check;
   TokenMakeOptions token_make;
   TokenListOptions token_list;
   TokenRevokeOptions token_revoke;
 };
+
+void declare_server(CLI::App& app, Arguments& arguments, int& exit_code) {
+  ServeOptions& flags = arguments.serve;
+  CLI::App* serve = app.add_subcommand("serve", "Serve a data folder over HTTP and RESP");
+  serve->add_option("--config", flags.config, "Configuration file; the flags below win over it");
+  serve->add_option("--data", flags.data, "Data folder")->default_str("./hapax-data");
+  serve->add_option("--http", flags.http, "Address of HTTP; empty for none")
+      ->default_str("127.0.0.1:7171");
+  serve->add_option("--resp", flags.resp, "Address of RESP; empty for none")
+      ->default_str("127.0.0.1:7172");
+  serve->add_option("--loops", flags.loops, "Threads for connections")
+      ->check(CLI::Range(1, 64))
+      ->default_str("1");
+  serve->add_flag("--open-to-all", flags.open_to_all,
+                  "Listen beyond this machine although nobody has to sign in");
+  serve->callback([&] {
+    flags.version = HAPAX_VERSION;
+    exit_code = run_serve(flags);
+  });
+
+  CLI::App* check = app.add_subcommand("check", "Say what is wrong with a configuration file");
+  check->add_option("file", arguments.check.file, "Configuration file");
+  check->add_flag_callback(
+      "--schema", [&] { arguments.check.print = CheckPrint::kSchema; },
+      "Print the JSON Schema of the file instead");
+  check->add_flag_callback(
+      "--keys", [&] { arguments.check.print = CheckPrint::kKeys; },
+      "Print tables of all keys instead, as Markdown");
+  add_json(*check, arguments.check.output);
+  check->callback([&] { exit_code = run_check(arguments.check); });
+}
 
 void declare_token(CLI::App& app, Arguments& arguments, int& exit_code) {
   CLI::App* token = app.add_subcommand("token", "Make, list and revoke API tokens");
@@ -105,22 +136,7 @@ void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   add_json(*demo, arguments.demo.output);
   demo->callback([&] { exit_code = run_demo(arguments.demo); });
 
-  CLI::App* serve = app.add_subcommand("serve", "Serve a data folder over HTTP and RESP");
-  serve->add_option("--data", arguments.serve.data, "Data folder")->capture_default_str();
-  serve->add_option("--http", arguments.serve.http, "Address of HTTP; empty for none")
-      ->capture_default_str();
-  serve->add_option("--resp", arguments.serve.resp, "Address of RESP; empty for none")
-      ->capture_default_str();
-  serve->add_option("--loops", arguments.serve.loops, "Threads for connections")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  serve->add_flag("--open-to-all", arguments.serve.open_to_all,
-                  "Listen beyond this machine although nobody has to sign in");
-  serve->callback([&] {
-    arguments.serve.version = HAPAX_VERSION;
-    const hapax::Status served = hapax::serve::run(arguments.serve);
-    exit_code = served ? kExitOk : report(served.error());
-  });
+  declare_server(app, arguments, exit_code);
 
   CLI::App* store = app.add_subcommand("demo-store", "");
   store->group("");  // Started by demo; not for people.

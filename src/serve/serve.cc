@@ -12,9 +12,9 @@
 #include "http/api.h"
 #include "http/problem.h"
 #include "http/session.h"
-#include "net/address.h"
 #include "net/server.h"
 #include "resp/session.h"
+#include "serve/streams.h"
 
 namespace hapax::serve {
 
@@ -39,32 +39,21 @@ class Signals {
   sigset_t set_{};
 };
 
-Status check_address(const std::string& text, const Options& options) {
-  if (text.empty()) return Ok{};
-  HAPAX_TRY(const net::Address address, net::parse_address(text));
-  if (address.loopback() || options.open_to_all) return Ok{};
-  return Error{Errc::kInvalidArgument,
-               address.text() +
-                   " can be reached from other machines, and nobody has to sign in. "
-                   "Listen on 127.0.0.1, configure authentication, or say --open-to-all"};
-}
-
 class Process {
  public:
   explicit Process(const Options& options) : options_(options) {}
 
   Status run() {
-    HAPAX_CHECK(check_address(options_.http, options_));
-    HAPAX_CHECK(check_address(options_.resp, options_));
+    HAPAX_CHECK(check(options_));
     Signals signals;
-    EmbeddedOptions embedded;
-    embedded.memory_max = options_.memory_max;
-    HAPAX_TRY(store_, open_embedded(options_.data, embedded));
+    HAPAX_TRY(store_, open_embedded(options_.data, options_.store));
+    HAPAX_CHECK(make_streams(*store_, options_.streams));
     desk_ = std::make_unique<front::Desk>(*store_, options_.readers);
     http::add_store_routes(router_, *desk_);
-    hall_ = std::make_unique<resp::Hall>(
-        resp::Hall{*desk_, refuse_sign_in, anybody(), options_.version, {}, 10'000});
-    HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, {}));
+    hall_ =
+        std::make_unique<resp::Hall>(resp::Hall{*desk_, refuse_sign_in, anybody(), options_.version,
+                                                options_.resp_limits, options_.resp_pending_max});
+    HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, options_.connection_limits));
     for (net::Loop* loop : server_->loops()) {
       gatherers_.push_back(std::make_unique<front::Gatherer>(*desk_, *loop));
     }
@@ -72,7 +61,7 @@ class Process {
     announce();
     while (signals.wait() == SIGHUP) reload();
     std::fprintf(stderr, "hapax: stopping\n");
-    server_->stop(std::chrono::milliseconds{options_.drain_ms});
+    server_->stop(options_.drain);
     return Ok{};
   }
 
@@ -85,20 +74,20 @@ class Process {
 
   std::vector<net::Endpoint> endpoints() {
     std::vector<net::Endpoint> all;
-    if (!options_.http.empty()) {
-      all.push_back({options_.http,
+    if (!options_.http.address.empty()) {
+      all.push_back({options_.http.address,
                      [this](net::Link& link) -> std::shared_ptr<net::Session> {
-                       return std::make_shared<http::Session>(link, http_limits_, handler_);
+                       return std::make_shared<http::Session>(link, options_.http_limits, handler_);
                      },
-                     std::nullopt});
+                     options_.http.tls});
     }
-    if (!options_.resp.empty()) {
-      all.push_back({options_.resp,
+    if (!options_.resp.address.empty()) {
+      all.push_back({options_.resp.address,
                      [this](net::Link& link) -> std::shared_ptr<net::Session> {
                        return std::make_shared<resp::Session>(link, *hall_,
                                                               *gatherers_[link.loop().number()]);
                      },
-                     std::nullopt});
+                     options_.resp.tls});
     }
     return all;
   }
@@ -124,12 +113,15 @@ class Process {
   void announce() {
     const std::vector<std::string> addresses = server_->addresses();
     std::size_t next = 0;
-    if (!options_.http.empty()) {
-      const std::string& http = addresses[next++];
-      std::printf("HTTP  http://%s\n", http.c_str());
-      std::printf("try   curl -X PUT http://%s/api/v1/streams/orders\n", http.c_str());
+    if (!options_.http.address.empty()) {
+      const std::string http = (options_.http.tls ? "https://" : "http://") + addresses[next++];
+      std::printf("HTTP  %s\n", http.c_str());
+      std::printf("try   curl -X PUT %s/api/v1/streams/orders\n", http.c_str());
     }
-    if (!options_.resp.empty()) std::printf("RESP  redis://%s\n", addresses[next].c_str());
+    if (!options_.resp.address.empty()) {
+      const char* scheme = options_.resp.tls ? "rediss" : "redis";
+      std::printf("RESP  %s://%s\n", scheme, addresses[next].c_str());
+    }
     std::fflush(stdout);
   }
 
@@ -139,7 +131,6 @@ class Process {
   }
 
   const Options options_;
-  const http::SessionLimits http_limits_;
   http::Router router_;
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
     handle(exchange);

@@ -1,0 +1,156 @@
+// The commands around a server: check a configuration, serve with it.
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "config/load.h"
+#include "config/publish.h"
+#include "config/unsupported.h"
+#include "serve/serve.h"
+#include "wire/json_text.h"
+
+namespace hapax::cli {
+
+namespace {
+
+using wire::JsonArray;
+using wire::JsonObject;
+
+Result<config::Loaded> load(const std::string& name) {
+  std::optional<config::File> file;
+  if (!name.empty()) {
+    HAPAX_TRY(file, config::read_file(name));
+  }
+  return config::load(file, config::environment());
+}
+
+void print_findings(const config::Findings& findings) {
+  for (const auto& finding : findings.errors) fmt::print(stderr, "{}\n", finding.text());
+  if (findings.errors_more != 0) fmt::print(stderr, "... and {} more\n", findings.errors_more);
+  for (const auto& finding : findings.warnings) {
+    fmt::print(stderr, "{} (warning)\n", finding.text());
+  }
+}
+
+std::string findings_json(const std::vector<config::Finding>& findings) {
+  JsonArray all;
+  for (const auto& [place, what] : findings) {
+    JsonObject one;
+    one.add("source", place.source);
+    if (place.line != 0) one.add("line", place.line).add("column", place.column);
+    all.add(one.add("problem", what).text());
+  }
+  return all.text();
+}
+
+// Nothing, if a server would start with it.
+std::optional<Error> refusal(const config::Config& config) {
+  const auto options = serve::options_from(config);
+  if (!options) return options.error();
+  const Status good = serve::check(*options);
+  return good ? std::nullopt : std::optional(good.error());
+}
+
+void print_json(const config::Loaded& loaded, const std::optional<Error>& refused) {
+  JsonArray ignored;
+  for (const auto& line : config::unsupported(loaded.config).ignored) {
+    ignored.add(wire::json_text(line));
+  }
+  JsonObject out;
+  out.add("valid", loaded.good()).add("starts", loaded.good() && !refused);
+  out.raw("errors", findings_json(loaded.findings.errors));
+  out.add("errors_more", loaded.findings.errors_more);
+  out.raw("warnings", findings_json(loaded.findings.warnings));
+  if (loaded.good()) {
+    if (refused) out.add("refusal", refused->text());
+    out.raw("ignored", ignored.text()).raw("config", config::to_json(loaded.config));
+  }
+  fmt::print("{}\n", out.text());
+}
+
+std::string door_text(const config::Door& door) {
+  if (door.address.empty()) return "none";
+  return door.address + (door.tls.used() ? ", encrypted" : "");
+}
+
+std::string names_of(const std::vector<config::Stream>& streams) {
+  std::string names;
+  for (const auto& stream : streams) names += (names.empty() ? "" : ", ") + stream.stream;
+  return names.empty() ? "none are made" : names;
+}
+
+void print_summary(const config::Config& config) {
+  const config::Server& server = config.server;
+  fmt::print("data       {}\n", server.data);
+  fmt::print("HTTP       {}\n", door_text(server.http));
+  fmt::print("RESP       {}\n", door_text(server.resp));
+  fmt::print("threads    {} for connections, {} for reads\n", server.loops, server.readers);
+  fmt::print("memory     {} MiB at most\n", config.store.memory_max >> 20);
+  fmt::print("streams    {}\n", names_of(config.streams));
+  fmt::print("tenants    {} with limits of their own\n", config.tenants.named.size());
+  fmt::print("sign-in    {}\n", config.auth.configured() ? "required" : "nobody has to");
+}
+
+void print_ignored(const config::Config& config) {
+  for (const auto& line : config::unsupported(config).ignored) {
+    fmt::print(stderr, "hapax: {} (warning)\n", line);
+  }
+}
+
+template <class To, class From>
+void take(To& to, const std::optional<From>& from) {
+  if (from) to = *from;
+}
+
+}  // namespace
+
+int run_check(const CheckOptions& options) {
+  if (options.print == CheckPrint::kSchema) {
+    fmt::print("{}", config::json_schema());
+    return kExitOk;
+  }
+  if (options.print == CheckPrint::kKeys) {
+    fmt::print("{}", config::reference_tables());
+    return kExitOk;
+  }
+  if (options.file.empty()) return report({Errc::kInvalidArgument, "check needs a FILE"});
+  const auto loaded = load(options.file);
+  if (!loaded) return report(loaded.error());
+  const auto refused = loaded->good() ? refusal(loaded->config) : std::nullopt;
+  if (options.output == Output::kJson) {
+    print_json(*loaded, refused);
+  } else {
+    print_findings(loaded->findings);
+    if (loaded->good()) print_summary(loaded->config);
+    if (loaded->good()) print_ignored(loaded->config);
+    std::fflush(stdout);
+    if (refused) fmt::print(stderr, "A start is refused: {}\n", refused->text());
+  }
+  if (!loaded->good()) return kExitUsage;
+  return refused ? kExitFailed : kExitOk;
+}
+
+int run_serve(const ServeOptions& options) {
+  auto loaded = load(options.config);
+  if (!loaded) return report(loaded.error());
+  print_findings(loaded->findings);
+  if (!loaded->good()) return kExitUsage;
+  config::Server& server = loaded->config.server;
+  take(server.data, options.data);
+  take(server.http.address, options.http);
+  take(server.resp.address, options.resp);
+  take(server.loops, options.loops);
+  if (options.open_to_all) server.open_to_all = true;
+  print_ignored(loaded->config);
+  auto made = serve::options_from(loaded->config);
+  if (!made) return report(made.error());
+  made->version = options.version;
+  const Status served = serve::run(*made);
+  return served ? kExitOk : report(served.error());
+}
+
+}  // namespace hapax::cli

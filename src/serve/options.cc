@@ -1,0 +1,68 @@
+#include "serve/options.h"
+
+#include "config/unsupported.h"
+#include "net/address.h"
+
+namespace hapax::serve {
+
+namespace {
+
+Door door_from(const config::Door& door) {
+  Door made{door.address};
+  if (door.tls.used()) made.tls = net::TlsFiles{door.tls.certificate, door.tls.key};
+  return made;
+}
+
+void take_limits(Options& options, const config::Limits& limits) {
+  options.connection_limits = {limits.connections_max, limits.unsent_bytes_max,
+                               limits.read_bytes_max};
+  const config::HttpLimits& http = limits.http;
+  options.http_limits = {{http.header_bytes_max, http.fields_max, http.body_bytes_max},
+                         http.header_time,
+                         http.body_time,
+                         http.idle_time,
+                         http.pipelined_max};
+  options.resp_limits.arguments_max = limits.resp.arguments_max;
+  options.resp_limits.argument_bytes_max = limits.resp.argument_bytes_max;
+  options.resp_limits.command_bytes_max = limits.resp.command_bytes_max;
+  options.resp_pending_max = limits.resp.pending_max;
+}
+
+Status check_address(const std::string& text, const Options& options) {
+  if (text.empty()) return Ok{};
+  HAPAX_TRY(const net::Address address, net::parse_address(text));
+  if (address.loopback() || options.open_to_all) return Ok{};
+  return Error{Errc::kInvalidArgument,
+               address.text() +
+                   " can be reached from other machines, and nobody has to sign in. "
+                   "Listen on 127.0.0.1, configure authentication, or say --open-to-all"};
+}
+
+}  // namespace
+
+Result<Options> options_from(const config::Config& config) {
+  const config::Unsupported lacking = config::unsupported(config);
+  if (!lacking.refusals.empty()) {
+    return Error{Errc::kPreconditionFailed, lacking.refusals.front()};
+  }
+  const config::Server& server = config.server;
+  Options options;
+  options.data = server.data;
+  options.http = door_from(server.http);
+  options.resp = door_from(server.resp);
+  options.loops = server.loops;
+  options.readers = server.readers;
+  options.drain = server.drain;
+  options.open_to_all = server.open_to_all;
+  options.store = config.store;
+  take_limits(options, config.limits);
+  options.streams = config.streams;
+  return options;
+}
+
+Status check(const Options& options) {
+  HAPAX_CHECK(check_address(options.http.address, options));
+  return check_address(options.resp.address, options);
+}
+
+}  // namespace hapax::serve

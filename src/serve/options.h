@@ -1,0 +1,48 @@
+// What the server process is told. Made from a configuration, or as it stands by default.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <hapax/embedded.h>
+#include <hapax/result.h>
+
+#include "config/config.h"
+#include "http/session.h"
+#include "net/server.h"
+#include "resp/parser.h"
+
+namespace hapax::serve {
+
+struct Door {
+  std::string address;  // empty: no such door
+  std::optional<net::TlsFiles> tls{};
+};
+
+struct Options {
+  std::string data = "./hapax-data";
+  Door http{"127.0.0.1:7171"};
+  Door resp{"127.0.0.1:7172"};
+  std::uint32_t loops = 1;
+  std::uint32_t readers = 4;
+  std::chrono::milliseconds drain{10'000};
+  bool open_to_all = false;  // listen beyond this machine without authentication
+  EmbeddedOptions store;
+  net::ServerLimits connection_limits;
+  http::SessionLimits http_limits;
+  resp::ParserLimits resp_limits;
+  std::size_t resp_pending_max = 10'000;
+  std::vector<config::Stream> streams;  // there before the doors open
+  std::string version;
+};
+
+// The error says what of the configuration this server cannot do.
+[[nodiscard]] Result<Options> options_from(const config::Config& config);
+
+// Whether such a server may start.
+[[nodiscard]] Status check(const Options& options);
+
+}  // namespace hapax::serve

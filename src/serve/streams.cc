@@ -1,0 +1,37 @@
+#include "serve/streams.h"
+
+#include <string>
+
+#include "front/caller.h"
+
+namespace hapax::serve {
+
+namespace {
+
+Status commit_one(Store& store, const Op& op) {
+  const Op ops[] = {op};
+  HAPAX_TRY(const Answer answer, store.commit({ops}));
+  if (const auto* refused = std::get_if<Refused>(&answer.verdicts.at(0))) return refused->error;
+  return Ok{};
+}
+
+Status make_stream(Store& store, const config::Stream& stream) {
+  const front::TenantNames names(front::Caller{stream.tenant, "configuration", {}});
+  const std::string name = names.inside(stream.stream);
+  const Status made = commit_one(store, CreateStream{name, stream.settings});
+  if (made || made.error().code != Errc::kAlreadyExists) return made;
+  return commit_one(store, ConfigureStream{name, stream.settings});
+}
+
+}  // namespace
+
+Status make_streams(Store& store, std::span<const config::Stream> streams) {
+  for (const config::Stream& stream : streams) {
+    if (Status made = make_stream(store, stream); !made) {
+      return std::move(made).error().within("stream '" + stream.stream + "'");
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace hapax::serve

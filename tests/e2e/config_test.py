@@ -1,0 +1,156 @@
+"""`hapax check` and `hapax serve --config`, and the pages that are made from the table of keys."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.error
+import urllib.request
+
+HAPAX = os.path.abspath(sys.argv.pop(1))
+SOURCE = os.path.abspath(sys.argv.pop(1))
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("HAPAX_")}
+
+
+def hapax(*arguments, **variables):
+    return subprocess.run([HAPAX, *arguments], capture_output=True, text=True, timeout=60,
+                          env={**CLEAN, **variables})
+
+
+def page(name):
+    with open(os.path.join(SOURCE, "docs/reference", name), encoding="utf-8") as file:
+        return file.read()
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="hapax-e2e-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def write(self, text, name="hapax.yaml"):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+
+class Check(Folder):
+    def test_every_error_is_told_with_its_place(self):
+        path = self.write("server:\n  htpp: {}\n  loops: many\nlog: {level: inform}\n")
+        done = hapax("check", path)
+        self.assertEqual(done.returncode, 64)
+        self.assertEqual(done.stdout, "")
+        self.assertIn(f"{path}:2:3: server.htpp is not known; did you mean 'http'?", done.stderr)
+        self.assertIn(f"{path}:3:10: server.loops must be a whole number", done.stderr)
+        self.assertIn(f"{path}:4:14: log.level must be one of", done.stderr)
+        told = json.loads(hapax("check", path, "--json").stdout)
+        self.assertEqual((told["valid"], len(told["errors"])), (False, 3))
+        self.assertEqual((told["errors"][0]["line"], told["errors"][0]["column"]), (2, 3))
+
+    def test_a_good_file_is_summed_up(self):
+        path = self.write("server: {loops: 2}\nstreams: [{stream: orders}]\n")
+        done = hapax("check", path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("orders", done.stdout)
+        told = json.loads(hapax("check", path, "--json", HAPAX_SERVER_LOOPS="3").stdout)
+        self.assertEqual(told["config"]["server"]["loops"], 3)
+
+    def test_what_cannot_be_done_is_no(self):
+        done = hapax("check", self.write("auth: {tokens_file: tokens}\n"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("A start is refused", done.stderr)
+        done = hapax("check", self.write("server: {http: {address: ':80'}}\n"))
+        self.assertEqual(done.returncode, 1)
+
+    def test_wrong_arguments(self):
+        self.assertEqual(hapax("check").returncode, 64)
+        self.assertEqual(hapax("check", self.folder).returncode, 64)
+        self.assertEqual(hapax("check", self.folder + "/none").returncode, 64)
+
+
+class Pages(Folder):
+    def test_the_schema_is_what_the_program_prints(self):
+        printed = hapax("check", "--schema").stdout
+        self.assertEqual(page("hapax.schema.json"), printed,
+                         "make it anew: hapax check --schema > docs/reference/hapax.schema.json")
+        json.loads(printed)
+
+    def test_the_tables_are_what_the_program_prints(self):
+        between = re.search(r"<!-- keys -->\n\n(.*)<!-- end of keys -->", page("config.md"), re.S)
+        self.assertEqual(between.group(1), hapax("check", "--keys").stdout,
+                         "put the output of hapax check --keys between the marks")
+
+    def test_every_example_of_the_page_is_valid(self):
+        examples = re.findall(r"^```yaml\n(.*?)^```", page("config.md"), re.S | re.M)
+        self.assertGreaterEqual(len(examples), 2)
+        for example in examples:
+            told = json.loads(hapax("check", self.write(example), "--json").stdout)
+            self.assertEqual(told["errors"], [], example)
+
+
+class Serve(Folder):
+    def start(self, *arguments, **variables):
+        process = subprocess.Popen([HAPAX, "serve", *arguments], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, cwd=self.folder,
+                                   env={**CLEAN, **variables})
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        address = process.stdout.readline().split()[1]
+        process.stdout.readline()
+        return process, address + "/api/v1"
+
+    def stop(self, process):
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), 0)
+
+    def get(self, url):
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return json.load(answer)
+
+    def test_flags_win_over_the_environment_over_the_file(self):
+        path = self.write("server: {data: of-file, http: {address: '127.0.0.1:1'},"
+                          " resp: {address: '127.0.0.1:0'}}\n")
+        process, _ = self.start("--config", path, "--http", "127.0.0.1:0",
+                                HAPAX_SERVER_DATA="of-environment", HAPAX_SERVER_HTTP_ADDRESS=":1")
+        self.stop(process)
+        self.assertTrue(os.path.isdir(os.path.join(self.folder, "of-environment")))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "of-file")))
+
+    def test_streams_are_there_and_follow_the_file(self):
+        head = "server: {data: d, http: {address: '127.0.0.1:0'}, resp: {address: ''}}\nstreams:\n"
+        for seconds in (60, 60, 120):
+            path = self.write(head + f"  - {{stream: orders, window_s: {seconds}}}\n")
+            process, url = self.start("--config", path)
+            self.assertIn(str(seconds), json.dumps(self.get(url + "/streams/orders")))
+            self.stop(process)
+
+    def test_limits_of_the_file_hold(self):
+        path = self.write("server: {data: d, http: {address: '127.0.0.1:0'}, resp: {address: ''}}\n"
+                          "limits: {http: {body_bytes_max: 1KiB}}\nstreams: [{stream: s}]\n")
+        _, url = self.start("--config", path)
+        body = json.dumps({"payload": "x" * 2000}).encode()
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(url + "/streams/s/records", body, timeout=30)
+        self.assertEqual(refused.exception.code, 413)
+        refused.exception.close()
+
+    def test_a_wrong_file_variable_or_an_auth_section_refuses_the_start(self):
+        data = ("--data", self.folder + "/d")
+        path = self.write("server: {lops: 1}\n")
+        self.assertEqual(hapax("serve", *data, "--config", path).returncode, 64)
+        done = hapax("serve", *data, HAPAX_SERVER_LOPS="1")
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("HAPAX_SERVER_LOOPS", done.stderr)
+        done = hapax("serve", *data, "--config", self.write("auth: {tokens_file: t}\n"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("auth", done.stderr)
+        self.assertFalse(os.path.exists(self.folder + "/d"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

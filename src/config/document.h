@@ -19,8 +19,8 @@ struct Node {
   Place place;
   std::string text{};
   bool quoted = false;
-  std::vector<Node> items{};
-  std::vector<Entry> entries{};  // in the order written, repeated keys included
+  std::vector<Node> items;
+  std::vector<Entry> entries;  // in the order written, repeated keys included
 };
 
 struct Entry {

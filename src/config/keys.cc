@@ -123,7 +123,7 @@ void describe_jwt_key(Keys& keys, JwtKey& key) {
 
 void describe_jwt(Keys& keys, Jwt& jwt) {
   keys.list({"keys", "Keys that sign tokens"}, jwt.keys.size(), [&](Keys& in, std::size_t index) {
-    if (index == jwt.keys.size()) jwt.keys.emplace_back();
+    if (index >= jwt.keys.size()) jwt.keys.resize(index + 1);
     describe_jwt_key(in, jwt.keys[index]);
   });
   keys.key(reloaded(key_for("issuer", Kind::kText, jwt.issuer, "The `iss` a token must have")));
@@ -299,7 +299,7 @@ void describe(Keys& keys, Config& config) {
                [&](Keys& in) { describe_metrics(in, config.metrics); });
   keys.list({"streams", "Streams that are there when the server starts"}, config.streams.size(),
             [&](Keys& in, std::size_t index) {
-              if (index == config.streams.size()) config.streams.emplace_back();
+              if (index >= config.streams.size()) config.streams.resize(index + 1);
               describe_stream(in, config.streams[index]);
             });
   keys.section({"exactly_once_config", "The block of that name, as other systems have it"},

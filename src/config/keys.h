@@ -66,7 +66,7 @@ class Keys {
   virtual ~Keys() = default;
 
   using Inside = std::function<void(Keys&)>;
-  using Element = std::function<void(Keys&, std::size_t index)>;      // the next one is made
+  using Element = std::function<void(Keys&, std::size_t index)>;      // made if it is not there
   using Named = std::function<void(Keys&, const std::string& name)>;  // as is one of a new name
 
   virtual void key(const Key& key) = 0;

@@ -139,8 +139,8 @@ class Reader final : public Keys {
   }
 
   void read_section(const Entry& entry, const std::string& path, const Inside& inside) {
-    static const Node kEmpty{Node::Kind::kMap, {}};
-    const Node& node = entry.value.kind == Node::Kind::kNothing ? kEmpty : entry.value;
+    const Node empty{Node::Kind::kMap, entry.place};
+    const Node& node = entry.value.kind == Node::Kind::kNothing ? empty : entry.value;
     if (node.kind != Node::Kind::kMap) {
       return error(node.place, path + " must be a section, not " + found(node));
     }

@@ -126,6 +126,13 @@ TEST(Load, EveryErrorIsToldWithItsPlaceAndTheNearestName) {
           "you mean 'warning'?"));
 }
 
+TEST(Load, AWrongElementDoesNotHideTheNextOne) {
+  EXPECT_THAT(errors("streams:\n- a\n-\n- {stram: b, stream: c}\n"),
+              ElementsAre("h.yaml:2:3: streams.0 must be a section, not 'a'",
+                          "h.yaml:4:1: streams.1.stream is missing",
+                          "h.yaml:4:4: streams.2.stram is not known; did you mean 'stream'?"));
+}
+
 TEST(Load, AtMostTwentyErrorsAreTold) {
   std::string text;
   for (int i = 0; i < 25; ++i) text += "x" + std::to_string(i) + ": 1\n";

@@ -127,7 +127,8 @@ class Process {
 
   void reload() {
     const Status reloaded = server_->reload_certificates();
-    if (!reloaded) std::fprintf(stderr, "hapax: %s\n", reloaded.error().text().c_str());
+    const std::string line = reloaded ? "certificates were read anew" : reloaded.error().text();
+    std::fprintf(stderr, "hapax: %s\n", line.c_str());
   }
 
   const Options options_;

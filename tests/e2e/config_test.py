@@ -5,6 +5,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -138,6 +140,39 @@ class Serve(Folder):
             urllib.request.urlopen(url + "/streams/s/records", body, timeout=30)
         self.assertEqual(refused.exception.code, 413)
         refused.exception.close()
+
+    def make_certificate(self):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem",
+                        "-out", "cert.pem"],
+                       cwd=self.folder, check=True, capture_output=True, timeout=60)
+
+    def serial(self, url):
+        """The serial number of the certificate it shows, verified against the file."""
+        host, port = url.removeprefix("https://").split("/")[0].split(":")
+        context = ssl.create_default_context(cafile=os.path.join(self.folder, "cert.pem"))
+        with socket.create_connection((host, int(port)), timeout=30) as plain:
+            with context.wrap_socket(plain, server_hostname=host) as link:
+                return link.getpeercert()["serialNumber"]
+
+    def test_a_front_door_speaks_tls_and_takes_a_new_certificate(self):
+        self.make_certificate()
+        path = self.write("server:\n  data: d\n  resp: {address: ''}\n"
+                          "  http: {address: '127.0.0.1:0',"
+                          " tls: {certificate: cert.pem, key: key.pem}}\n"
+                          "streams: [{stream: s}]\n")
+        process, url = self.start("--config", path)
+        self.assertTrue(url.startswith("https://"))
+        context = ssl.create_default_context(cafile=os.path.join(self.folder, "cert.pem"))
+        with urllib.request.urlopen(url + "/streams/s", timeout=30, context=context) as answer:
+            self.assertEqual(answer.status, 200)
+        first = self.serial(url)
+        self.make_certificate()
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(process.stderr.readline(), "hapax: certificates were read anew\n")
+        self.assertNotEqual(self.serial(url), first)
+        self.stop(process)
 
     def test_a_wrong_file_variable_or_an_auth_section_refuses_the_start(self):
         data = ("--data", self.folder + "/d")

@@ -45,10 +45,10 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(T value)
-      : either_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error)
-      : either_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(T value) : either_(std::in_place_index<0>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(Error error) : either_(std::in_place_index<1>, std::move(error)) {}
 
   [[nodiscard]] bool has_value() const { return either_.index() == 0; }
   [[nodiscard]] bool ok() const { return has_value(); }
@@ -91,11 +91,13 @@ void ignore(const Result<T>&, std::string_view /*why*/) {}
 #define HAPAX_CONCAT(a, b) HAPAX_CONCAT_(a, b)
 
 // HAPAX_TRY(auto x, expr): x is the value, or this function returns the error.
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration cannot stand in parentheses.
 #define HAPAX_TRY(declaration, expression)                        \
   auto HAPAX_CONCAT(hapax_try_, __LINE__) = (expression);         \
   if (!HAPAX_CONCAT(hapax_try_, __LINE__).has_value())            \
     return std::move(HAPAX_CONCAT(hapax_try_, __LINE__)).error(); \
   declaration = *std::move(HAPAX_CONCAT(hapax_try_, __LINE__))
+// NOLINTEND(bugprone-macro-parentheses)
 
 // HAPAX_CHECK(expr): this function returns the error, if there is one.
 #define HAPAX_CHECK(expression)                                      \

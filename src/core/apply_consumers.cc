@@ -251,6 +251,8 @@ void apply_consumer(State& state, const ConsumerMade& fact, base::Where, Time, U
   consumer.settings = {fact.settings.attempts_max, fact.settings.last_attempt,
                        std::string(fact.settings.dead_letters), fact.settings.start,
                        fact.settings.in_flight_max};
+  consumer.next_token = state.first_token;
+  consumer.valid_from = state.first_token;
   start_at(consumer, std::max(fact.settings.start, stream.first));
   const bool free = stream.consumers.emplace(consumer.name, consumer.uid).second;
   HAPAX_ASSERT(free, "the consumers of a stream have different names");
@@ -268,7 +270,10 @@ void apply_consumer(State& state, const ConsumerGone& fact, base::Where, Time, U
   const Consumer& consumer = consumer_of(state, fact.consumer);
   state.text_bytes -= text_bytes_of(consumer);
   state.stream(consumer.stream).consumers.erase(consumer.name);
-  record(undo, [node = state.consumers.extract(fact.consumer)](State& s) mutable {
+  const Token first = state.first_token;
+  state.first_token = std::max(first, consumer.next_token);
+  record(undo, [first, node = state.consumers.extract(fact.consumer)](State& s) mutable {
+    s.first_token = first;
     const Consumer& back = s.consumers.insert(std::move(node)).position->second;
     s.stream(back.stream).consumers.emplace(back.name, back.uid);
     s.text_bytes += text_bytes_of(back);

@@ -312,7 +312,7 @@ Status decode_consumer(Reading& in, State& into) {
 }  // namespace
 
 void encode_consumers(const State& state, Writing& out) {
-  out.put.all(state.next_consumer, std::uint64_t{state.consumers.size()});
+  out.put.all(state.next_consumer, state.first_token, std::uint64_t{state.consumers.size()});
   for (const auto& [uid, consumer] : state.consumers) {
     assert_nothing_lost(consumer);
     out.put(consumer);
@@ -323,7 +323,8 @@ void encode_consumers(const State& state, Writing& out) {
 
 Status decode_consumers(Reading& in, State& into) {
   in.begin("list of consumers", 1);
-  in.get(into.next_consumer);
+  in.get.all(into.next_consumer, into.first_token);
+  if (into.first_token == Token{0} || into.first_token.value >= kNumberEnd) in.get.refuse();
   const std::uint64_t count = in.count();
   for (std::uint64_t i = 0; i < count; ++i) {
     in.begin("consumer", i + 1);

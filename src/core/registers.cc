@@ -165,11 +165,13 @@ void apply_rest(State& state, const JournalGap& fact, base::Where, Time now, Und
   record(undo, [lost, epoch = state.next_epoch](State& s) {
     s.next_fence.value -= lost;
     s.next_epoch = epoch;
+    s.first_token.value -= lost * limits::kReceiveMax;
     for (auto& [uid, consumer] : s.consumers)
       consumer.next_token.value -= lost * limits::kReceiveMax;
   });
   state.next_fence.value += lost;
   state.next_epoch = Epoch{epochs_end(state).value + lost};
+  state.first_token.value += lost * limits::kReceiveMax;
   for (auto& [uid, consumer] : state.consumers)
     consumer.next_token.value += lost * limits::kReceiveMax;
 }

@@ -102,6 +102,7 @@ const Consumer* State::find_consumer(const Stream& stream, std::string_view name
 }
 
 void add_live(State& state, std::uint32_t segment, std::uint64_t bytes) {
+  if (bytes == 0) return;  // A fact that found no room in its batch: it will be taken back.
   state.live_bytes[segment] += bytes;
 }
 

@@ -153,6 +153,7 @@ class State {
   // consumers, by uid
   std::map<ConsumerUid, Consumer> consumers;
   ConsumerUid next_consumer{1};
+  Token first_token{1};  // C2: of the next consumer; above every token of those that are gone
 
   // the rest
   SharedMap<std::string, Position> positions;
@@ -184,7 +185,7 @@ class State {
   [[nodiscard]] Consumer* find_consumer(const Stream& stream, std::string_view name);
   [[nodiscard]] const Consumer* find_consumer(const Stream& stream, std::string_view name) const;
   [[nodiscard]] std::uint64_t memory_bytes() const {
-    return ids.bytes() + settled.bytes() + text_bytes;
+    return ids.bytes() + settled.bytes() + open_claims.free_bytes() + text_bytes;
   }
 };
 

@@ -229,7 +229,7 @@ TEST(StateCodec, WritesTheBytesOfTheDocumentedFormat) {
             "01020101066f726465727380510100000000010000000080804000e807904e0068e5cf8b01000000"
             "68e5cf8b0100000104f701010104400262f70100202c36964ce81102a22c36964ce81102a2000000"
             "00000000002c36964ce81102a200012c36964ce81102a20401017003010000000001066d7a27e5b6"
-            "43d67d4ad468f22d9a8959000201010101630a000001904e0403010001027731010100010130dde5"
+            "43d67d4ad468f22d9a895900020101010101630a000001904e0403010001027731010100010130dde5"
             "cf8b0100000068e5cf8b0100000068e5cf8b01000000012c36964ce81102a201010103000204015a"
             "392375c9799f6c13d6e4087fb75085000173026b312c98f91af3943f89cf34f0a9908f78f1027732"
             "0001010068e5cf8b01000030dde5cf8b010000805101008051010001056b61666b61023432010068"
@@ -277,7 +277,7 @@ const Damage kDamages[] = {
     {"ProducerNext", [](State& s) { orders(s).producers["p"].next = {}; },
      "an impossible producer, 'p'"},
     {"ConsumerOfNothing", [](State& s) { consumer(s).stream = StreamUid{2}; },
-     "consumer 1, from byte 134 on, belongs to stream 2, which does not exist"},
+     "consumer 1, from byte 135 on, belongs to stream 2, which does not exist"},
     {"ConsumerUid", [](State& s) { s.next_consumer = ConsumerUid{1}; }, "after next_consumer, 1"},
     {"Token", [](State& s) { consumer(s).pending.at(Sequence{1}).token = Token{3}; },
      "has record 1 with an impossible state"},
@@ -292,7 +292,7 @@ const Damage kDamages[] = {
        auto past = std::make_shared<PastAttempts>(1, beyond);
        consumer(s).pending.at(Sequence{1}).past = std::move(past);
      },
-     "consumer 1, from byte 134 on, does not parse"},
+     "consumer 1, from byte 135 on, does not parse"},
     {"Group", [](State& s) { orders(s).runs.edit(0).groups[1] = 7; },
      "has record 2 with another group than in its stream"},
     {"AckedTokens", [](State& s) { consumer(s).acked_tokens.add(Sequence{1}); },
@@ -303,7 +303,7 @@ const Damage kDamages[] = {
      },
      "has the fence of another one"},
     {"ClaimState", [](State& s) { claim(s).state = ClaimState::kCompleted; },
-     "open claim 1, from byte 199 on, is completed"},
+     "open claim 1, from byte 200 on, is completed"},
     {"Fence", [](State& s) { s.next_fence = Fence{1}; }, "has fence 1; the next one is 1"},
     {"Lease", [](State& s) { claim(s).lease_until = time_from_ms(std::int64_t{1} << 50); },
      "an impossible time"},

@@ -32,6 +32,7 @@ class Telling {
  public:
   explicit Telling(const State& state) {
     say("next", state.next_fence, state.next_consumer, state.next_epoch, state.gaps);
+    say("first token", state.first_token);
     say("lost", state.records_lost, state.results_lost);
     say("hybrid", state.hybrid);
     say("open transactions, unknown claims", state.transactions_open, state.claims_unknown);

@@ -401,13 +401,17 @@ void EmbeddedStore::tend() {
   collected_ms_ = now_ms;
   leftover_ = machine.collect(kSlice);
   if (!due && !wants_snapshot) return;
-  tended_ms_ = now_ms;
-  machine.act(
-      [this](core::Turn& turn) {
-        sweep_from_ = sweep_retention(turn, sweep_from_, kSweepStreams);
-        return true;
-      },
-      Machine::Purpose::kFreesSpace);
+  // Only when it is due: each sweep may write, and while it does the snapshot and everybody behind
+  // it wait.
+  if (due) {
+    tended_ms_ = now_ms;
+    machine.act(
+        [this](core::Turn& turn) {
+          sweep_from_ = sweep_retention(turn, sweep_from_, kSweepStreams);
+          return true;
+        },
+        Machine::Purpose::kFreesSpace);
+  }
   engine_->carry_out_moves();
   if (wants_snapshot && machine.quiescent()) engine_->make_way();
   // The snapshot follows the batch that makes way for it, before anything else is taken in.

@@ -8,6 +8,7 @@
 #include "core/claims.h"
 #include "core/state_codec.h"
 #include "core/turn.h"
+#include "engine/frames.h"
 #include "engine/losses.h"
 #include "engine/replay.h"
 #include "journal/names.h"
@@ -175,11 +176,37 @@ void Engine::choose_victims(SnapshotImage& image) const {
   }
 }
 
+// E5: damage ends the service only if somebody needs what is damaged: the bytes of records that
+// were trimmed or given up, and of results that were moved, may be anything.
+void Engine::tell_damage(const Moves& moves, core::Turn& turn) {
+  const auto tell = [this](const Error& error, base::Where where) {
+    Error damage = error;
+    [[maybe_unused]] const Error noted = machine_->note_damage(std::move(damage).within(
+        journal::segment_name(where.segment) + " offset " + std::to_string(where.offset)));
+  };
+  for (const RunMove& run : moves.damaged_runs) {
+    const core::Stream* stream = turn.state().streams[run.stream.value - 1].get();
+    if (stream == nullptr) continue;
+    const core::Run* known = stream->run_starting_at(run.first);
+    if (known == nullptr || known->at != run.from) continue;
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      if (!stream->keeps(Sequence{run.first.value + i})) continue;
+      if (auto fact = record_in_run(run.frames, i); !fact) tell(fact.error(), run.from);
+    }
+  }
+  for (const ResultMove& result : moves.damaged_results) {
+    if (!core::is_live_result(turn.state(), result.hash, result.from, turn.now())) continue;
+    std::string_view frame = result.frame;
+    if (auto fact = take_frame(frame); !fact) tell(fact.error(), result.from);
+  }
+}
+
 void Engine::carry_out_moves() {
   if (snapshotter_->busy()) return;
   auto moves = std::make_shared<Moves>(snapshotter_->take_moves());
-  if (moves->runs.empty() && moves->results.empty()) return;
-  machine_->act([moves](core::Turn& turn) {
+  if (moves->empty()) return;
+  machine_->act([this, moves](core::Turn& turn) {
+    tell_damage(*moves, turn);
     for (const RunMove& move : moves->runs) {
       const core::State& state = turn.state();
       const core::Stream* stream = state.streams[move.stream.value - 1].get();

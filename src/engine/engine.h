@@ -63,11 +63,13 @@ class Engine {
   void begin_snapshot();
   // What a finished snapshot found worth moving, as facts of the batch being built.
   void carry_out_moves();
+
   // Asks the disk; from any thread.
   [[nodiscard]] Status add_disk_figures(Statistics& stats) const;
 
  private:
   Engine(ports::Folder& folder, ports::Clock& clock);
+  void tell_damage(const Moves& moves, core::Turn& turn);
   void choose_victims(SnapshotImage& image) const;
   void look_for_dead_space();
   [[nodiscard]] std::size_t dead_segments() const;

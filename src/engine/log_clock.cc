@@ -39,7 +39,9 @@ Time LogClock::now() {
   now_ += elapsed;
   const Duration ahead = wall - now_;
   const Duration off = ahead < Duration{0} ? -ahead : ahead;
-  jump_pending_ = off > (jump_pending_ ? kStepMax : jump_max_);
+  // W2: one that was far ahead is believed again when it is near; merely behind is not a jump.
+  const bool was_ahead = jump_pending_ && ahead > Duration{0};
+  jump_pending_ = off > (was_ahead ? kStepMax : jump_max_);
   if (jump_pending_) return now_;
   if (ahead > Duration{0} && ahead <= kStepMax) {
     now_ += ahead;

@@ -197,6 +197,28 @@ bool Machine::may_try_again(const WaitingCommit& commit, const Error& error) con
          only_frees_space(commit.request.commit);
 }
 
+// Who only looked may have seen what is refused now: the retry of an append finds nothing, and is
+// the first one. It must not spoil the batch of what frees space, nor overflow it.
+void Machine::look_again(Waiting waiting, const Error& error, bool may_write) {
+  auto* commit = std::get_if<WaitingCommit>(&waiting);
+  if (commit == nullptr) return decide(std::move(waiting));
+  refresh_time();
+  overflow_ = false;
+  core::Turn deciding = turn();
+  const core::Turn::Mark mark = deciding.mark();
+  commit->wrote = decide_commit(*commit);
+  if (overflow_ || (commit->wrote && !may_write)) {
+    deciding.roll_back(mark);
+    Finished finished;
+    finished.answer = error;
+    commit->reply(std::move(finished));
+    return;
+  }
+  next_lsn_ = building_.batch.next();
+  if (commit->wrote && !frees_space(waiting)) building_.ordinary = true;
+  wait_or_deliver(std::move(waiting));
+}
+
 // E2. The order of those who only looked is kept; they may now be answered at once.
 void Machine::refused(const Error& error) {
   HAPAX_ASSERT(in_flight(), "a batch was in flight");
@@ -212,11 +234,15 @@ void Machine::refused(const Error& error) {
   next_lsn_ = in_flight_.batch.first();
   next_slot_ = in_flight_.slot;
   begin_batch();
+  const bool makes_room = std::any_of(waiting.begin(), waiting.end(), [&](const Waiting& one) {
+    const auto* commit = std::get_if<WaitingCommit>(&one);
+    return commit != nullptr && commit->wrote && may_try_again(*commit, error);
+  });
   for (Waiting& one : waiting) {
     if (std::holds_alternative<WaitingAct>(one)) continue;
     auto* commit = std::get_if<WaitingCommit>(&one);
     if (commit == nullptr || !commit->wrote) {
-      decide(std::move(one));
+      look_again(std::move(one), error, !makes_room);
       continue;
     }
     if (base::mutant(base::Mutant::kIdBeforePersist))
@@ -380,6 +406,8 @@ base::Where Machine::door_write(void* self, const core::Fact& fact) {
 Result<std::string> Machine::door_read_record(void* self, const core::Stream& stream,
                                               Sequence sequence) {
   auto& machine = *static_cast<Machine*>(self);
+  // What was decided since lies nowhere, and everything will be taken back.
+  if (machine.overflow_) return Error{Errc::kLimitExceeded, "the batch is full"};
   const core::Run* run = stream.run_of(sequence);
   if (run == nullptr) {
     return Error{Errc::kNotFound, "record " + std::to_string(sequence.value) + " of stream '" +

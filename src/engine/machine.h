@@ -84,6 +84,7 @@ class Machine {
   [[nodiscard]] bool writes_refused() const { return writes_refused_; }
   // Something that was durable and that a decision needed cannot be read.
   [[nodiscard]] const std::optional<Error>& damage() const { return damage_; }
+  Error note_damage(Error error);
   [[nodiscard]] bool clock_jump_pending() const { return clock_.jump_pending(); }
   [[nodiscard]] const digest::HashKey& key() const { return key_; }
 
@@ -118,6 +119,7 @@ class Machine {
   void begin_batch();
   void refresh_time();
   void decide(Waiting waiting);
+  void look_again(Waiting waiting, const Error& error, bool may_write);
   bool decide_commit(WaitingCommit& waiting);
   [[nodiscard]] static bool frees_space(const Waiting& waiting);
   [[nodiscard]] bool may_try_again(const WaitingCommit& commit, const Error& error) const;
@@ -127,7 +129,6 @@ class Machine {
   [[nodiscard]] core::Turn turn();
   [[nodiscard]] core::Door door();
   [[nodiscard]] Result<std::string> bytes_at(base::Where where) const;
-  Error note_damage(Error error);
   void plan(const Prepared& request, Answer& answer, Finished& finished, Time now) const;
   void resolve_files(Finished& finished);
 

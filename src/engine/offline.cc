@@ -14,6 +14,7 @@
 #include "journal/marks.h"
 #include "journal/names.h"
 #include "journal/open_store.h"
+#include "journal/renew_names.h"
 #include "journal/segment_files.h"
 
 namespace hapax::engine {
@@ -113,6 +114,7 @@ Result<Inspection> inspect(ports::Folder& folder) {
   HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
   HAPAX_CHECK(journal::check_store_file(folder));
+  HAPAX_CHECK(journal::finish_renewals(folder));
   HAPAX_TRY(const journal::Identity identity, journal::read_identity(folder));
   Inspection found;
   found.store_id = hex({identity.store_id.data(), identity.store_id.size()});
@@ -150,6 +152,8 @@ Result<journal::VerifyReport> verify(ports::Folder& folder) {
   HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
   HAPAX_CHECK(journal::check_store_file(folder));
+  // G3: a start and a repair finish these first, so they are no damage.
+  HAPAX_CHECK(journal::finish_renewals(folder));
   const auto check_facts = [](const journal::BatchView& batch) {
     return journal::for_each_fact(
         batch, [](journal::Lsn, base::Where, std::string_view bytes) -> Status {

@@ -265,6 +265,26 @@ TEST_F(OfflineTest, AResultAndAnAnswerThatAreGivenUpStayKnownAsDone) {
 }
 
 // G3
+// G3: a start that was killed while it gave files their names once more.
+TEST_F(OfflineTest, ANameThatIsBeingRenewedIsNoDamage) {
+  fill();
+  snapshot();
+  const std::string newest = journal::snapshot_name(files(FileName::Kind::kSnapshot).back());
+  kill();
+  {
+    sim::SimFolder folder(disk_);
+    ASSERT_TRUE(folder.rename(newest, newest + std::string(journal::kRenewedSuffix)).ok());
+    ASSERT_TRUE(folder.sync().ok());
+  }
+  sim::SimFolder folder(disk_);
+  const auto inspected = inspect(folder);
+  ASSERT_TRUE(inspected.ok()) << inspected.error().text();
+  EXPECT_FALSE(inspected->refusal);
+  const auto verified = verify(folder);
+  ASSERT_TRUE(verified.ok()) << verified.error().text();
+  EXPECT_TRUE(verified->intact());
+}
+
 TEST_F(OfflineTest, DamageThatNothingNeedsIsToldApart) {
   fill();
   snapshot();

@@ -186,7 +186,8 @@ Fingerprint content_of(const HashKey& key, const Commit& commit) {
   return base::to_fingerprint(in_domain(Domain::kOps, digest::hash128(key, described)));
 }
 
-// The bytes an operation may add to a batch, generously: all its text, and an audit record.
+// The bytes an operation may add to a batch, generously: all its text. Acts of a person are written
+// once more, to the audit.
 std::size_t room_of(const Op& op) {
   constexpr std::size_t kOverhead = 512;
   std::string described;
@@ -202,7 +203,9 @@ std::size_t room_of(const Op& op) {
   if (const auto* receive = std::get_if<Receive>(&op)) return kOverhead + receive->max * 10UL;
   Describe describe(described);
   std::visit(describe, op);
-  return kOverhead + 2 * described.size();
+  const bool audited = std::holds_alternative<Resolve>(op) || std::holds_alternative<Forget>(op) ||
+                       std::holds_alternative<RetireProducer>(op);
+  return kOverhead + (audited ? 2 : 1) * described.size();
 }
 
 }  // namespace

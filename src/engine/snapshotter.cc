@@ -17,14 +17,11 @@ namespace hapax::engine {
 namespace {
 
 // E5: a copy must not make damage look intact: the new batch has a checksum of its own.
-Status check_frames(std::string_view frames, base::Where from) {
+bool all_whole(std::string_view frames) {
   while (!frames.empty()) {
-    auto fact = take_frame(frames);
-    if (fact) continue;
-    return std::move(fact).error().within(journal::segment_name(from.segment) + " offset " +
-                                          std::to_string(from.offset));
+    if (!take_frame(frames)) return false;
   }
-  return Ok{};
+  return true;
 }
 
 constexpr std::size_t kMoveBytesMax = std::size_t{8} << 20;  // per snapshot, held in memory
@@ -194,30 +191,60 @@ void Snapshotter::find_runs_to_move() {
   }
 }
 
+Status Snapshotter::gather_run(RunMove move, std::size_t& bytes) {
+  HAPAX_TRY(const auto file, files_.open(move.from.segment));
+  HAPAX_TRY(move.frames, read_span(*file, move.from));
+  bytes += move.frames.size();
+  auto& into = all_whole(move.frames) ? moves_.runs : moves_.damaged_runs;
+  into.push_back(std::move(move));
+  return Ok{};
+}
+
+Status Snapshotter::gather_result(const core::SettledEntry& entry, std::size_t& bytes) {
+  HAPAX_TRY(const auto file, files_.open(entry.where.segment));
+  HAPAX_TRY(std::string frame, read_span(*file, entry.where));
+  bytes += frame.size();
+  auto& into = all_whole(frame) ? moves_.results : moves_.damaged_results;
+  into.push_back({entry.hash(), entry.where, std::move(frame)});
+  return Ok{};
+}
+
+// Entries whose result was moved before still name the old place, and only the owner of the state
+// can tell them. So the search goes on where it ended last time and comes round: they cannot use up
+// the bytes of every snapshot.
+Status Snapshotter::gather_results(std::size_t& bytes) {
+  auto& chunks = image_.settled.chunks;
+  if (image_.victims.empty() || chunks.empty()) return Ok{};
+  std::sort(chunks.begin(), chunks.end(),
+            [](const auto& a, const auto& b) { return a.serial < b.serial; });
+  const auto from = std::exchange(results_from_, {});
+  const auto first = std::find_if(chunks.begin(), chunks.end(),
+                                  [&](const auto& c) { return c.serial >= from.serial; });
+  std::rotate(chunks.begin(), first, chunks.end());
+  for (const auto& chunk : chunks) {
+    const auto entries = chunk.span();
+    for (std::size_t i = chunk.serial == from.serial ? from.place : 0; i < entries.size(); ++i) {
+      const core::SettledEntry& entry = entries[i];
+      if (!image_.victims.contains(entry.where.segment) || entry.forgotten != 0) continue;
+      if (entry.where.length == 0 || entry.result_until() <= image_.log_time) continue;
+      results_from_ = {chunk.serial, i};
+      if (bytes >= kMoveBytesMax) return Ok{};
+      HAPAX_CHECK(gather_result(entry, bytes));
+    }
+  }
+  results_from_ = {};
+  return Ok{};
+}
+
 // Reads what is still needed of the segments that are to be emptied.
 Status Snapshotter::gather() {
   find_runs_to_move();
   std::size_t bytes = 0;
   for (RunMove& move : image_.runs_to_move) {
     if (bytes >= kMoveBytesMax) break;
-    HAPAX_TRY(const auto file, files_.open(move.from.segment));
-    HAPAX_TRY(move.frames, read_span(*file, move.from));
-    HAPAX_CHECK(check_frames(move.frames, move.from));
-    bytes += move.frames.size();
-    moves_.runs.push_back(std::move(move));
+    HAPAX_CHECK(gather_run(std::move(move), bytes));
   }
-  for (const auto& chunk : image_.settled.chunks) {
-    if (image_.victims.empty() || bytes >= kMoveBytesMax) break;
-    for (const core::SettledEntry& entry : chunk.span()) {
-      if (!image_.victims.contains(entry.where.segment) || entry.forgotten != 0) continue;
-      if (entry.result_until() <= image_.log_time || bytes >= kMoveBytesMax) continue;
-      HAPAX_TRY(const auto file, files_.open(entry.where.segment));
-      HAPAX_TRY(std::string frame, read_span(*file, entry.where));
-      HAPAX_CHECK(check_frames(frame, entry.where));
-      bytes += frame.size();
-      moves_.results.push_back({entry.hash(), entry.where, std::move(frame)});
-    }
-  }
+  HAPAX_CHECK(gather_results(bytes));
   end();
   return Ok{};
 }

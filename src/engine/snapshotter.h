@@ -51,6 +51,13 @@ struct ResultMove {
 struct Moves {
   std::vector<RunMove> runs;
   std::vector<ResultMove> results;
+  // With a frame that is not as it was written. Who owns the state knows whether anybody needs it.
+  std::vector<RunMove> damaged_runs;
+  std::vector<ResultMove> damaged_results;
+
+  [[nodiscard]] bool empty() const {
+    return runs.empty() && results.empty() && damaged_runs.empty() && damaged_results.empty();
+  }
 };
 
 struct SnapshotImage {
@@ -109,6 +116,9 @@ class Snapshotter {
   Status prune();
   Status gather();
   void find_runs_to_move();
+  Status gather_run(RunMove move, std::size_t& bytes);
+  Status gather_result(const core::SettledEntry& entry, std::size_t& bytes);
+  Status gather_results(std::size_t& bytes);
   template <class Chunk>
   Result<bool> store_chunk(const Chunk& chunk, std::uint64_t number);
   void end();
@@ -124,6 +134,11 @@ class Snapshotter {
   Phase phase_ = Phase::kParts;
   std::size_t next_chunk_ = 0;
   Moves moves_;
+  // Where the next search for results begins.
+  struct {
+    std::uint64_t serial = 0;  // of the chunk
+    std::size_t place = 0;
+  } results_from_;
   std::atomic<bool> busy_{false};
   std::atomic<std::uint64_t> finished_{0};
   std::atomic<bool> no_room_{false};

@@ -181,5 +181,44 @@ TEST_F(SpaceTest, AnIdleStoreGivesDeadSpaceBack) {
   EXPECT_EQ(engine_->snapshotter().finished(), finished) << "nothing is left to do";
 }
 
+// L18: once there is space again, a start makes the reserve as large as it was.
+TEST_F(SpaceTest, AReserveThatWasUsedGrowsBackAtAStart) {
+  reopen(std::uint64_t{1} << 30);
+  commit({CreateStream{"s", {}}});
+  fill_up();
+  std::uint64_t before = 1;
+  do {
+    submit({Trim{.stream = "s", .before = Sequence{++before}}});
+  } while (write().ok());
+  ASSERT_LT(reserve(), 8'192U);
+  disk_.set_faults({});
+  ASSERT_TRUE(append_kilobyte());
+  ASSERT_TRUE(engine_->writer().write_mark(journal::MarkKind::kClean).ok());
+  engine_.reset();
+  EngineOptions options = tiny();
+  options.reserve_bytes = 8'192;
+  auto opened = try_open(options);
+  ASSERT_TRUE(opened.ok()) << opened.error().text();
+  engine_ = *std::move(opened);
+  EXPECT_EQ(reserve(), 8'192U);
+}
+
+// The retry of a refused append is refused as well, and does not take the place of a trim.
+TEST_F(SpaceTest, ARetryBesideATrimOnAFullDiskDoesNotKeepItFromFreeingSpace) {
+  reopen(std::uint64_t{1} << 30);
+  commit({CreateStream{"s", {}}});
+  fill_up();
+  submit({Append{.stream = "s", .payload = payload_, .id = "a"}});
+  const Call& retry = submit({Append{.stream = "s", .payload = payload_, .id = "a"}});
+  const Call& trim = submit({Trim{.stream = "s", .before = Sequence{9}}});
+  EXPECT_FALSE(write().ok());
+  ASSERT_TRUE(retry.answered());
+  ASSERT_FALSE(retry.finished->answer.ok());
+  EXPECT_EQ(retry.finished->answer.error().code, Errc::kNoSpace);
+  EXPECT_TRUE(write().ok());
+  ASSERT_TRUE(trim.answered());
+  EXPECT_TRUE(trim.finished->answer.ok());
+}
+
 }  // namespace
 }  // namespace hapax::engine

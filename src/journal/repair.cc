@@ -247,10 +247,11 @@ void append_facts(const std::vector<std::string>& facts, Lsn first, Time log_tim
                   const SegmentHeader& header, Rewritten& content) {
   constexpr std::size_t kBatchFacts = 10'000;
   Batch batch;
-  for (std::size_t begin = 0; begin < facts.size(); begin += kBatchFacts) {
+  for (std::size_t begin = 0, at = 0; begin < facts.size(); begin = at) {
     batch.begin(Lsn{first.value + begin}, log_time);
-    const std::size_t end = std::min(begin + kBatchFacts, facts.size());
-    for (std::size_t at = begin; at < end; ++at) batch.add(facts[at]);
+    do {
+      batch.add(facts[at++]);
+    } while (at < facts.size() && at - begin < kBatchFacts && batch.has_room(facts[at].size()));
     const std::uint16_t flags = begin == 0 ? BatchHeader::kGap : std::uint16_t{0};
     content.bytes += batch.seal({flags, header.salt, Lsn{header.first.value - 1}, content.chain});
     content.chain = batch.checksum();

@@ -234,6 +234,18 @@ TEST_F(Repair, GivesUpWhenNothingCanBeRebuilt) {
 }
 
 // L14: a repair that dies leaves a store that refuses to start, or is done.
+// More than a batch can hold.
+TEST_F(Repair, TellsOfVeryManyLosses) {
+  RepairHooks hooks = kHooks;
+  hooks.check_payloads = [](const Kept&) -> Result<PayloadLoss> {
+    PayloadLoss loss;
+    loss.facts.assign(680, std::string(100'010, 'l'));
+    return loss;
+  };
+  const auto report = repair_now(RepairMode::kAcceptLoss, hooks);
+  ASSERT_TRUE(report.ok()) << report.error().text();
+}
+
 TEST_F(Repair, CanDieAtAnyPoint) {
   damage_fact(Lsn{5});
   const sim::DiskImage image = disk_.copy();

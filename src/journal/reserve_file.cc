@@ -9,12 +9,16 @@
 
 namespace hapax::journal {
 
+// A smaller one, of a time of need, grows; if it cannot, it stays as it is.
 Status ensure_reserve(ports::Folder& folder, std::uint64_t bytes) {
   HAPAX_TRY(const std::vector<std::string> names, folder.list());
-  if (std::find(names.begin(), names.end(), kReserveName) != names.end()) return Ok{};
-  HAPAX_TRY(const auto file, folder.open(kReserveName, ports::OpenMode::kCreate));
+  const bool there = std::find(names.begin(), names.end(), kReserveName) != names.end();
+  const auto mode = there ? ports::OpenMode::kReadWrite : ports::OpenMode::kCreate;
+  HAPAX_TRY(const auto file, folder.open(kReserveName, mode));
+  HAPAX_TRY(const std::uint64_t size, file->size());
+  if (size >= bytes) return Ok{};
   auto reserved = file->reserve(bytes);
-  if (!reserved.ok()) ignore(release_reserve(folder), "the refusal is what matters");
+  if (!reserved.ok() && !there) ignore(release_reserve(folder), "the refusal is what matters");
   return reserved;
 }
 

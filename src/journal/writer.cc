@@ -57,8 +57,9 @@ Result<Durable> Writer::write(Batch& batch) {
   if (room == Room::kClosed) {
     return Error{Errc::kNoSpace, "the disk is full; what is not needed is being removed"};
   }
-  Status put_there =
-      room == Room::kMayUseReserve ? with_reserve(folder_, [&] { return put(batch); }) : put(batch);
+  Status put_there = room == Room::kMayUseReserve
+                         ? with_reserve(folder_, [&] { return put(batch, Ahead::kNothing); })
+                         : put(batch, Ahead::kAStep);
   const bool full = !put_there.ok() && put_there.error().code == Errc::kNoSpace;
   if (full && batch.frees_space()) put_there = put_with_reserve(batch);
   HAPAX_CHECK(std::move(put_there));
@@ -90,9 +91,9 @@ Error Writer::poisoned(Error error) {
 }
 
 // Into the segment it belongs to, if there is space in it.
-Status Writer::put(Batch& batch) {
+Status Writer::put(Batch& batch, Ahead ahead) {
   HAPAX_CHECK(enter_segment());
-  HAPAX_CHECK(set_aside(std::uint64_t{slot_.offset} + batch.bytes()));
+  HAPAX_CHECK(set_aside(std::uint64_t{slot_.offset} + batch.bytes(), ahead));
   return append(batch.seal({0, tail_.salt, durable_, tail_.chain}));
 }
 
@@ -104,7 +105,7 @@ Status Writer::put_with_reserve(Batch& batch) {
     return Error{Errc::kNoSpace, "the disk is full, and so is what was kept back to free space"};
   }
   HAPAX_CHECK(release_reserve(folder_));
-  Status put_there = put(batch);
+  Status put_there = put(batch, Ahead::kNothing);
   ignore(restore_reserve(folder_, left), "a start makes it again");
   return put_there;
 }
@@ -140,12 +141,14 @@ Status Writer::seal_segment() {
   return put_mark(MarkKind::kRunning);
 }
 
-Status Writer::set_aside(std::uint64_t end) {
+// A file system that cannot set aside as much as it is asked for may keep what it found, so on a
+// full disk nothing is asked for ahead.
+Status Writer::set_aside(std::uint64_t end, Ahead ahead) {
   if (end <= reserved_) return Ok{};
   const std::uint64_t step = options_.reserve_step;
   const std::uint64_t whole_steps = (end + step - 1) / step * step;
   const auto ample = std::min<std::uint64_t>(whole_steps, options_.segment_bytes);
-  std::uint64_t wanted = std::max(end, ample);
+  std::uint64_t wanted = ahead == Ahead::kNothing ? end : std::max(end, ample);
   auto reserved = file_->reserve(wanted);
   if (!reserved.ok() && reserved.error().code == Errc::kNoSpace && wanted > end) {
     wanted = end;

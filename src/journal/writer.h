@@ -74,11 +74,12 @@ class Writer {
   Writer(ports::Folder& folder, ports::Entropy& entropy, const Identity& identity, Marks marks,
          const Tail& tail, const WriterOptions& options);
 
-  Status put(Batch& batch);
+  enum class Ahead : std::uint8_t { kAStep, kNothing };  // what is set aside behind a batch
+  Status put(Batch& batch, Ahead ahead);
   Status put_with_reserve(Batch& batch);
   Status enter_segment();
   Status seal_segment();
-  Status set_aside(std::uint64_t end);
+  Status set_aside(std::uint64_t end, Ahead ahead);
   Status append(std::string_view bytes);
   Status roll_back(Error refusal);
   Status sync(Lsn last);

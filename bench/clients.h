@@ -1,0 +1,93 @@
+// The least that a client of each protocol needs, so that the server is what is measured.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "processes.h"
+
+namespace hapax::bench {
+
+using Clock = std::chrono::steady_clock;
+
+class Wire {
+ public:
+  explicit Wire(std::uint16_t port) : socket_(connect_to(port)) {
+    if (socket_ < 0) fail("cannot connect to port " + std::to_string(port));
+  }
+  ~Wire() { ::close(socket_); }
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  void send(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) fail("the server closed the connection");
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+  // What has arrived, at least one byte.
+  std::string_view receive() {
+    const auto got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+    if (got <= 0) fail("the server closed the connection");
+    return {buffer_.data(), static_cast<std::size_t>(got)};
+  }
+
+ private:
+  int socket_;
+  std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 18);
+};
+
+// Ids as clients make them: 36 characters, all different.
+inline std::string id_of(std::uint64_t i) {
+  char text[37];
+  const std::uint64_t spread = i * 0x9e3779b97f4a7c15ULL;
+  std::snprintf(text, sizeof text, "0190a1b2-0000-7000-%016llx%c",
+                static_cast<unsigned long long>(spread), 'x');
+  return text;
+}
+
+// Sends `request(i)` for i from 0 on with `window` of them under way, for a while. `answers` counts
+// the answers in a piece of what came back. Returns answers per second.
+template <class Request, class Answers>
+double pipeline(Wire& wire, std::uint64_t window, double seconds, const Request& request,
+                const Answers& answers) {
+  std::uint64_t sent = 0;
+  std::uint64_t answered = 0;
+  const auto start = Clock::now();
+  const auto end = start + std::chrono::duration<double>(seconds);
+  std::string out;
+  for (bool more = true; more || answered < sent;) {
+    out.clear();
+    for (; more && sent < answered + window; ++sent) out += request(sent);
+    if (!out.empty()) wire.send(out);
+    answered += answers(wire.receive());
+    more = more && Clock::now() < end;
+  }
+  return static_cast<double>(answered) /
+         std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+inline std::uint64_t count(std::string_view text, std::string_view what) {
+  std::uint64_t found = 0;
+  for (std::size_t at = text.find(what); at != std::string_view::npos;
+       at = text.find(what, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+inline std::string resp(const std::vector<std::string_view>& words) {
+  std::string text = "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string_view word : words) {
+    text += "$" + std::to_string(word.size()) + "\r\n" + std::string(word) + "\r\n";
+  }
+  return text;
+}
+
+}  // namespace hapax::bench

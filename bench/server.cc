@@ -1,0 +1,345 @@
+// `hapax serve` beside the servers people use today, each on loopback with a client of its own
+// kind. Ours syncs before it answers, in every row. See docs/benchmarks.md.
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clients.h"
+#include "table.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace hapax::bench;
+
+struct Options {
+  std::string hapax = "build/hapax";
+  std::string json;
+  std::string only;
+  double seconds = 4;
+  int rounds = 3;
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+const std::string kPayload(100, 'x');
+
+// --- servers
+
+struct Hapax {
+  Folder folder;
+  std::uint16_t http = free_port();
+  std::uint16_t resp = free_port();
+  Running server;
+
+  explicit Hapax(const Options& options)
+      : server({options.hapax, "serve", "--data", folder.path("store"), "--http",
+                "127.0.0.1:" + std::to_string(http), "--resp", "127.0.0.1:" + std::to_string(resp)},
+               http) {}
+};
+
+struct Redis {
+  Folder folder;
+  std::uint16_t port = free_port();
+  Running server;
+
+  explicit Redis(const std::string& fsync)
+      : server({"redis-server", "--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "",
+                "--appendonly", "yes", "--appendfsync", fsync, "--dir", folder.path()},
+               port) {}
+};
+
+std::string nats_config(const Folder& folder, std::uint16_t port) {
+  const std::string path = folder.path("nats.conf");
+  std::ofstream(path) << "host: 127.0.0.1\nport: " << port << "\njetstream { store_dir: \""
+                      << folder.path("js") << "\" }\n";
+  return path;
+}
+
+struct Nats {
+  Folder folder;
+  std::uint16_t port = free_port();
+  Running server{{"nats-server", "-c", nats_config(folder, port)}, port};
+};
+
+std::string nginx_config(const Folder& folder, std::uint16_t port) {
+  const std::string path = folder.path("nginx.conf");
+  std::ofstream out(path);
+  out << "daemon off; worker_processes 1; pid " << folder.path("pid") << "; error_log "
+      << folder.path("errors") << ";\nevents { worker_connections 1024; }\n"
+      << "http { access_log off; keepalive_requests 100000000;";
+  for (const char* kind : {"client_body", "proxy", "fastcgi", "uwsgi", "scgi"}) {
+    out << ' ' << kind << "_temp_path " << folder.path(kind) << ';';
+  }
+  out << " server { listen 127.0.0.1:" << port << "; location / { return 200; } } }\n";
+  return path;
+}
+
+struct Nginx {
+  Folder folder;
+  std::uint16_t port = free_port();
+  Running server{{"nginx", "-c", nginx_config(folder, port), "-e", folder.path("errors")}, port};
+};
+
+// --- claims: SET key value NX EX
+
+double set_nx_per_second(std::uint16_t port, int depth, double seconds) {
+  const auto wanted = static_cast<std::uint64_t>(seconds * (depth == 1 ? 50'000 : 300'000));
+  const std::string text =
+      output_of("redis-benchmark -h 127.0.0.1 -p " + std::to_string(port) + " -c 50 -P " +
+                std::to_string(depth) + " -n " + std::to_string(wanted) +
+                " -r 1000000000 --csv SET dedup:q:__rand_int__ processing NX EX 3600");
+  // "test","rps",…; the second line has the figures in quotes.
+  const std::size_t line = text.find('\n');
+  const std::size_t comma = text.find("\",\"", line);
+  if (comma == std::string::npos) fail("redis-benchmark answered '" + text + "'");
+  return std::strtod(text.c_str() + comma + 3, nullptr);
+}
+
+void bench_claims(Table& table, const Options& options) {
+  if (!installed("redis-server") || !installed("redis-benchmark")) {
+    std::printf("SET NX EX skipped: no redis-server or no redis-benchmark\n");
+    return;
+  }
+  for (const int depth : {1, 100}) {
+    std::vector<double> ours;
+    std::vector<double> everysec;
+    std::vector<double> always;
+    for (int round = 0; round < options.rounds; ++round) {
+      ours.push_back(set_nx_per_second(Hapax(options).resp, depth, options.seconds));
+      everysec.push_back(set_nx_per_second(Redis("everysec").port, depth, options.seconds));
+      if (depth == 1) {
+        always.push_back(set_nx_per_second(Redis("always").port, depth, options.seconds));
+      }
+    }
+    const std::string name = "SET NX EX, 50 connections, pipeline " + std::to_string(depth);
+    table.ratio_at_least(name, median(ours), "/s", "Redis everysec", median(everysec),
+                         depth == 1 ? 1.0 : 2.5);
+    if (depth == 1) {
+      table.ratio_at_least(name, median(ours), "/s", "Redis always", median(always), 1.4);
+    }
+  }
+}
+
+// --- appends with a message id, 1,000 under way
+
+double hapax_appends_per_second(const Options& options) {
+  const Hapax hapax(options);
+  Wire wire(hapax.resp);
+  wire.send(resp({"HX.CREATE_STREAM", "s"}));
+  wire.receive();
+  // Each answer is a map with one "verdict" in it, however it is cut into pieces.
+  std::string rest;
+  return pipeline(
+      wire, 1'000, options.seconds,
+      [](std::uint64_t i) {
+        return resp({"HX.APPEND", "s", kPayload, "ID", id_of(i)});
+      },
+      [&rest](std::string_view piece) {
+        constexpr std::string_view kMark = "verdict\r\n";
+        rest.append(piece);
+        const std::uint64_t found = count(rest, kMark);
+        rest = rest.substr(rest.size() - std::min(rest.size(), kMark.size() - 1));
+        return found;
+      });
+}
+
+double nats_publishes_per_second(const Options& options) {
+  const Nats nats;
+  Wire wire(nats.port);
+  wire.send("CONNECT {\"verbose\":false,\"headers\":true}\r\nSUB in.* 1\r\n");
+  const std::string stream =
+      R"({"name":"s","subjects":["s"],"storage":"file","duplicate_window":120000000000})";
+  wire.send("PUB $JS.API.STREAM.CREATE.s in.made " + std::to_string(stream.size()) + "\r\n" +
+            stream + "\r\n");
+  for (std::string seen; seen.find("in.made") == std::string::npos;) seen += wire.receive();
+  std::string rest;
+  const auto publish = [](std::uint64_t i) {
+    const std::string header = "NATS/1.0\r\nNats-Msg-Id: " + id_of(i) + "\r\n\r\n";
+    return "HPUB s in.a " + std::to_string(header.size()) + " " +
+           std::to_string(header.size() + kPayload.size()) + "\r\n" + header + kPayload + "\r\n";
+  };
+  return pipeline(wire, 1'000, options.seconds, publish, [&rest](std::string_view piece) {
+    constexpr std::string_view kMark = "\"seq\":";
+    rest.append(piece);
+    const std::uint64_t found = count(rest, kMark);
+    rest = rest.substr(rest.size() - std::min(rest.size(), kMark.size() - 1));
+    return found;
+  });
+}
+
+void bench_appends(Table& table, const Options& options) {
+  const bool peer = installed("nats-server");
+  if (!peer) std::printf("NATS skipped: no nats-server\n");
+  std::vector<double> ours;
+  std::vector<double> theirs;
+  for (int round = 0; round < options.rounds; ++round) {
+    ours.push_back(hapax_appends_per_second(options));
+    if (peer) theirs.push_back(nats_publishes_per_second(options));
+  }
+  const std::string name = "append with id over RESP, 1,000 under way";
+  if (!peer) return table.figure(name, median(ours), "records/s");
+  table.ratio_at_least(name, median(ours), "records/s", "NATS JetStream, no sync", median(theirs),
+                       3.0);
+}
+
+// --- batches over HTTP
+
+std::string http_post(const std::string& path, const std::string& body) {
+  return "POST " + path + " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+std::string batch_body(std::uint64_t first) {
+  std::string body = "{\"records\":[";
+  for (std::uint64_t i = 0; i < 1'000; ++i) {
+    body += std::string(i == 0 ? "" : ",") + R"({"id":")" + id_of(first * 1'000 + i) +
+            R"(","payload":")" + kPayload + "\"}";
+  }
+  return body + "]}";
+}
+
+// Two connections with two requests under way each.
+double batched_appends_per_second(const Options& options) {
+  const Hapax hapax(options);
+  {
+    Wire wire(hapax.http);
+    wire.send("PUT /api/v1/streams/s HTTP/1.1\r\nHost: bench\r\nContent-Length: 0\r\n\r\n");
+    wire.receive();
+  }
+  std::atomic<double> sum = 0;
+  std::vector<std::thread> clients;
+  for (std::uint64_t c = 0; c < 2; ++c) {
+    clients.emplace_back([&, c] {
+      Wire wire(hapax.http);
+      std::string rest;
+      const double batches = pipeline(
+          wire, 2, options.seconds,
+          [c](std::uint64_t i) {
+            return http_post("/api/v1/streams/s/records", batch_body(c * 1'000'000 + i));
+          },
+          [&rest](std::string_view piece) {
+            constexpr std::string_view kMark = "HTTP/1.1 200";
+            rest.append(piece);
+            const std::uint64_t found = count(rest, kMark);
+            rest = rest.substr(rest.size() - std::min(rest.size(), kMark.size() - 1));
+            return found;
+          });
+      sum = sum + batches * 1'000;
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  return sum;
+}
+
+void bench_batches(Table& table, const Options& options) {
+  std::vector<double> ours;
+  for (int round = 0; round < options.rounds; ++round) {
+    ours.push_back(batched_appends_per_second(options));
+  }
+  table.ratio_at_least("HTTP batch append, 1,000 records a request", median(ours), "records/s",
+                       "300,000 records/s", 300'000, 1.0);
+}
+
+// --- single claims over HTTP
+
+struct Load {
+  double per_second = 0;
+  double p99_ms = 0;
+};
+
+double milliseconds(const std::string& text) {
+  const double number = std::strtod(text.c_str(), nullptr);
+  if (text.find("us") != std::string::npos) return number / 1'000;
+  return text.find("ms") != std::string::npos ? number : number * 1'000;
+}
+
+Load wrk(std::uint16_t port, const std::string& script, double seconds) {
+  const std::string text =
+      output_of("wrk -t1 -c64 -d" + std::to_string(static_cast<int>(seconds)) + "s --latency -s " +
+                script + " http://127.0.0.1:" + std::to_string(port) + "/");
+  const std::size_t p99 = text.find("99%");
+  const std::size_t rate = text.find("Requests/sec:");
+  if (p99 == std::string::npos || rate == std::string::npos) fail("wrk answered '" + text + "'");
+  if (text.find("Non-2xx") != std::string::npos) fail("some requests were refused:\n" + text);
+  return {std::strtod(text.c_str() + rate + 13, nullptr), milliseconds(text.substr(p99 + 3, 20))};
+}
+
+void bench_http_claims(Table& table, const Options& options) {
+  if (!installed("wrk") || !installed("nginx")) {
+    std::printf("claims over HTTP skipped: no wrk or no nginx\n");
+    return;
+  }
+  const Folder folder;
+  const std::string script = folder.path("claim.lua");
+  std::ofstream(script) << R"lua(
+local n = 0
+request = function()
+  n = n + 1
+  return wrk.format("POST", "/api/v1/claims/orders/" .. n,
+                    {["Content-Type"] = "application/json"}, '{"owner":"bench"}')
+end
+)lua";
+  std::vector<double> ours;
+  std::vector<double> p99;
+  std::vector<double> bare;
+  for (int round = 0; round < options.rounds; ++round) {
+    const Load load = wrk(Hapax(options).http, script, options.seconds);
+    ours.push_back(load.per_second);
+    p99.push_back(load.p99_ms);
+    bare.push_back(wrk(Nginx().port, script, options.seconds).per_second);
+  }
+  table.ratio_at_least("single claims over HTTP, 64 connections", median(ours), "claims/s",
+                       "nginx return 200", median(bare), 0.25);
+  table.at_most("single claims over HTTP, 64 connections, p99", median(p99), "ms", 5);
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto value = [&]() -> std::string {
+      if (i + 1 >= argc) fail(word + " needs a value");
+      return argv[++i];
+    };
+    if (word == "--json") {
+      options.json = value();
+    } else if (word == "--only") {
+      options.only = value();
+    } else if (word == "--hapax") {
+      options.hapax = value();
+    } else if (word == "--quick") {
+      options.seconds = 2;
+      options.rounds = 1;
+    } else {
+      fail("unknown argument '" + word + "'; known: --json FILE, --hapax PROGRAM, --only PART, " +
+           "--quick");
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  Table table;
+  const auto wanted = [&](std::string_view part) {
+    return options.only.empty() || options.only == part;
+  };
+  if (wanted("claims")) bench_claims(table, options);
+  if (wanted("appends")) bench_appends(table, options);
+  if (wanted("batches")) bench_batches(table, options);
+  if (wanted("http")) bench_http_claims(table, options);
+  if (!options.json.empty() && !table.write_json(options.json)) {
+    fail("cannot write " + options.json);
+  }
+  return table.all_ok() ? 0 : 1;
+}

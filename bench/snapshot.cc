@@ -91,7 +91,8 @@ void measure_shared(Table& table) {
     opened.lease_until = kStart;
     claims.add(opened);
     positions.add(PositionMoved{name, "12345", Epoch{1}});
-    registers.add(RegisterSet{name, "value", Version{1}, HybridTime{to_ms(kStart), 0, 0}});
+    registers.add(RegisterSet{base::spread(i), name, "value", Version{1},
+                              HybridTime{to_ms(kStart), 0, 0}, Time::max()});
   }
   claims.measure(table, "1 M open claims", kBar);
   positions.measure(table, "1 M positions", kBar);

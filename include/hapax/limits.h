@@ -11,7 +11,7 @@
 
 namespace hapax::limits {
 
-inline constexpr std::size_t kNameBytesMax = 255;  // stream, consumer, producer, scope, register …
+inline constexpr std::size_t kNameBytesMax = 255;  // stream, consumer, producer, scope …
 inline constexpr std::size_t kMessageIdBytesMax =
     255;                                              // message id, claim key, commit id, group key
 inline constexpr std::size_t kOwnerBytesMax = 255;    // owner of a claim or receive; actor
@@ -21,7 +21,9 @@ inline constexpr std::size_t kRecordBytesMax = std::size_t{8}
 inline constexpr std::size_t kHeadersMax = 64;         // headers of a record
 inline constexpr std::size_t kHeaderBytesMax = std::size_t{64} << 10;  // all headers of a record
 inline constexpr std::size_t kResultBytesMax = std::size_t{8} << 20;   // stored result of a claim
+inline constexpr std::size_t kRegisterNameBytesMax = 512;
 inline constexpr std::size_t kRegisterBytesMax = std::size_t{64} << 10;
+inline constexpr Duration kExpiryMax{std::int64_t{1} << 46};  // of a register, from now or 1970 on
 inline constexpr std::size_t kPositionBytesMax = 1024;
 inline constexpr std::size_t kCommitOpsMax = 100'000;
 inline constexpr std::size_t kCommitBytesMax = std::size_t{32} << 20;

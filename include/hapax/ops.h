@@ -241,13 +241,60 @@ struct Advance {
   Epoch epoch{};
 };
 
-enum class SetMode : std::uint8_t { kVersion, kLastWriter };
+// When a register goes by itself: from that instant of log time on it is as if it were not there.
+struct Expiry {
+  enum class Kind : std::uint8_t {
+    kNever,
+    kKeep,   // as it was
+    kAt,     // `at`
+    kAfter,  // `after` the log time of the commit
+  };
+  Kind kind = Kind::kNever;
+  Time at{};
+  Duration after{};
+  friend bool operator==(const Expiry&, const Expiry&) = default;
+};
+
+enum class SetMode : std::uint8_t {
+  kVersion,     // only if it has the version `expected`
+  kLastWriter,  // the highest hybrid time wins
+  kAlways,
+  kAbsent,   // only if there is none
+  kPresent,  // only if there is one
+};
+// kVersion and kLastWriter answer Registered or Superseded; the others answer Held, which never
+// aborts a commit.
 struct Set {
   std::string_view name{};
   std::string_view value{};
   SetMode mode = SetMode::kVersion;
   Version expected{};              // of kVersion: the version it must have; 0 = not set yet
   std::optional<HybridTime> at{};  // of kLastWriter: the writer's time; none = the store's clock
+  Expiry expiry{};                 // one that is over already: the register is removed
+  bool tell_value = false;         // answer with the value there was
+};
+struct Get {
+  std::string_view name{};
+  bool tell_value = true;  // false: only whether it is there, its version and when it goes
+};
+struct Unset {
+  std::string_view name{};
+  bool tell_value = false;  // answer with the value there was
+};
+
+// By what it would replace. A register that never goes counts as one that goes at the end of time.
+enum class ExpireIf : std::uint8_t { kAlways, kNever, kSome, kLater, kEarlier, kSomeEarlier };
+// Changes when a register goes. Applied only if there is one; Expiry::kNever only if it would go.
+struct Expire {
+  std::string_view name{};
+  Expiry expiry{};  // one that is over already: the register is removed
+  ExpireIf only_if = ExpireIf::kAlways;
+};
+// Adds to a register that holds a whole number in decimal; one that is not there counts as 0. Its
+// expiry stays.
+struct Add {
+  std::string_view name{};
+  std::int64_t by = 1;
 };
 
 // Opens a transaction under a stable name; an older one of that name is aborted and fenced.
@@ -263,10 +310,10 @@ struct End {
   Finish finish = Finish::kCommit;
 };
 
-using Op =
-    std::variant<Append, Claim, Renew, Settle, Receive, Ack, Nack, Extend, Advance, Set,
-                 CreateStream, ConfigureStream, DeleteStream, Trim, RetireProducer, Resolve, Forget,
-                 CreateConsumer, DeleteConsumer, Seek, Redrive, Begin, End, OpenProducer>;
+using Op = std::variant<Append, Claim, Renew, Settle, Receive, Ack, Nack, Extend, Advance, Set,
+                        CreateStream, ConfigureStream, DeleteStream, Trim, RetireProducer, Resolve,
+                        Forget, CreateConsumer, DeleteConsumer, Seek, Redrive, Begin, End,
+                        OpenProducer, Get, Unset, Expire, Add>;
 
 // --- the commit ------------------------------------------------------------------------------
 

@@ -52,6 +52,17 @@ struct RegisterValue {
   std::string value;
   Version version;
   HybridTime at;
+  Time expires_at = Time::max();  // the end of time: it stays
+};
+// Registers that there are, a piece at a time.
+struct RegisterScan {
+  std::uint64_t cursor = 0;  // 0 = from the beginning; then RegisterPage::next
+  std::uint32_t max = 100;   // how many to look at; some of them may not be told
+  std::string_view prefix{};
+};
+struct RegisterPage {
+  std::vector<std::string> names;  // in no particular order
+  std::uint64_t next = 0;          // 0 = that was all
 };
 struct Position {
   std::string value;
@@ -91,7 +102,8 @@ struct Statistics {
   std::uint64_t claims_open = 0;
   std::uint64_t claims_unknown = 0;
   std::uint64_t claims_settled = 0;
-  std::uint64_t registers = 0;
+  std::uint64_t registers = 0;           // those that just expired included
+  std::uint64_t registers_expiring = 0;  // of these, those that go by themselves
   std::uint64_t positions = 0;
   std::uint64_t transactions_open = 0;
   std::uint64_t fenced = 0;         // acts refused for an old epoch, fence or receipt
@@ -134,6 +146,9 @@ class Store {
                                                                       std::string_view key) = 0;
   [[nodiscard]] virtual Result<std::optional<RegisterValue>> find_register(
       std::string_view name) = 0;
+  // Going from 0 to 0 tells every register that was there all the while at least once, as long as
+  // the store stays open. One that comes or goes meanwhile may be told or not.
+  [[nodiscard]] virtual Result<RegisterPage> scan_registers(const RegisterScan& scan) = 0;
   [[nodiscard]] virtual Result<std::optional<Position>> find_position(std::string_view source) = 0;
   [[nodiscard]] virtual Result<std::optional<ProducerStatus>> find_producer(
       std::string_view stream, std::string_view producer) = 0;

@@ -180,6 +180,16 @@ struct Superseded {  // the register has moved on
   HybridTime at;
   friend bool operator==(const Superseded&, const Superseded&) = default;
 };
+// What became of a register by set (kAlways, kAbsent, kPresent), get, unset, expire or add: an
+// answer in any case, which never aborts a commit.
+struct Held {                        // "done", or "unchanged" if not applied
+  bool applied = false;              // get: it is there
+  std::optional<std::string> value;  // if asked for: of set and unset the former one; none = none
+  Version version;                   // from now on; 0 = there is none
+  Time expires_at = Time::max();     // from now on; the end of time = it stays
+  std::int64_t number = 0;           // of add: what it holds now
+  friend bool operator==(const Held&, const Held&) = default;
+};
 struct Began {  // "done"
   Epoch epoch;
   Time expires_at{};
@@ -199,7 +209,7 @@ struct Refused {  // the operation itself is wrong: unknown stream, limit, quota
 using Verdict = std::variant<Appended, Duplicate, Conflict, Fenced, Gap, UnknownProducer,
                              TooOldToKnow, ExpectationFailed, Claimed, DuplicateClaim, InProgress,
                              UnknownOutcome, Received, Stale, Done, Renewed, Registered, Superseded,
-                             Began, Staged, NotApplied, Refused, Opened>;
+                             Began, Staged, NotApplied, Refused, Opened, Held>;
 
 [[nodiscard]] std::string_view word_of(const Verdict& verdict);
 

@@ -37,6 +37,8 @@ enum class Mutant : std::uint8_t {
   kOpenedNotRaised,       // An opened epoch fences nobody before its writer has written.
   kLateEndCommits,        // M9: a delayed end finishes a later transaction.
   kCursorNotAtomic,       // A position moves in another batch than its effect.
+  kAbsentOverwrites,      // "Set if absent" replaces a register that is about to go.
+  kExpiryNotReplayed,     // A register's new expiry is forgotten by a restart.
 };
 
 #ifdef HAPAX_MUTANTS

@@ -49,6 +49,7 @@ struct Words {
   std::string_view operator()(const Renewed&) const { return "done"; }
   std::string_view operator()(const Registered&) const { return "done"; }
   std::string_view operator()(const Superseded&) const { return "superseded"; }
+  std::string_view operator()(const Held& v) const { return v.applied ? "done" : "unchanged"; }
   std::string_view operator()(const Began&) const { return "done"; }
   std::string_view operator()(const Opened&) const { return "done"; }
   std::string_view operator()(const Staged&) const { return "staged"; }
@@ -69,6 +70,7 @@ struct Holds {
   bool operator()(const Done&) const { return true; }
   bool operator()(const Renewed&) const { return true; }
   bool operator()(const Registered&) const { return true; }
+  bool operator()(const Held&) const { return true; }
   bool operator()(const Began&) const { return true; }
   bool operator()(const Opened&) const { return true; }
   bool operator()(const Staged&) const { return true; }

@@ -114,6 +114,19 @@ Problem check_lease(Duration lease) {
   return check_span("lease", lease, limits::kLeaseMin, limits::kLeaseMax);
 }
 
+Problem check_register(std::string_view name) {
+  return check_text("register", name, limits::kRegisterNameBytesMax);
+}
+
+Problem check_expiry(const Expiry& expiry, Duration after_min) {
+  if (expiry.kind == Expiry::Kind::kAt) {
+    return check_span("expiry since 1970", expiry.at.time_since_epoch(), Duration{0},
+                      limits::kExpiryMax);
+  }
+  if (expiry.kind != Expiry::Kind::kAfter) return std::nullopt;
+  return check_span("expiry", expiry.after, after_min, limits::kExpiryMax);
+}
+
 struct Check {
   Problem operator()(const Append& op) const {
     Problem producer;
@@ -168,9 +181,17 @@ struct Check {
                     check_text("position", op.to, limits::kPositionBytesMax));
   }
   Problem operator()(const Set& op) const {
-    return first_of(check_text("register", op.name, limits::kNameBytesMax),
-                    check_size("value of a register", op.value.size(), limits::kRegisterBytesMax));
+    return first_of(check_register(op.name),
+                    check_size("value of a register", op.value.size(), limits::kRegisterBytesMax),
+                    check_expiry(op.expiry, Duration{1}));
   }
+  Problem operator()(const Get& op) const { return check_register(op.name); }
+  Problem operator()(const Unset& op) const { return check_register(op.name); }
+  Problem operator()(const Expire& op) const {
+    if (op.expiry.kind == Expiry::Kind::kKeep) return invalid("the expiry would stay as it is");
+    return first_of(check_register(op.name), check_expiry(op.expiry, -limits::kExpiryMax));
+  }
+  Problem operator()(const Add& op) const { return check_register(op.name); }
   Problem operator()(const CreateStream& op) const {
     return first_of(check_new_name("stream", op.stream), check_settings(op.settings));
   }
@@ -247,6 +268,10 @@ std::optional<Error> check_memory(const State& state, std::uint64_t more) {
                    std::to_string(state.memory_max) +
                    " bytes; nothing was stored and nothing is forgotten early. Raise memory_max or "
                    "shorten windows."};
+}
+
+std::optional<Error> check_growth(const State& state, std::uint64_t before, std::uint64_t after) {
+  return after <= before ? std::nullopt : check_memory(state, after - before);
 }
 
 Error no_stream(std::string_view name) {

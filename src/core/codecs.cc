@@ -80,6 +80,10 @@ template <class Io, Is<Superseded> F>
 void fields(Io& io, F& f) {
   io.all(f.version, f.at);
 }
+template <class Io, Is<Held> F>
+void fields(Io& io, F& f) {
+  io.all(f.applied, f.value, f.version, f.expires_at, f.number);
+}
 template <class Io, Is<Began> F>
 void fields(Io& io, F& f) {
   io.all(f.epoch, f.expires_at);
@@ -118,8 +122,12 @@ Result<Answer> decode_answer(std::string_view bytes) {
 
 // --- staged operations -------------------------------------------------------------------------
 
-using StagedOp = std::variant<Append, Settle, Ack, Advance, Set>;
+using StagedOp = std::variant<Append, Settle, Ack, Advance, Set, Unset, Expire, Add>;
 
+template <class Io, Is<Expiry> F>
+void fields(Io& io, F& f) {
+  io.all(f.kind, f.at, f.after);
+}
 template <class Io, Is<ExpectLast> F>
 void fields(Io& io, F& f) {
   io.all(f.of, f.last);
@@ -146,7 +154,19 @@ void fields(Io& io, F& f) {
 }
 template <class Io, Is<Set> F>
 void fields(Io& io, F& f) {
-  io.all(f.name, f.value, f.mode, f.expected, f.at);
+  io.all(f.name, f.value, f.mode, f.expected, f.at, f.expiry);
+}
+template <class Io, Is<Unset> F>
+void fields(Io& io, F& f) {
+  io.all(f.name);
+}
+template <class Io, Is<Expire> F>
+void fields(Io& io, F& f) {
+  io.all(f.name, f.expiry, f.only_if);
+}
+template <class Io, Is<Add> F>
+void fields(Io& io, F& f) {
+  io.all(f.name, f.by);
 }
 template <class Io, Is<OpHashes> F>
 void fields(Io& io, F& f) {
@@ -168,6 +188,8 @@ std::optional<StagedItem> to_staged(const Op& op, const OpHashes& hashes) {
         using Plain = std::decay_t<decltype(plain)>;
         if constexpr (std::is_constructible_v<StagedOp, Plain>) {
           item.op = plain;
+          // The answers of a hundred thousand operations must fit into one batch.
+          if constexpr (requires { plain.tell_value; }) return !plain.tell_value;
           return true;
         } else {
           return false;
@@ -197,7 +219,8 @@ std::optional<Error> encode_staged(std::span<const Op> ops, std::span<const OpHa
     if (!item) {
       return Error{Errc::kInvalidArgument,
                    "operation " + std::to_string(i) +
-                       " cannot wait in a transaction; append, settle, ack, advance and set can"};
+                       " cannot wait in a transaction; append, settle, ack, advance, set, unset, "
+                       "expire and add can, if they ask for no value"};
     }
     items.push_back(*std::move(item));
   }

@@ -27,6 +27,8 @@ struct RunOp {
       return run(turn, op, AppendHashes{hashes.key, hashes.content, hashes.group});
     } else if constexpr (requires { run(turn, op, ClaimHashes{}); }) {
       return run(turn, op, ClaimHashes{hashes.key, hashes.content});
+    } else if constexpr (requires { run(turn, op, RegisterHash{}); }) {
+      return run(turn, op, RegisterHash{hashes.key});
     } else {
       return run(turn, op);
     }
@@ -41,6 +43,14 @@ Verdict run_op(Turn& turn, const Op& op, const OpHashes& hashes) {
   return std::visit(RunOp{turn, hashes}, op);
 }
 
+bool is_register_op(const Op& op) {
+  return std::visit(
+      [](const auto& plain) {
+        return requires { plain.name; };
+      },
+      op);
+}
+
 // Asks for the memory that the lookups of the next operations will need, so that they wait for it
 // together and not one after the other. Not too far ahead: the cache would forget the first ones.
 void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHashes> hashes,
@@ -52,7 +62,7 @@ void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHash
   hashes = hashes.subspan(next);
   const std::size_t count = std::min(ops.size(), kAtOnce);
   const Stream* stream = nullptr;
-  const auto each = [&](const auto& ask_ids, const auto& ask_claims) {
+  const auto each = [&](const auto& ask_ids, const auto& ask_claims, const auto& ask_registers) {
     for (std::size_t i = 0; i < count; ++i) {
       if (const auto* append = std::get_if<Append>(&ops[i])) {
         if (append->id.empty()) continue;
@@ -63,6 +73,8 @@ void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHash
         ask_ids(scoped_id(*stream, {hashes[i].key, hashes[i].content, hashes[i].group}));
       } else if (std::holds_alternative<Claim>(ops[i]) || std::holds_alternative<Settle>(ops[i])) {
         ask_claims(hashes[i].key);
+      } else if (is_register_op(ops[i])) {
+        ask_registers(hashes[i].key);
       }
     }
   };
@@ -70,12 +82,14 @@ void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHash
        [&](base::Hash128 hash) {
          state.settled.prefetch(hash);
          state.open_claims.prefetch(hash);
-       });
+       },
+       [&](base::Hash128 hash) { state.registers.prefetch(hash); });
   each([&](base::Hash128 hash) { state.ids.prefetch_entry(hash); },
        [&](base::Hash128 hash) {
          state.settled.prefetch_entry(hash);
          state.open_claims.prefetch_slot(hash);
-       });
+       },
+       [&](base::Hash128 hash) { state.registers.prefetch_slot(hash); });
 }
 
 // --- many --------------------------------------------------------------------------------------

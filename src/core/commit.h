@@ -13,7 +13,7 @@ namespace hapax::core {
 
 // Hashes of one operation; which of them mean something depends on the operation.
 struct OpHashes {
-  base::Hash128 key;  // of the message id, or of scope and key
+  base::Hash128 key;  // of the message id, of scope and key, or of a register's name
   Fingerprint content;
   GroupHash group = 0;
 };

@@ -108,7 +108,7 @@ void fields(Io& io, F& f) {
 }
 template <class Io, Is<RegisterSet> F>
 void fields(Io& io, F& f) {
-  io.all(f.name, f.value, f.version, f.at);
+  io.all(f.hash, f.name, f.value, f.version, f.at, f.expires_at);
 }
 template <class Io, Is<TransactionBegun> F>
 void fields(Io& io, F& f) {
@@ -144,6 +144,14 @@ void fields(Io& io, F& f) {
   io.all(f.stream, f.sequences);
 }
 template <class Io, Is<ResultLost> F>
+void fields(Io& io, F& f) {
+  io.all(f.hash);
+}
+template <class Io, Is<RegisterExpires> F>
+void fields(Io& io, F& f) {
+  io.all(f.hash, f.expires_at);
+}
+template <class Io, Is<RegisterGone> F>
 void fields(Io& io, F& f) {
   io.all(f.hash);
 }

@@ -174,10 +174,12 @@ struct PositionMoved {
   Epoch epoch;
 };
 struct RegisterSet {
+  base::Hash128 hash;
   std::string_view name;
   std::string_view value;
   Version version;
   HybridTime at;
+  Time expires_at = Time::max();
 };
 struct TransactionBegun {
   std::string_view name;
@@ -219,13 +221,21 @@ struct ResultLost {
   base::Hash128 hash;
 };
 
-using Fact =
-    std::variant<StreamMade, StreamConfigured, StreamGone, RecordAppended, IdRenewed,
-                 RecordsTrimmed, RunMoved, ProducerRetired, ClaimOpened, ClaimRenewed, ClaimSettled,
-                 ClaimForgotten, CommitAnswered, ResultMoved, ConsumerMade, ConsumerGone, Sought,
-                 HandedOut, Acked, Returned, LeaseExtended, Blocked, PositionMoved, RegisterSet,
-                 TransactionBegun, TransactionStaged, TransactionEnded, JournalGap, ProducerNoted,
-                 RecordRemoved, ProducerRaised, RecordsLost, ResultLost>;
+struct RegisterExpires {
+  base::Hash128 hash;
+  Time expires_at = Time::max();
+};
+struct RegisterGone {  // removed; one that expires goes without a fact
+  base::Hash128 hash;
+};
+
+using Fact = std::variant<StreamMade, StreamConfigured, StreamGone, RecordAppended, IdRenewed,
+                          RecordsTrimmed, RunMoved, ProducerRetired, ClaimOpened, ClaimRenewed,
+                          ClaimSettled, ClaimForgotten, CommitAnswered, ResultMoved, ConsumerMade,
+                          ConsumerGone, Sought, HandedOut, Acked, Returned, LeaseExtended, Blocked,
+                          PositionMoved, RegisterSet, TransactionBegun, TransactionStaged,
+                          TransactionEnded, JournalGap, ProducerNoted, RecordRemoved,
+                          ProducerRaised, RecordsLost, ResultLost, RegisterExpires, RegisterGone>;
 
 // A fact's kind on disk is its place in the variant plus one: the order above never changes.
 // Every encoded fact is followed by the CRC32C that the engine adds, so that one fact can be read

@@ -31,6 +31,12 @@ template <class Enum>
 inline constexpr std::uint8_t kEnumMax = 1;
 template <>
 inline constexpr std::uint8_t kEnumMax<Outcome> = 3;
+template <>
+inline constexpr std::uint8_t kEnumMax<SetMode> = 4;
+template <>
+inline constexpr std::uint8_t kEnumMax<Expiry::Kind> = 3;
+template <>
+inline constexpr std::uint8_t kEnumMax<ExpireIf> = 5;
 
 class Put {
  public:

@@ -1,14 +1,20 @@
-// Positions of outside sources, and registers.
+#include "core/registers.h"
+
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <utility>
 
-#include "base/assert.h"
-#include "core/text_bytes.h"
+#include "base/mutant.h"
+#include "base/whole_number.h"
 #include "core/turn.h"
 
 namespace hapax::core {
 
 namespace {
+
+using base::Mutant;
+using base::mutant;
 
 // H1: the clock is never behind anything it has seen, so a wall clock that jumps back cannot make
 // a later write lose, and one that jumps ahead does not drag the register along: log time is
@@ -22,12 +28,71 @@ HybridTime tick(const HybridTime& seen, Time now) {
   return full ? HybridTime{seen.wall_ms + 1, 0, 0} : HybridTime{seen.wall_ms, seen.counter + 1, 0};
 }
 
-const RegisterValue* find_register(const State& state, std::string_view name) {
-  const auto* found = state.registers.find(name);
-  return found == nullptr ? nullptr : found->get();
+// --- expiry --------------------------------------------------------------------------------------
+
+Time end_of(const Expiry& expiry, const Register* known, Time now) {
+  switch (expiry.kind) {
+    case Expiry::Kind::kNever:
+      break;
+    case Expiry::Kind::kKeep:
+      return known == nullptr ? Time::max() : known->expires_at;
+    case Expiry::Kind::kAt:
+      return expiry.at;
+    case Expiry::Kind::kAfter:
+      return now + expiry.after;
+  }
+  return Time::max();
 }
 
-std::optional<Verdict> refuse_set(const RegisterValue* known, const Set& op, HybridTime at,
+bool may_expire(ExpireIf only_if, Time former, Time end) {
+  switch (only_if) {
+    case ExpireIf::kAlways:
+      break;
+    case ExpireIf::kNever:
+      return former == Time::max();
+    case ExpireIf::kSome:
+      return former != Time::max();
+    case ExpireIf::kLater:
+      return end > former;
+    case ExpireIf::kEarlier:
+      return end < former;
+    case ExpireIf::kSomeEarlier:
+      return former != Time::max() && end < former;
+  }
+  return true;
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+struct Write {
+  std::string_view name;
+  std::string_view value;
+  HybridTime at;
+  Time expires_at = Time::max();
+};
+
+Version next_version(const State& state, const Register* known) {
+  return (known == nullptr ? state.version_floor : known->version).next();  // H3
+}
+
+// Sets the register, or removes it if its time is over. Answers its version; 0 = it is not there.
+Result<Version> write(Turn& turn, base::Hash128 key, const Register* known, const Write& set) {
+  if (set.expires_at <= turn.now()) {
+    if (known != nullptr) turn.emit(RegisterGone{key});
+    return Version{0};
+  }
+  const Version version = next_version(turn.state(), known);
+  const auto* there = turn.state().registers.find(key);  // One that expired takes room, too.
+  const std::uint64_t before =
+      there == nullptr ? 0 : register_bytes((*there)->words.bytes(), (*there)->expires_at);
+  const std::uint64_t after = register_bytes(set.name.size() + set.value.size(), set.expires_at);
+  if (auto full = check_growth(turn.state(), before, after)) return *std::move(full);
+  turn.emit(RegisterSet{key, set.name, set.value, version, set.at, set.expires_at});
+  return version;
+}
+
+// Of kVersion and kLastWriter.
+std::optional<Verdict> refuse_set(const Register* known, const Set& op, HybridTime at,
                                   const Turn& turn) {
   const Version version = known == nullptr ? Version{} : known->version;
   const HybridTime known_at = known == nullptr ? HybridTime{} : known->at;
@@ -48,132 +113,116 @@ std::optional<Verdict> refuse_set(const RegisterValue* known, const Set& op, Hyb
   return std::nullopt;
 }
 
-// Something grows from `before` to `after` bytes. What does not grow is never refused.
-std::optional<Refused> refuse_growth(const State& state, std::uint64_t before,
-                                     std::uint64_t after) {
-  if (after <= before) return std::nullopt;
-  if (auto error = check_memory(state, after - before)) return Refused{*std::move(error)};
-  return std::nullopt;
-}
-
-std::uint64_t bytes_of(std::string_view name, std::string_view value) {
-  return kNodeBytes + name.size() + value.size();
-}
-
-// Above every epoch that was handed out or that a producer chose.
-Epoch epochs_end(const State& state) {
-  Epoch end = state.next_epoch;
-  for (const auto& stream : state.streams) {
-    if (stream == nullptr) continue;
-    for (const auto& [name, producer] : stream->producers) {
-      end = std::max(end, producer.epoch.next());
-    }
-  }
-  return end;
-}
-
-}  // namespace
-
-Verdict run(Turn& turn, const Advance& op) {
-  const Position* found = turn.state().positions.find(op.source);
-  const Epoch epoch = found == nullptr ? Epoch{} : found->epoch;
-  const std::string value = found == nullptr ? std::string{} : found->value;
-  if (op.epoch < epoch) {
-    turn.count_fenced();
-    return Fenced{epoch.value, op.epoch.value};
-  }
-  // Also for a repeat that finds the position where it wanted it: were that "done", the effects
-  // beside it in the commit would happen twice. The actual position tells the caller.
-  if (value != op.expected) return ExpectationFailed{Sequence{}, value};
-  const std::uint64_t before = found == nullptr ? 0 : bytes_of(op.source, value);
-  if (auto full = refuse_growth(turn.state(), before, bytes_of(op.source, op.to))) {
-    return *std::move(full);
-  }
-  turn.emit(PositionMoved{op.source, op.to, op.epoch});
-  return Done{};
-}
-
-Verdict run(Turn& turn, const Set& op) {
-  const RegisterValue* known = find_register(turn.state(), op.name);
+Verdict set_guarded(Turn& turn, const Set& op, base::Hash128 key, const Register* known) {
   const HybridTime at =
       op.mode == SetMode::kLastWriter && op.at ? *op.at : tick(turn.state().hybrid, turn.now());
   if (auto refusal = refuse_set(known, op, at, turn)) return *std::move(refusal);
-  const std::uint64_t before = known == nullptr ? 0 : bytes_of(op.name, known->value);
-  if (auto full = refuse_growth(turn.state(), before, bytes_of(op.name, op.value))) {
-    return *std::move(full);
+  const Time end = end_of(op.expiry, known, turn.now());
+  const Result<Version> version = write(turn, key, known, {op.name, op.value, at, end});
+  if (!version) return Refused{version.error()};
+  return Registered{*version, at};
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+Held held(const Register* known, bool tells) {
+  Held answer;
+  if (known == nullptr) return answer;
+  if (tells) answer.value = known->value();
+  answer.version = known->version;
+  answer.expires_at = known->expires_at;
+  return answer;
+}
+
+// H5
+bool may_set(SetMode mode, const Register* known) {
+  if (mode == SetMode::kAlways) return true;
+  if (mode == SetMode::kPresent) return known != nullptr;
+  return known == nullptr || (!known->stays() && mutant(Mutant::kAbsentOverwrites));
+}
+
+Refused no_sum(const char* why) { return Refused{{Errc::kPreconditionFailed, why}}; }
+
+}  // namespace
+
+const Register* find_register(const State& state, base::Hash128 name, Time now) {
+  const auto* found = state.registers.find(name);
+  if (found == nullptr || (*found)->expires_at <= now) return nullptr;  // H4
+  return found->get();
+}
+
+Verdict run(Turn& turn, const Set& op, const RegisterHash& hash) {
+  const Register* known = find_register(turn.state(), hash.key, turn.now());
+  if (op.mode == SetMode::kVersion || op.mode == SetMode::kLastWriter) {
+    return set_guarded(turn, op, hash.key, known);
   }
-  const Version version = (known == nullptr ? Version{} : known->version).next();
-  turn.emit(RegisterSet{op.name, op.value, version, at});
-  return Registered{version, at};
+  Held answer = held(known, op.tell_value);
+  if (!may_set(op.mode, known)) return answer;
+  const HybridTime at = tick(turn.state().hybrid, turn.now());
+  const Time end = end_of(op.expiry, known, turn.now());
+  const Result<Version> version = write(turn, hash.key, known, {op.name, op.value, at, end});
+  if (!version) return Refused{version.error()};
+  answer.applied = true;
+  answer.version = *version;
+  answer.expires_at = *version == Version{0} ? Time::max() : end;
+  return answer;
 }
 
-void apply_rest(State& state, const PositionMoved& fact, base::Where, Time, Undo* undo) {
-  const Position* known = state.positions.find(fact.source);
-  Position before = known == nullptr ? Position{} : *known;
-  record(undo, [name = std::string(fact.source), before, was_made = known == nullptr,
-                bytes = state.text_bytes](State& s) mutable {
-    if (was_made) {
-      s.positions.erase(name);
-    } else {
-      s.positions.set(name, std::move(before));
-    }
-    s.text_bytes = bytes;
-  });
-  if (known == nullptr) state.text_bytes += kNodeBytes + fact.source.size();
-  state.text_bytes += fact.value.size();
-  state.text_bytes -= before.value.size();
-  state.positions.set(std::string(fact.source), Position{std::string(fact.value), fact.epoch});
+Verdict run(Turn& turn, const Get& op, const RegisterHash& hash) {
+  const Register* known = find_register(turn.state(), hash.key, turn.now());
+  Held answer = held(known, op.tell_value);
+  answer.applied = known != nullptr;
+  return answer;
 }
 
-void apply_rest(State& state, const RegisterSet& fact, base::Where, Time, Undo* undo) {
-  const auto* known = state.registers.find(fact.name);
-  auto before = known == nullptr ? nullptr : *known;
-  record(undo, [name = std::string(fact.name), before, hybrid = state.hybrid,
-                bytes = state.text_bytes](State& s) {
-    if (before == nullptr) {
-      s.registers.erase(name);
-    } else {
-      s.registers.set(name, before);
-    }
-    s.hybrid = hybrid;
-    s.text_bytes = bytes;
-  });
-  if (before == nullptr) state.text_bytes += kNodeBytes + fact.name.size();
-  state.text_bytes += fact.value.size();
-  state.text_bytes -= before == nullptr ? 0 : before->value.size();
-  state.registers.set(std::string(fact.name), std::make_shared<const RegisterValue>(RegisterValue{
-                                                  std::string(fact.value), fact.version, fact.at}));
-  HybridTime seen = fact.at;
-  seen.node = 0;
-  state.hybrid = std::max(state.hybrid, seen);
+Verdict run(Turn& turn, const Unset& op, const RegisterHash& hash) {
+  const Register* known = find_register(turn.state(), hash.key, turn.now());
+  Held answer;
+  if (known == nullptr) return answer;
+  if (op.tell_value) answer.value = known->value();
+  turn.emit(RegisterGone{hash.key});
+  answer.applied = true;
+  return answer;
 }
 
-// What was lost may include ids, and numbers that somebody holds as proof: nobody may be told that
-// an older id is surely new, and no fence, epoch or token may be given out twice.
-void apply_rest(State& state, const JournalGap& fact, base::Where, Time now, Undo* undo) {
-  ++state.gaps;
-  record(undo, [](State& s) { --s.gaps; });
-  if (fact.last_lsn == 0) return;  // Only payloads were lost: the facts that follow name them.
-  for (const auto& stream : state.streams) {
-    if (stream == nullptr) continue;
-    record(undo, [owner = stream.get(), floor = stream->horizon_floor](State&) {
-      owner->horizon_floor = floor;
-    });
-    stream->horizon_floor = now;
+Verdict run(Turn& turn, const Expire& op, const RegisterHash& hash) {
+  const Register* known = find_register(turn.state(), hash.key, turn.now());
+  Held answer = held(known, false);
+  if (known == nullptr) return answer;
+  const Time end = end_of(op.expiry, known, turn.now());
+  const bool says_nothing = end == Time::max() && known->stays();
+  if (says_nothing || !may_expire(op.only_if, known->expires_at, end)) return answer;
+  answer.applied = true;
+  if (end <= turn.now()) {
+    turn.emit(RegisterGone{hash.key});
+    answer.version = Version{0};
+    answer.expires_at = Time::max();
+    return answer;
   }
-  const std::uint64_t lost = fact.last_lsn - fact.first_lsn + 1;
-  record(undo, [lost, epoch = state.next_epoch](State& s) {
-    s.next_fence.value -= lost;
-    s.next_epoch = epoch;
-    s.first_token.value -= lost * limits::kReceiveMax;
-    for (auto& [uid, consumer] : s.consumers)
-      consumer.next_token.value -= lost * limits::kReceiveMax;
-  });
-  state.next_fence.value += lost;
-  state.next_epoch = Epoch{epochs_end(state).value + lost};
-  state.first_token.value += lost * limits::kReceiveMax;
-  for (auto& [uid, consumer] : state.consumers)
-    consumer.next_token.value += lost * limits::kReceiveMax;
+  if (end != known->expires_at) turn.emit(RegisterExpires{hash.key, end});
+  answer.expires_at = end;
+  return answer;
+}
+
+Verdict run(Turn& turn, const Add& op, const RegisterHash& hash) {
+  const Register* known = find_register(turn.state(), hash.key, turn.now());
+  const auto former =
+      known == nullptr ? std::optional<std::int64_t>(0) : base::whole_number(known->value());
+  if (!former) return no_sum("value is not an integer or out of range");
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(*former, op.by, &sum)) {
+    return no_sum("increment or decrement would overflow");
+  }
+  Held answer = held(known, false);
+  const std::string text = std::to_string(sum);
+  const HybridTime at = tick(turn.state().hybrid, turn.now());
+  const Result<Version> version =
+      write(turn, hash.key, known, {op.name, text, at, answer.expires_at});
+  if (!version) return Refused{version.error()};
+  answer.applied = true;
+  answer.version = *version;
+  answer.number = sum;
+  return answer;
 }
 
 }  // namespace hapax::core

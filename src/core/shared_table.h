@@ -9,6 +9,7 @@
 //     whatever was there when a snapshot was taken is copied at its first change.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -85,6 +86,18 @@ class SharedTable {
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Sheet& sheet : pages_) visit_page(*sheet.slots, visit);
+  }
+
+  // Calls visit(hash, value) for what lies in `count` slots from `slot` on; answers where to go on,
+  // 0 = that was all. What stays in the table stays in its slot, so no such walk misses it.
+  template <class Visit>
+  std::uint64_t visit_slots(std::uint64_t slot, std::uint64_t count, Visit visit) const {
+    const std::uint64_t end = slot < slots() ? std::min<std::uint64_t>(slots(), slot + count) : 0;
+    for (; slot < end; ++slot) {
+      const Slot& here = hashes().slot(static_cast<std::uint32_t>(slot));
+      if (here.value != Value{}) visit(here.hash, here.value);
+    }
+    return end < slots() ? end : 0;
   }
 
   [[nodiscard]] Image snapshot() {

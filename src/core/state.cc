@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "core/claims.h"
 #include "core/consumers.h"
+#include "core/registers.h"
 #include "core/text_bytes.h"
 #include "core/transactions.h"
 
@@ -127,7 +128,8 @@ Leftover collect(State& state, Time now, std::size_t work_max) {
   state.graveyard.clear();
   collect_transactions(state, now, work_max);
   const bool claims = collect_claims(state, now, work_max) == work_max;
-  return {claims, expire(state, now, work_max)};
+  const bool registers = collect_registers(state, now, work_max) == work_max;
+  return {claims || registers, expire(state, now, work_max)};
 }
 
 bool expire(State& state, Time now, std::size_t work_max) {

@@ -113,6 +113,17 @@ struct OpenClaim {
   }
 };
 
+struct Register {
+  Words<2> words;  // name, value
+  Version version;
+  HybridTime at;
+  Time expires_at = Time::max();
+
+  [[nodiscard]] std::string_view name() const { return words[0]; }
+  [[nodiscard]] std::string_view value() const { return words[1]; }
+  [[nodiscard]] bool stays() const { return expires_at == Time::max(); }
+};
+
 struct Transaction {
   Epoch epoch;
   bool open = false;
@@ -135,7 +146,10 @@ struct Counters {
 class State {
  public:
   explicit State(unsigned index_shards_log2 = 12)
-      : ids(index_shards_log2), open_claims(index_shards_log2), settled(index_shards_log2) {}
+      : ids(index_shards_log2),
+        open_claims(index_shards_log2),
+        settled(index_shards_log2),
+        registers(index_shards_log2) {}
 
   // streams
   std::vector<std::unique_ptr<Stream>> streams;  // by uid - 1; null = deleted
@@ -157,8 +171,10 @@ class State {
 
   // the rest
   SharedMap<std::string, Position> positions;
-  SharedMap<std::string, std::shared_ptr<const RegisterValue>> registers;
-  HybridTime hybrid;  // never behind anything seen
+  SharedTable<std::shared_ptr<const Register>> registers;
+  std::set<std::pair<Time, base::Hash128>> registers_end;  // those that go, by when
+  Version version_floor;                                   // H3: of what went or may go
+  HybridTime hybrid;                                       // never behind anything seen
   StringMap<Transaction> transactions;
   std::set<std::pair<Time, std::string>> transactions_due;  // by Transaction::due()
   std::uint64_t transactions_open = 0;
@@ -224,6 +240,8 @@ void apply_consumer(State& state, const Blocked& fact, base::Where at, Time now,
 
 void apply_rest(State& state, const PositionMoved& fact, base::Where at, Time now, Undo* undo);
 void apply_rest(State& state, const RegisterSet& fact, base::Where at, Time now, Undo* undo);
+void apply_rest(State& state, const RegisterExpires& fact, base::Where at, Time now, Undo* undo);
+void apply_rest(State& state, const RegisterGone& fact, base::Where at, Time now, Undo* undo);
 void apply_rest(State& state, const TransactionBegun& fact, base::Where at, Time now, Undo* undo);
 void apply_rest(State& state, const TransactionStaged& fact, base::Where at, Time now, Undo* undo);
 void apply_rest(State& state, const TransactionEnded& fact, base::Where at, Time now, Undo* undo);
@@ -235,7 +253,7 @@ void drop_live(State& state, std::uint32_t segment, std::uint64_t bytes);
 
 // What a bounded piece of tidying did not get to.
 struct Leftover {
-  bool claims = false;   // open claims and results that are over
+  bool claims = false;   // open claims, results and registers that are over
   bool entries = false;  // expired ids and settled claims
 };
 // Removes what died by the passing of log time or by facts. Only when nothing can be rolled back.

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "core/claims.h"
 #include "core/commit.h"
+#include "core/registers.h"
 #include "core/state_parts.h"
 #include "core/text_bytes.h"
 #include "core/transactions.h"
@@ -30,9 +31,12 @@ template <class Io, Is<Position> F>
 void fields(Io& io, F& f) {
   io.all(f.value, f.epoch);
 }
-template <class Io, Is<RegisterValue> F>
+template <class Io, Is<Register> F>
 void fields(Io& io, F& f) {
-  io.all(f.value, f.version, f.at);
+  std::string_view name = f.name();
+  std::string_view value = f.value();
+  io.all(name, value, f.version, f.at, f.expires_at);
+  if constexpr (!std::is_const_v<F>) f.words = Words<2>({name, value});
 }
 template <class Io, Is<Transaction> F>
 void fields(Io& io, F& f) {
@@ -86,6 +90,53 @@ Status decode_claims(Reading& in, State& into) {
   return Ok{};
 }
 
+// --- registers -----------------------------------------------------------------------------------
+
+void spell(const RegistersImage& image, Spelling& out) {
+  std::vector<std::pair<base::Hash128, const Register*>> staying;
+  staying.reserve(image.registers.size());
+  image.registers.for_each([&](base::Hash128 hash, const auto& set) {
+    if (set->expires_at > out.over_at) staying.emplace_back(hash, set.get());
+  });
+  std::sort(staying.begin(), staying.end());  // Same state, same bytes.
+  out.put(std::uint64_t{staying.size()});
+  for (const auto& [hash, set] : staying) out.put.all(hash, *set);
+}
+
+std::string wrong_with(const Register& set, const State& state) {
+  HybridTime at = set.at;
+  at.node = 0;
+  if (at > state.hybrid) return "was set in the future";
+  if (set.version.value >= kNumberEnd) return "has an impossible version";
+  if (set.stays()) return "";
+  if (!is_plausible(set.expires_at)) return "goes at an impossible time";
+  // H3
+  return set.version > state.version_floor ? "may go, and its version could come again" : "";
+}
+
+Status decode_registers(Reading& in, State& into) {
+  in.begin("list of registers", 1);
+  in.get.all(into.hybrid, into.version_floor);
+  if (into.hybrid.node != 0 || !is_plausible(time_from_ms(into.hybrid.wall_ms))) in.get.refuse();
+  if (into.version_floor.value >= kNumberEnd) in.get.refuse();
+  const std::uint64_t count = in.count();
+  base::Hash128 before;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    in.begin("register", i + 1);
+    base::Hash128 hash;
+    Register set;
+    in.get.all(hash, set);
+    if (!in.get.ok() || (i > 0 && hash <= before)) return in.unreadable();
+    if (const std::string wrong = wrong_with(set, into); !wrong.empty()) {
+      return in.broken("'" + std::string(set.name()) + "', " + wrong);
+    }
+    add_register(into, hash, std::move(set));
+    before = hash;
+  }
+  if (!in.get.ok()) return in.unreadable();
+  return Ok{};
+}
+
 void spell(const std::string& text, Spelling& out) { out.put.last(text); }
 
 // --- by name -------------------------------------------------------------------------------------
@@ -94,12 +145,6 @@ void spell(const PositionsImage& image, Spelling& out) {
   out.put(std::uint64_t{image.positions.size()});
   image.positions.for_each(
       [&out](const std::string& name, const Position& at) { out.put.all(name, at); });
-}
-
-void spell(const RegistersImage& image, Spelling& out) {
-  out.put(std::uint64_t{image.registers.size()});
-  image.registers.for_each(
-      [&out](const std::string& name, const auto& set) { out.put.all(name, *set); });
 }
 
 // `check(name, value)` answers what is wrong with it, or ""; then `keep(name, value)`.
@@ -160,7 +205,7 @@ std::string wrong_with(const Transaction& transaction, Epoch next) {
 
 void encode_rest(State& state, Time over_at, Writing& out) {
   out.share(PositionsImage{state.positions.snapshot()});
-  out.put(state.hybrid);
+  out.put.all(state.hybrid, state.version_floor);
   out.share(RegistersImage{state.registers.snapshot()});
   encode_transactions(state, over_at, out.put);
   out.put.all(state.gaps, state.records_lost, state.results_lost);
@@ -175,21 +220,7 @@ Status decode_rest(Reading& in, State& into) {
         return std::string();
       },
       [&into](std::string name, Position at) { into.positions.set(std::move(name), at); }));
-  in.begin("list of registers", 1);
-  in.get(into.hybrid);
-  if (into.hybrid.node != 0 || !is_plausible(time_from_ms(into.hybrid.wall_ms))) in.get.refuse();
-  HAPAX_CHECK(decode_named<RegisterValue>(
-      in, "register",
-      [&into](const std::string& name, const RegisterValue& value) {
-        into.text_bytes += kNodeBytes + name.size() + value.value.size();
-        HybridTime at = value.at;
-        at.node = 0;
-        return std::string(at > into.hybrid ? "was set in the future" : "");
-      },
-      [&into](std::string name, RegisterValue value) {
-        into.registers.set(std::move(name),
-                           std::make_shared<const RegisterValue>(std::move(value)));
-      }));
+  HAPAX_CHECK(decode_registers(in, into));
   in.begin("list of transactions", 1);
   in.get(into.next_epoch);
   if (into.next_epoch.value >= kNumberEnd) in.get.refuse();

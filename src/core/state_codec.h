@@ -42,7 +42,7 @@ struct PositionsImage {
   SharedMap<std::string, Position>::Image positions;
 };
 struct RegistersImage {
-  SharedMap<std::string, std::shared_ptr<const RegisterValue>>::Image registers;
+  SharedTable<std::shared_ptr<const Register>>::Image registers;
 };
 inline constexpr std::size_t kFewRuns = 64;
 inline constexpr std::size_t kFewGroups = 256;

@@ -233,9 +233,10 @@ TEST(StateCodec, WritesTheBytesOfTheDocumentedFormat) {
             "cf8b0100000068e5cf8b0100000068e5cf8b01000000012c36964ce81102a201010103000204015a"
             "392375c9799f6c13d6e4087fb75085000173026b312c98f91af3943f89cf34f0a9908f78f1027732"
             "0001010068e5cf8b01000030dde5cf8b010000805101008051010001056b61666b61023432010068"
-            "e5cf8b01000000000101720176010068e5cf8b0100000000020101740101006052e6cf8b01000001"
-            "2f010000000000000000000000000000000000000000000000000000000000000000000004017205"
-            "6c6174657200000000000001008040d58b0100000101a80101019f03");
+            "e5cf8b01000000000001447aaec5ce468a976e4991a77bf8682b01720176010068e5cf8b01000000"
+            "00ffffffffffffff7f020101740101006052e6cf8b01000001400100447aaec5ce468a976e4991a7"
+            "7bf8682b0000000000000000000000000000000000040172056c6174657200000000000000000000"
+            "0000000000000000000000000001008040d58b0100000101a80101019f03");
 }
 
 // What a decoder says about a state that was broken before it was written.
@@ -249,6 +250,9 @@ Stream& orders(State& state) { return *state.streams.at(0); }
 Consumer& consumer(State& state) { return state.consumers.begin()->second; }
 OpenClaim& claim(State& state) {
   return *std::const_pointer_cast<OpenClaim>(rig::ordered(state.open_claims).begin()->second);
+}
+Register& set_register(State& state) {
+  return *std::const_pointer_cast<Register>(rig::ordered(state.registers).begin()->second);
 }
 Transaction& transaction(State& state) { return state.transactions.begin()->second; }
 
@@ -308,6 +312,14 @@ const Damage kDamages[] = {
     {"Lease", [](State& s) { claim(s).lease_until = time_from_ms(std::int64_t{1} << 50); },
      "an impossible time"},
     {"Register", [](State& s) { s.hybrid = {}; }, "'r', was set in the future"},
+    {"RegisterEnd",
+     [](State& s) {
+       s.version_floor = Version{1};
+       set_register(s).expires_at = time_from_ms(std::int64_t{1} << 50);
+     },
+     "'r', goes at an impossible time"},
+    {"RegisterVersion", [](State& s) { set_register(s).expires_at = time_from_ms(1); },
+     "'r', may go, and its version could come again"},
     {"TransactionEpoch", [](State& s) { s.next_epoch = {}; }, "'t', has epoch 1; the next"},
     {"TransactionOver", [](State& s) { transaction(s).open = false; }, "is over and has op"},
     {"TransactionBoth", [](State& s) { transaction(s).committed = true; }, "open and committed"},

@@ -69,6 +69,7 @@ struct HashOp {
     if constexpr (requires { op.scope; }) {
       hashes.key = hash_text(std::string(op.scope) + '/' + std::string(op.key), 4);
     }
+    if constexpr (requires { op.name; }) hashes.key = hash_text(op.name, 5);
     if constexpr (requires { op.content; }) hashes.content = print_text(op.content);
     return hashes;
   }

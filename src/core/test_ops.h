@@ -74,7 +74,7 @@ class RandomCommit {
       case 1:
         return advance();
       case 2:
-        return set();
+        return register_op();
       case 3:
         return settle();
       default:
@@ -258,12 +258,40 @@ class RandomCommit {
     return Advance{source, known ? kept(found->value) : "", kept(std::to_string(dice_.below(9))),
                    Epoch{epoch + dice_.below(2)}};
   }
-  Op set() {
+  Expiry expiry() {
+    switch (dice_.below(4)) {
+      case 0:
+        return {Expiry::Kind::kKeep, {}, {}};
+      case 1:
+        return {Expiry::Kind::kAt, now_ + Duration{500} - Duration{dice_.below(1'000)}, {}};
+      case 2:
+        return {Expiry::Kind::kAfter, {}, Duration{1 + dice_.below(1'000)}};
+      default:
+        return {};
+    }
+  }
+  Op register_op() {
     const std::string_view name = kKeys[dice_.below(2)];
-    const auto* found = state_.registers.find(name);
-    Set op{.name = name, .value = dice_.pick(kPayloads)};
+    switch (dice_.below(6)) {
+      case 0:
+        return Get{name, dice_.one_in(2)};
+      case 1:
+        return Unset{name, dice_.one_in(2)};
+      case 2:
+        return Expire{name, expiry(), static_cast<ExpireIf>(dice_.below(6))};
+      case 3:
+        return Add{name, static_cast<std::int64_t>(dice_.below(9)) - 4};
+      default:
+        return set(name);
+    }
+  }
+  Op set(std::string_view name) {
+    const auto* found = state_.registers.find(hash_text(name, 5));
+    Set op{.name = name, .value = dice_.pick(kPayloads), .expiry = expiry()};
+    if (dice_.one_in(3)) op.value = "41";
     if (found != nullptr) op.expected = (*found)->version;
-    if (dice_.one_in(2)) op.mode = SetMode::kLastWriter;
+    op.mode = static_cast<SetMode>(dice_.below(5));
+    op.tell_value = dice_.one_in(4);
     if (dice_.one_in(3)) {
       op.at = HybridTime{to_ms(now_) + 500 - static_cast<std::int64_t>(dice_.below(1'000)),
                          small(0, 3), small(0, 3)};
@@ -273,7 +301,7 @@ class RandomCommit {
   Op rest_op() {
     const std::uint64_t kind = dice_.below(6);
     if (kind < 2) return advance();
-    if (kind < 4) return set();
+    if (kind < 4) return register_op();
     return Begin{kKeys[dice_.below(2)], dice_.one_in(3) ? span() : Duration{60'000}};
   }
   Op end() {

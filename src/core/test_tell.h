@@ -52,9 +52,11 @@ class Telling {
     for (const auto& [name, position] : ordered(state.positions)) {
       say("position", name, position.value, position.epoch);
     }
-    for (const auto& [name, set] : ordered(state.registers)) {
-      say("register", name, set->value, set->version, set->at);
+    for (const auto& [hash, set] : ordered(state.registers)) {
+      say("register", hash, set->name(), set->value(), set->version, set->at, set->expires_at);
     }
+    for (const auto& [end, hash] : state.registers_end) say("register ends", end, hash);
+    say("version floor", state.version_floor);
     for (const auto& [name, transaction] : ordered(state.transactions)) tell(name, transaction);
   }
 

@@ -14,7 +14,7 @@ inline constexpr std::uint64_t kStreamBytes = 512;      // an empty stream, with
 inline constexpr std::uint64_t kProducerBytes = 256;    // a producer, without name and sequences
 inline constexpr std::uint64_t kConsumerBytes = 1'024;  // one that was handed nothing yet
 inline constexpr std::uint64_t kGroupBytes = 56;        // the last sequence of a group key
-inline constexpr std::uint64_t kNodeBytes = 96;         // a position, register or transaction
+inline constexpr std::uint64_t kNodeBytes = 96;         // a position or transaction
 
 [[nodiscard]] std::uint64_t text_bytes_of(const Run& run);
 // Without its consumers, and without its runs, which leave one by one after it.

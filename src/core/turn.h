@@ -90,6 +90,9 @@ struct AppendHashes {
   Fingerprint content;  // of payload and group key
   GroupHash group = 0;  // never 0 for a group key
 };
+struct RegisterHash {
+  base::Hash128 key;  // of the name
+};
 struct ClaimHashes {
   base::Hash128 key;    // of scope and key
   Fingerprint content;  // of Claim only
@@ -132,9 +135,15 @@ Verdict run(Turn& turn, const Nack& op);
 Verdict run(Turn& turn, const Extend& op);
 Verdict run(Turn& turn, const Redrive& op);
 
-// positions and registers (registers.cc)
+// positions (positions.cc)
 Verdict run(Turn& turn, const Advance& op);
-Verdict run(Turn& turn, const Set& op);
+
+// registers (registers.cc)
+Verdict run(Turn& turn, const Set& op, const RegisterHash& hash);
+Verdict run(Turn& turn, const Get& op, const RegisterHash& hash);
+Verdict run(Turn& turn, const Unset& op, const RegisterHash& hash);
+Verdict run(Turn& turn, const Expire& op, const RegisterHash& hash);
+Verdict run(Turn& turn, const Add& op, const RegisterHash& hash);
 
 // transactions (commit.cc)
 Verdict run(Turn& turn, const Begin& op);
@@ -149,6 +158,9 @@ inline constexpr std::string_view kAuditStream = "$audit";
 
 // Whether the memory budget has room for `more` bytes than are remembered. Empty = it has.
 [[nodiscard]] std::optional<Error> check_memory(const State& state, std::uint64_t more);
+// The same for something that grows from `before` to `after` bytes. What does not grow always fits.
+[[nodiscard]] std::optional<Error> check_growth(const State& state, std::uint64_t before,
+                                                std::uint64_t after);
 
 // "name 'x…' has 300 bytes; the most is 255" and the like.
 [[nodiscard]] Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max);

@@ -225,8 +225,21 @@ Result<std::optional<ClaimStatus>> EmbeddedStore::find_claim(std::string_view sc
 
 Result<std::optional<RegisterValue>> EmbeddedStore::find_register(std::string_view name) {
   HAPAX_CHECK(check_sound());
-  return ask<Result<std::optional<RegisterValue>>>(
-      [&](const core::State& state, Time) { return look_up_register(state, name); });
+  return ask<Result<std::optional<RegisterValue>>>([&](const core::State& state, Time now) {
+    return look_up_register(state, register_hash(engine_->key(), name), now);
+  });
+}
+
+Result<RegisterPage> EmbeddedStore::scan_registers(const RegisterScan& scan) {
+  if (scan.max == 0) {
+    return Error{Errc::kInvalidArgument, "a scan of 0 registers; ask for at least 1"};
+  }
+  if (scan.max > limits::kReadMax) {
+    return core::limit_error("registers of a scan", scan.max, limits::kReadMax);
+  }
+  HAPAX_CHECK(check_sound());
+  return ask<Result<RegisterPage>>(
+      [&](const core::State& state, Time now) { return list_registers(state, scan, now); });
 }
 
 Result<std::optional<Position>> EmbeddedStore::find_position(std::string_view source) {

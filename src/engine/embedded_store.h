@@ -48,6 +48,7 @@ class EmbeddedStore final : public Store {
   [[nodiscard]] Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,
                                                               std::string_view key) override;
   [[nodiscard]] Result<std::optional<RegisterValue>> find_register(std::string_view name) override;
+  [[nodiscard]] Result<RegisterPage> scan_registers(const RegisterScan& scan) override;
   [[nodiscard]] Result<std::optional<Position>> find_position(std::string_view source) override;
   [[nodiscard]] Result<std::optional<ProducerStatus>> find_producer(
       std::string_view stream, std::string_view producer) override;

@@ -33,7 +33,9 @@ struct LongBytes {
   std::size_t operator()(const core::CommitAnswered& fact) const { return fact.answer.size(); }
   std::size_t operator()(const core::ResultMoved& fact) const { return fact.frame.size(); }
   std::size_t operator()(const core::HandedOut& fact) const { return fact.sequences.size(); }
-  std::size_t operator()(const core::RegisterSet& fact) const { return fact.value.size(); }
+  std::size_t operator()(const core::RegisterSet& fact) const {
+    return fact.name.size() + fact.value.size();
+  }
   std::size_t operator()(const core::TransactionStaged& fact) const { return fact.ops.size(); }
   template <class Other>
   std::size_t operator()(const Other&) const {

@@ -277,6 +277,7 @@ Statistics Machine::statistics() const {
   stats.claims_unknown = state_->claims_unknown;
   stats.claims_settled = core::claims_settled(*state_);
   stats.registers = state_->registers.size();
+  stats.registers_expiring = state_->registers_end.size();
   stats.positions = state_->positions.size();
   stats.transactions_open = state_->transactions_open;
   stats.fenced = state_->counters.fenced;

@@ -20,7 +20,8 @@ enum class Domain : std::uint64_t {
   kClaim,
   kCommitId,
   kOps,
-  kGroupedContent
+  kGroupedContent,
+  kRegister
 };
 
 Hash128 in_domain(Domain domain, Hash128 hash) {
@@ -52,6 +53,7 @@ struct HashOp {
   template <class PlainOp>
   OpHashes operator()(const PlainOp& op) const {
     if constexpr (requires { op.scope; }) return {claim_hash(key, op.scope, op.key), {}, 0};
+    if constexpr (requires { op.name; }) return {register_hash(key, op.name), {}, 0};
     return {};
   }
 };
@@ -111,6 +113,25 @@ class Describe {
     text(op.name, op.value);
     number(static_cast<std::uint64_t>(op.mode), op.expected.value, op.at.has_value() ? 1U : 0U);
     if (op.at) number(static_cast<std::uint64_t>(op.at->wall_ms), op.at->counter, op.at->node);
+    expiry(op.expiry);
+    number(op.tell_value ? 1U : 0U);
+  }
+  void operator()(const Get& op) {
+    text(op.name);
+    number(op.tell_value ? 1U : 0U);
+  }
+  void operator()(const Unset& op) {
+    text(op.name);
+    number(op.tell_value ? 1U : 0U);
+  }
+  void operator()(const Expire& op) {
+    text(op.name);
+    expiry(op.expiry);
+    number(static_cast<std::uint64_t>(op.only_if));
+  }
+  void operator()(const Add& op) {
+    text(op.name);
+    number(static_cast<std::uint64_t>(op.by));
   }
   void operator()(const CreateStream& op) { settings(op); }
   void operator()(const ConfigureStream& op) { settings(op); }
@@ -153,6 +174,10 @@ class Describe {
   template <class... Numbers>
   void number(Numbers... numbers) {
     (encoder_.varint(numbers), ...);
+  }
+  void expiry(const Expiry& expiry) {
+    number(static_cast<std::uint64_t>(expiry.kind), static_cast<std::uint64_t>(to_ms(expiry.at)),
+           ms(expiry.after));
   }
   template <class ReceiptOp>
   void receipt(const ReceiptOp& op) {
@@ -200,12 +225,24 @@ std::size_t room_of(const Op& op) {
   if (const auto* claim = std::get_if<Claim>(&op)) {
     return kOverhead + claim->scope.size() + claim->key.size() + claim->owner.size();
   }
+  if (const auto* set = std::get_if<Set>(&op)) {
+    return kOverhead + set->name.size() + set->value.size();
+  }
   if (const auto* receive = std::get_if<Receive>(&op)) return kOverhead + receive->max * 10UL;
   Describe describe(described);
   std::visit(describe, op);
   const bool audited = std::holds_alternative<Resolve>(op) || std::holds_alternative<Forget>(op) ||
                        std::holds_alternative<RetireProducer>(op);
   return kOverhead + (audited ? 2 : 1) * described.size();
+}
+
+// What its answer may add, if the answer is kept.
+std::size_t answer_room_of(const Op& op) {
+  const auto tells = [](const auto& plain) {
+    if constexpr (requires { plain.tell_value; }) return plain.tell_value;
+    return false;
+  };
+  return std::visit(tells, op) ? limits::kRegisterBytesMax : 0;
 }
 
 }  // namespace
@@ -225,6 +262,10 @@ base::Hash128 claim_hash(const HashKey& key, std::string_view scope, std::string
   return in_domain(Domain::kClaim, digest::hash128(key, pieces));
 }
 
+base::Hash128 register_hash(const HashKey& key, std::string_view name) {
+  return in_domain(Domain::kRegister, digest::hash128(key, name));
+}
+
 Result<Prepared> prepare(const Commit& commit, const HashKey& key) {
   if (commit.ops.empty()) return Error{Errc::kInvalidArgument, "a commit without operations"};
   if (commit.ops.size() > limits::kCommitOpsMax) {
@@ -241,7 +282,7 @@ Result<Prepared> prepare(const Commit& commit, const HashKey& key) {
   const HashOp hash{key};
   for (const Op& op : commit.ops) {
     prepared.hashes.push_back(std::visit(hash, op));
-    prepared.bytes += room_of(op);
+    prepared.bytes += room_of(op) + (commit.id.empty() ? 0 : answer_room_of(op));
   }
   const std::size_t most = limits::kCommitBytesMax + commit.ops.size() * 600;
   if (prepared.bytes > most) return core::limit_error("commit in bytes", prepared.bytes, most);

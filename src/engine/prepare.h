@@ -27,6 +27,7 @@ struct Prepared {
 [[nodiscard]] base::Hash128 claim_hash(const digest::HashKey& key, std::string_view scope,
                                        std::string_view claim_key);
 [[nodiscard]] base::Hash128 id_hash(const digest::HashKey& key, std::string_view id);
+[[nodiscard]] base::Hash128 register_hash(const digest::HashKey& key, std::string_view name);
 [[nodiscard]] core::GroupHash group_hash(const digest::HashKey& key, std::string_view group);
 
 }  // namespace hapax::engine

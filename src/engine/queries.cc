@@ -4,6 +4,7 @@
 
 #include "core/claims.h"
 #include "core/consumers.h"
+#include "core/registers.h"
 #include "engine/frames.h"
 #include "engine/prepare.h"
 
@@ -74,10 +75,21 @@ Result<std::optional<ClaimStatus>> complete(ClaimLook look, journal::SegmentFile
   return std::move(look.status);
 }
 
-std::optional<RegisterValue> look_up_register(const core::State& state, std::string_view name) {
-  const auto* found = state.registers.find(name);
+std::optional<RegisterValue> look_up_register(const core::State& state, base::Hash128 name,
+                                              Time now) {
+  const core::Register* found = core::find_register(state, name, now);
   if (found == nullptr) return std::nullopt;
-  return **found;
+  return RegisterValue{std::string(found->value()), found->version, found->at, found->expires_at};
+}
+
+RegisterPage list_registers(const core::State& state, const RegisterScan& scan, Time now) {
+  RegisterPage page;
+  page.next = state.registers.visit_slots(
+      scan.cursor, scan.max, [&](base::Hash128, const std::shared_ptr<const core::Register>& set) {
+        if (set->expires_at <= now || !set->name().starts_with(scan.prefix)) return;
+        page.names.emplace_back(set->name());
+      });
+  return page;
 }
 
 std::optional<Position> look_up_position(const core::State& state, std::string_view source) {

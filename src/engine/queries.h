@@ -43,7 +43,9 @@ struct ClaimLook {
                                                           journal::SegmentFiles& files);
 
 [[nodiscard]] std::optional<RegisterValue> look_up_register(const core::State& state,
-                                                            std::string_view name);
+                                                            base::Hash128 name, Time now);
+[[nodiscard]] RegisterPage list_registers(const core::State& state, const RegisterScan& scan,
+                                          Time now);
 [[nodiscard]] std::optional<Position> look_up_position(const core::State& state,
                                                        std::string_view source);
 [[nodiscard]] Result<std::optional<ProducerStatus>> look_up_producer(const core::State& state,

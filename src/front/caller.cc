@@ -13,6 +13,10 @@ struct RightOf {
   Right operator()(const Ack&) const { return Right::kConsume; }
   Right operator()(const Nack&) const { return Right::kConsume; }
   Right operator()(const Extend&) const { return Right::kConsume; }
+  Right operator()(const Get&) const { return Right::kConsume; }
+  Right operator()(const Unset&) const { return Right::kProduce; }
+  Right operator()(const Expire&) const { return Right::kProduce; }
+  Right operator()(const Add&) const { return Right::kProduce; }
   Right operator()(const OpenProducer&) const { return Right::kProduce; }
   Right operator()(const Append&) const { return Right::kProduce; }
   Right operator()(const Claim&) const { return Right::kProduce; }

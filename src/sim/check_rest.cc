@@ -1,4 +1,4 @@
-// Commit ids, producers, transactions, registers, positions, and the worker that transforms one
+// Commit ids, producers, transactions, positions, and the worker that transforms one
 // stream into another.
 #include <algorithm>
 #include <set>
@@ -160,43 +160,6 @@ Judgement check_transactions(const History& history) {
                       "a delayed end of epoch " + std::to_string(end->epoch.value) +
                           " was carried out although a newer one had begun");
       }
-    }
-  }
-  return std::nullopt;
-}
-
-Judgement check_registers(const std::vector<Effect>& effects, const Contents& contents) {
-  struct Latest {
-    Version version;
-    HybridTime at;
-    std::string_view value;
-    bool doubted = false;
-  };
-  std::map<std::string, Latest> registers;
-  for (const Effect& effect : effects) {
-    const auto* op = effect.as<Set>();
-    if (op == nullptr || effect.repeated()) continue;
-    Latest& latest = registers[std::string(op->name)];
-    if (!effect.told()) latest.doubted = true;
-    const auto* set = effect.got<Registered>();
-    if (set == nullptr) continue;
-    const std::string key = "register " + std::string(op->name);
-    if (set->version <= latest.version) return broken("I14", key, "two writers won one version");
-    if (op->mode == SetMode::kVersion && set->version != op->expected.next()) {
-      return broken("I14", key, "a version other than the expected one was replaced");
-    }
-    if (set->at <= latest.at) return broken("I11", key, "its hybrid time did not grow");
-    latest = {set->version, set->at, op->value, false};
-  }
-  for (const auto& [name, latest] : registers) {
-    if (latest.version == Version{0}) continue;
-    const auto found = contents.registers.find(name);
-    if (found == contents.registers.end() || found->second.version < latest.version) {
-      return broken("I1", "register " + name, "an acknowledged value is gone");
-    }
-    const bool same_value = found->second.value == latest.value;
-    if (!latest.doubted && (!same_value || found->second.version != latest.version)) {
-      return broken("I4", "register " + name, "holds a value that nobody was told of");
     }
   }
   return std::nullopt;

@@ -40,7 +40,10 @@ using Judgement = std::optional<Violation>;
 // Consumers: I2, I6 order, I7, I9 positions, I11 receipts.
 [[nodiscard]] Judgement check_consumers(const std::vector<Effect>& effects,
                                         const Contents& contents);
-// Commit ids (I13), transactions and producers (I11), registers, positions (I9).
+// Registers: I1, I2, I4, I11 writers, I12 expiry, I14 one winner.
+[[nodiscard]] Judgement check_registers(const std::vector<Effect>& effects,
+                                        const Contents& contents);
+// Commit ids (I13), transactions and producers (I11), positions (I9), all of the above.
 [[nodiscard]] Judgement check_rest(const History& history, const std::vector<Effect>& effects,
                                    const Contents& contents);
 

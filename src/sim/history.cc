@@ -61,6 +61,14 @@ struct DescribeOp {
   std::string operator()(const Set& op) const {
     return "set " + text(op.name) + " expecting " + text(op.expected.value);
   }
+  std::string operator()(const Get& op) const { return "get " + text(op.name); }
+  std::string operator()(const Unset& op) const { return "unset " + text(op.name); }
+  std::string operator()(const Expire& op) const {
+    return "expire " + text(op.name) + " after " + std::to_string(op.expiry.after.count());
+  }
+  std::string operator()(const Add& op) const {
+    return "add " + std::to_string(op.by) + " to " + text(op.name);
+  }
   std::string operator()(const Trim& op) const {
     return "trim " + text(op.stream) + " before " + text(op.before.value);
   }
@@ -102,6 +110,10 @@ struct DescribeVerdict {
   }
   std::string operator()(const Registered& v) const {
     return "registered version " + text(v.version.value);
+  }
+  std::string operator()(const Held& v) const {
+    return std::string(v.applied ? "holds" : "unchanged") + " version " + text(v.version.value) +
+           " until " + std::to_string(to_ms(v.expires_at)) + " number " + std::to_string(v.number);
   }
   std::string operator()(const Received& v) const {
     std::string line = "received";

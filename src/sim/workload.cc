@@ -160,7 +160,11 @@ SharedRequest Workload::compose(std::uint32_t index, Work work) {
       add_transaction(index, *request);
       break;
     case Work::kRegister:
-      add_register(index, *request);
+      if (client.random.chance(2, 3)) {
+        add_key_value(index, *request);
+      } else {
+        add_register(index, *request);
+      }
       break;
     case Work::kTransform:
       add_transform(index, *request);

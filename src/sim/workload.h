@@ -120,6 +120,7 @@ class Workload {
   void add_producer(std::uint32_t index, Request& request);
   void add_transaction(std::uint32_t index, Request& request);
   void add_register(std::uint32_t index, Request& request);
+  void add_key_value(std::uint32_t index, Request& request);
   void add_transform(std::uint32_t index, Request& request);
   void add_claim(std::uint32_t index, Request& request);
   void add_settle(std::uint32_t index, Request& request, const HeldClaim& held);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/state_codec.h"
+#include "engine/prepare.h"
 #include "engine/queries.h"
 #include "sim/journal_dump.h"
 #include "sim/world.h"
@@ -139,8 +140,10 @@ Contents World::read_all() {
     result_.tally.add("damage refused");
     if (!damaged_) fail("I7", name, "cannot be read: " + records.error().text());
   }
-  for (const char* name : {"versioned", "latest"}) {
-    if (auto value = engine::look_up_register(state, name)) contents.registers[name] = *value;
+  for (const char* name : {"versioned", "latest", "lock", "brief", "count"}) {
+    const base::Hash128 hash = engine::register_hash(engine_->key(), name);
+    auto value = engine::look_up_register(state, hash, contents.now);
+    if (value) contents.registers[name] = *std::move(value);
   }
   for (const std::string_view source : {std::string_view("source"), kTransformSource}) {
     auto position = engine::look_up_position(state, source);

@@ -133,7 +133,8 @@ std::string json_of(const Statistics& s) {
   Fields out;
   out.add("streams", s.streams).add("ids", s.ids).add("claims_open", s.claims_open);
   out.add("claims_unknown", s.claims_unknown).add("claims_settled", s.claims_settled);
-  out.add("registers", s.registers).add("positions", s.positions);
+  out.add("registers", s.registers).add("registers_expiring", s.registers_expiring);
+  out.add("positions", s.positions);
   out.add("transactions_open", s.transactions_open).add("fenced", s.fenced);
   out.add("gaps", s.gaps).add("records_lost", s.records_lost).add("results_lost", s.results_lost);
   out.add("memory_bytes", s.memory_bytes).add("journal_bytes", s.journal_bytes);
@@ -160,6 +161,7 @@ std::string json_of(const RegisterValue& value) {
   Fields out;
   out.bytes("value", value.value).add("version", value.version);
   tell_hybrid(out, value.at);
+  out.time("expires_at_ms", value.expires_at);
   return out.text();
 }
 

@@ -58,7 +58,15 @@ constexpr auto words_of(LastAttempt) {
                     Word{LastAttempt::kBlock, "block"}};
 }
 constexpr auto words_of(SetMode) {
-  return std::array{Word{SetMode::kVersion, "version"}, Word{SetMode::kLastWriter, "last_writer"}};
+  return std::array{Word{SetMode::kVersion, "version"}, Word{SetMode::kLastWriter, "last_writer"},
+                    Word{SetMode::kAlways, "always"}, Word{SetMode::kAbsent, "absent"},
+                    Word{SetMode::kPresent, "present"}};
+}
+constexpr auto words_of(ExpireIf) {
+  return std::array{
+      Word{ExpireIf::kAlways, "always"},   Word{ExpireIf::kNever, "never"},
+      Word{ExpireIf::kSome, "some"},       Word{ExpireIf::kLater, "later"},
+      Word{ExpireIf::kEarlier, "earlier"}, Word{ExpireIf::kSomeEarlier, "some_earlier"}};
 }
 constexpr auto words_of(Finish) {
   return std::array{Word{Finish::kCommit, "commit"}, Word{Finish::kAbort, "abort"}};
@@ -277,6 +285,18 @@ void fields(V& v, Advance& op) {
   v.optional("expected", Bytes{op.expected}, "Position it must have; none = none yet");
   v.optional("epoch", op.epoch, "Of the owner; an older one is fenced");
 }
+// Neither given: it stays.
+template <class V>
+void expiry_fields(V& v, Expiry& expiry) {
+  std::optional<Time> at;
+  std::optional<Duration> after;
+  v.optional("expires_at_ms", at, "When it goes by itself");
+  v.optional("expires_in_ms", after, "The same, from now");
+  if (at && after) v.refuse("expires_at_ms", "expires_at_ms and expires_in_ms exclude each other");
+  if (at) expiry = Expiry{Expiry::Kind::kAt, *at, {}};
+  if (after) expiry = Expiry{Expiry::Kind::kAfter, {}, *after};
+}
+
 template <class V>
 void fields(V& v, Set& op) {
   v.required("name", op.name, "Name of the register");
@@ -290,6 +310,35 @@ void fields(V& v, Set& op) {
   v.optional("at_counter", counter, "Hybrid time: counter");
   v.optional("at_node", node, "Hybrid time: node");
   if (wall_ms) op.at = HybridTime{*wall_ms, counter.value_or(0), node.value_or(0)};
+  expiry_fields(v, op.expiry);
+  bool keep = false;
+  v.optional("keep_expiry", keep, "It goes when it would have gone");
+  if (keep && op.expiry != Expiry{}) {
+    v.refuse("keep_expiry", "keep_expiry and another expiry exclude each other");
+  }
+  if (keep) op.expiry.kind = Expiry::Kind::kKeep;
+  v.optional("tell_value", op.tell_value, "Of always, absent, present: tell the former value");
+}
+template <class V>
+void fields(V& v, Get& op) {
+  v.required("name", op.name, "Name of the register");
+  v.optional("tell_value", op.tell_value, "false: only whether it is there");
+}
+template <class V>
+void fields(V& v, Unset& op) {
+  v.required("name", op.name, "Name of the register");
+  v.optional("tell_value", op.tell_value, "Tell the former value");
+}
+template <class V>
+void fields(V& v, Expire& op) {
+  v.required("name", op.name, "Name of the register");
+  expiry_fields(v, op.expiry);
+  v.optional("only_if", op.only_if, "By the expiry it has");
+}
+template <class V>
+void fields(V& v, Add& op) {
+  v.required("name", op.name, "Name of the register");
+  v.optional("by", op.by, "How much; may be below 0");
 }
 template <class V>
 void fields(V& v, Begin& op) {
@@ -325,6 +374,10 @@ inline constexpr std::tuple kOps{
     Named<Redrive>{"redrive"},
     Named<Advance>{"advance"},
     Named<Set>{"set"},
+    Named<Get>{"get"},
+    Named<Unset>{"unset"},
+    Named<Expire>{"expire"},
+    Named<Add>{"add"},
     Named<CreateStream>{"create_stream"},
     Named<ConfigureStream>{"configure_stream"},
     Named<DeleteStream>{"delete_stream"},

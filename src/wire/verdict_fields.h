@@ -149,6 +149,13 @@ struct TellVerdict {
     out.add("version", v.version);
     tell_hybrid(out, v.at);
   }
+  void operator()(const Held& v) {
+    out.add("applied", v.applied);
+    if (v.value) out.bytes("value", *v.value);
+    out.add("version", v.version);
+    out.time("expires_at_ms", v.expires_at);
+    out.add("number", v.number);
+  }
   void operator()(const Began& v) {
     out.add("epoch", v.epoch);
     out.time("expires_at_ms", v.expires_at);

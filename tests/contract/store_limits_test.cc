@@ -52,7 +52,6 @@ TEST_P(Limits, OfNames) {
                             Claim{.scope = long_, .key = "k"},
                             Claim{.scope = "c", .key = long_},
                             Claim{.scope = "c", .key = "k", .owner = long_},
-                            Set{.name = long_},
                             Advance{long_, "", "1", Epoch{1}},
                             Begin{long_},
                             End{long_, Epoch{1}},
@@ -73,6 +72,25 @@ TEST_P(Limits, OfNames) {
   }
   beyond(try_commit({Set{.name = "r"}}, Mode::kAtomic, long_), kSays255);
   EXPECT_TRUE(try_commit({Set{.name = "r"}}, Mode::kAtomic, name_).ok());
+}
+
+TEST_P(Limits, OfRegisters) {
+  const std::string name(512, 'n');
+  const std::string beyond_it(513, 'n');
+  run<Registered>(Set{.name = name});
+  const Expiry late{Expiry::Kind::kAfter, {}, limits::kExpiryMax + Duration{1}};
+  const Expiry at{Expiry::Kind::kAt, time_from_ms(limits::kExpiryMax.count() + 1), {}};
+  for (const Op& op : std::vector<Op>{Set{.name = beyond_it}, Get{beyond_it}, Unset{beyond_it},
+                                      Expire{beyond_it, {}}, Add{beyond_it}}) {
+    SCOPED_TRACE(op.index());
+    beyond(op, "has 513; the most is 512");
+  }
+  for (const Op& op :
+       std::vector<Op>{Set{.name = "r", .expiry = late}, Set{.name = "r", .expiry = at},
+                       Expire{"r", late}, Expire{"r", at}}) {
+    SCOPED_TRACE(op.index());
+    beyond(op, "and " + std::to_string(limits::kExpiryMax.count()));
+  }
 }
 
 TEST_P(Limits, OfMissingNames) {

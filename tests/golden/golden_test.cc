@@ -42,12 +42,15 @@ Verdict commit_one(Store& store, const Op& op, std::string_view id = {}) {
 }
 
 const std::string kBody("result\0with a zero", 18);
+const Time kLate = time_from_ms(std::int64_t{1} << 45);
 
 // One of everything that a data folder can hold.
 void fill(Store& store) {
   StreamSettings settings;
   settings.window = Window::forever();
   commit_one(store, CreateStream{.stream = "orders", .settings = settings});
+  commit_one(store, Set{.name = "going", .value = "41", .mode = SetMode::kAlways});
+  commit_one(store, Expire{.name = "going", .expiry = {Expiry::Kind::kAt, kLate, {}}});
   for (int i = 1; i <= 100; ++i) {
     const std::string id = "order-" + std::to_string(i);
     const std::string group = "customer-" + std::to_string(i % 7);
@@ -84,6 +87,9 @@ void fill(Store& store) {
                            .outcome = Outcome::kUnknown,
                            .reason = "timed out"});
   commit_one(store, Set{.name = "register", .value = "value"});
+  commit_one(store, Add{.name = "going"});
+  commit_one(store, Set{.name = "gone", .value = "v", .mode = SetMode::kAlways});
+  commit_one(store, Unset{.name = "gone"});
   commit_one(store, Advance{.source = "source", .expected = "", .to = "42", .epoch = Epoch{2}});
   commit_one(store, Trim{.stream = "orders", .before = Sequence{11}});
 }
@@ -135,6 +141,11 @@ void expect_rest(Store& store) {
   const auto set = store.find_register("register");
   ASSERT_TRUE(set.ok() && set->has_value());
   EXPECT_EQ((*set)->value, "value");
+  const auto going = store.find_register("going");
+  ASSERT_TRUE(going.ok() && going->has_value());
+  EXPECT_EQ((*going)->value, "42");
+  EXPECT_EQ((*going)->expires_at, kLate);
+  EXPECT_FALSE(store.find_register("gone").value().has_value());
   const auto position = store.find_position("source");
   ASSERT_TRUE(position.ok() && position->has_value());
   EXPECT_EQ((*position)->value, "42");

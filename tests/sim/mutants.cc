@@ -59,8 +59,10 @@ constexpr std::array kPlanted = {
     Planted{Mutant::kOpenedNotRaised, "opened_not_raised"},
     Planted{Mutant::kLateEndCommits, "late_end_commits"},
     Planted{Mutant::kCursorNotAtomic, "cursor_not_atomic"},
+    Planted{Mutant::kAbsentOverwrites, "absent_overwrites", "I14"},
+    Planted{Mutant::kExpiryNotReplayed, "expiry_not_replayed"},
 };
-static_assert(kPlanted.size() == static_cast<std::size_t>(Mutant::kCursorNotAtomic));
+static_assert(kPlanted.size() == static_cast<std::size_t>(Mutant::kExpiryNotReplayed));
 
 // Written by the child, read by the parent also if the child died of an assertion.
 struct Report {

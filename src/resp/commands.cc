@@ -1,9 +1,12 @@
 #include "resp/commands.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
 #include <string>
+#include <unordered_map>
 
+#include "resp/act.h"
+#include "resp/key_value.h"
 #include "resp/op_arguments.h"
 #include "resp/verdict_reply.h"
 #include "wire/nearest.h"
@@ -20,8 +23,8 @@ namespace {
 
 constexpr std::string_view kHx = "HX.";
 
-void say_map(Replies& replies, const Verdict& verdict, const Session&) {
-  reply_verdict(replies, verdict);
+void say_map(Replies& replies, std::span<const Verdict> verdicts, Time) {
+  reply_verdict(replies, verdicts.front());
 }
 
 bool is_op(std::string_view name) {
@@ -39,32 +42,7 @@ std::vector<std::string> all_names() {
 }  // namespace
 
 // The bodies of the commands: friends of the session.
-struct Commands {
-  using Next = Session::Next;
-  using Arguments = Session::Arguments;
-
-  static Next ok(Session& session) {
-    session.replies_.ok();
-    session.answer_now();
-    return Next::kGoOn;
-  }
-  static Next error(Session& session, std::string_view code, std::string_view text) {
-    session.replies_.error(code, text);
-    if (session.multi_) session.multi_broken_ = true;
-    session.answer_now();
-    return Next::kGoOn;
-  }
-  static Next refuse(Session& session, const Error& problem) {
-    switch (problem.code) {
-      case Errc::kForbidden:
-        return error(session, "NOPERM", problem.text());
-      case Errc::kUnauthenticated:
-        return error(session, "WRONGPASS", problem.text());
-      default:
-        return error(session, "ERR", problem.text());
-    }
-  }
-
+struct Commands : Act {
   // --- connection
 
   static Next ping(Session& session, Arguments arguments) {
@@ -282,9 +260,11 @@ struct Commands {
 
   static Next exec(Session& session, Arguments) {
     if (!session.multi_) return error(session, "ERR", "EXEC without MULTI");
+    // Operations before MULTI may not have left for the store yet.
+    if (session.busy()) return Next::kWaitFirst;
     const bool broken = session.multi_broken_;
     const wire::SharedRequest request = session.queued_;
-    const std::vector<Session::Say> says = session.queued_says_;
+    const std::vector<Session::Queued> says = session.queued_says_;
     end_multi(session);
     if (broken) {
       return error(session, "EXECABORT", "Transaction discarded because of previous errors.");
@@ -294,94 +274,71 @@ struct Commands {
       session.answer_now();
       return Next::kGoOn;
     }
-    session.slots_.push_back({});
-    const std::uint64_t ticket = session.first_ticket_ + session.slots_.size() - 1;
-    session.hall_.desk.commit(
-        session.loop_, *session.caller_, request,
-        [self = session.shared_from_this(), ticket, says](const Result<Answer>& answer) {
-          if (self->link_ == nullptr) return;
-          say_exec(*self, answer, says);
-          self->fill(ticket, self->replies_.take());
-        });
-    return Next::kGoOn;
-  }
-
-  // Not committed: one reply that says which command did not hold and why.
-  static void say_exec(Session& session, const Result<Answer>& answer,
-                       const std::vector<Session::Say>& says) {
-    Replies& replies = session.replies_;
-    if (!answer) return reply_error(replies, answer.error());
-    if (!answer->committed) return replies.null_array();
-    replies.array(answer->verdicts.size());
-    for (std::size_t i = 0; i < answer->verdicts.size(); ++i) {
-      says[std::min(i, says.size() - 1)](replies, answer->verdicts[i], session);
-    }
+    return commit(session, request, says, Shape::kArray);
   }
 
   // --- operations
 
   static Next hx(Session& session, std::string_view name, Arguments arguments) {
-    const bool queue = session.multi_;
-    const auto keep = [&](std::string_view bytes) {
-      return queue ? session.queued_->keep(bytes) : session.gatherer_.keep(bytes);
-    };
     std::vector<std::string_view> kept;
     kept.reserve(arguments.size());
-    for (const std::string_view argument : arguments) kept.push_back(keep(argument));
-    auto op = read_op(name, kept, queue ? session.queued_->headers : session.gatherer_.headers());
+    for (const std::string_view argument : arguments) kept.push_back(keep(session, argument));
+    auto op = read_op(name, kept,
+                      session.multi_ ? session.queued_->headers : session.gatherer_.headers());
     if (!op) return refuse(session, op.error());
     return carry_out(session, *op, say_map);
-  }
-
-  // The views of `op` must be kept already.
-  static Next carry_out(Session& session, Op& op, Session::Say say) {
-    if (const Status allowed = front::check(*session.caller_, op); !allowed) {
-      return refuse(session, allowed.error());
-    }
-    if (session.multi_) {
-      session.queued_->ops.push_back(op);
-      session.queued_says_.push_back(say);
-      session.replies_.simple("QUEUED");
-      session.answer_now();
-      return Next::kGoOn;
-    }
-    const auto keep = [&](std::string_view bytes) { return session.gatherer_.keep(bytes); };
-    front::scope(op, front::TenantNames(*session.caller_), keep);
-    session.run_op(op, say);
-    return Next::kGoOn;
   }
 };
 
 std::span<const Command> commands() {
-  static const std::array kCommands{
-      Command{"PING", -1, "connection", "Answers PONG, or its argument", Commands::ping},
-      Command{"ECHO", 2, "connection", "Answers its argument", Commands::echo},
-      Command{"AUTH", -2, "connection", "Signs in with a token", Commands::auth},
-      Command{"HELLO", -1, "connection", "Chooses the protocol version", Commands::hello},
-      Command{"QUIT", -1, "connection", "Closes the connection", Commands::quit},
-      Command{"RESET", 1, "connection", "As if newly connected", Commands::reset},
-      Command{"SELECT", 2, "connection", "Only 0", Commands::select},
-      Command{"CLIENT", -2, "connection", "Name of the connection", Commands::client},
-      Command{"COMMAND", -1, "server", "What there is", Commands::command},
-      Command{"CONFIG", -2, "server", "CONFIG GET answers nothing", Commands::config},
-      Command{"MULTI", 1, "transactions", "Begins a list of commands", Commands::multi},
-      Command{"EXEC", 1, "transactions", "Carries them out, all or nothing", Commands::exec},
-      Command{"DISCARD", 1, "transactions", "Forgets them", Commands::discard},
-  };
+  static const std::vector<Command> kCommands = [] {
+    std::vector<Command> all{
+        Command{"PING", -1, "connection", "Answers PONG, or its argument", Commands::ping},
+        Command{"ECHO", 2, "connection", "Answers its argument", Commands::echo},
+        Command{"AUTH", -2, "connection", "Signs in with a token", Commands::auth},
+        Command{"HELLO", -1, "connection", "Chooses the protocol version", Commands::hello},
+        Command{"QUIT", -1, "connection", "Closes the connection", Commands::quit},
+        Command{"RESET", 1, "connection", "As if newly connected", Commands::reset},
+        Command{"SELECT", 2, "connection", "Only 0", Commands::select},
+        Command{"CLIENT", -2, "connection", "Name of the connection", Commands::client},
+        Command{"COMMAND", -1, "server", "What there is", Commands::command},
+        Command{"CONFIG", -2, "server", "CONFIG GET answers nothing", Commands::config},
+        Command{"MULTI", 1, "transactions", "Begins a list of commands", Commands::multi},
+        Command{"EXEC", 1, "transactions", "Carries them out, all or nothing", Commands::exec},
+        Command{"DISCARD", 1, "transactions", "Forgets them", Commands::discard},
+    };
+    all.insert(all.end(), key_value_commands().begin(), key_value_commands().end());
+    return all;
+  }();
   return kCommands;
 }
 
+namespace {
+
+const Command* find_command(std::string_view name) {
+  static const auto kByName = [] {
+    std::unordered_map<std::string_view, const Command*> by_name;
+    for (const Command& command : commands()) by_name.emplace(command.name, &command);
+    return by_name;
+  }();
+  const auto found = kByName.find(name);
+  return found == kByName.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
 Session::Next Session::run(Arguments arguments) {
   const std::string name = upper(arguments.front());
-  const auto found = std::find_if(commands().begin(), commands().end(),
-                                  [&](const Command& command) { return command.name == name; });
-  const bool hx = name.starts_with(kHx) && is_op(lower(name.substr(kHx.size())));
-  if (found == commands().end() && !hx) {
+  const Command* found = find_command(name);
+  const bool hx =
+      found == nullptr && name.starts_with(kHx) && is_op(lower(name.substr(kHx.size())));
+  if (found == nullptr && !hx) {
     const std::vector<std::string> names = all_names();
     const std::vector<std::string_view> known(names.begin(), names.end());
     return Commands::error(*this, "ERR",
                            "unknown command '" + name.substr(0, 64) + "'" +
-                               wire::suggestion(name.substr(0, 64), known));
+                               wire::suggestion(name.substr(0, 64), known) +
+                               "; COMMAND LIST names those there are");
   }
   const bool signs_in = name == "AUTH" || name == "HELLO" || name == "QUIT" || name == "RESET";
   if (!caller_ && !signs_in) {

@@ -59,15 +59,15 @@ void Session::answer_now() {
   replies_.clear();
 }
 
-void Session::told(std::uint64_t ticket, const Verdict& verdict, Time /*when*/) {
+void Session::told(std::uint64_t ticket, const Verdict& verdict, Time when) {
   if (link_ == nullptr) return;
   Slot& slot = slots_[ticket - first_ticket_];
   if (!caller_ || caller_->tenant.empty()) {
-    slot.say(replies_, verdict, *this);
+    slot.say(replies_, {&verdict, 1}, when);
   } else {
     Verdict clean = verdict;
     front::TenantNames(*caller_).clean(clean);
-    slot.say(replies_, clean, *this);
+    slot.say(replies_, {&clean, 1}, when);
   }
   fill(ticket, replies_.take());
 }

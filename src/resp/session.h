@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,10 +44,15 @@ class Session final : public net::Session,
 
   using Arguments = std::span<const std::string_view>;
   enum class Next : std::uint8_t { kGoOn, kWaitFirst };  // kWaitFirst: again when all is answered
-  // How a verdict is said to whoever sent the command.
-  using Say = void (*)(Replies&, const Verdict&, const Session&);
+  // How the verdicts of a command's operations, decided at that log time, are said.
+  using Say = void (*)(Replies&, std::span<const Verdict>, Time);
+  struct Queued {
+    Say say = nullptr;
+    std::size_t ops = 1;
+  };
 
  private:
+  friend struct Act;
   friend struct Commands;
 
   struct Slot {
@@ -81,7 +87,7 @@ class Session final : public net::Session,
   bool multi_ = false;
   bool multi_broken_ = false;
   wire::SharedRequest queued_;
-  std::vector<Say> queued_says_;
+  std::vector<Queued> queued_says_;
 };
 
 }  // namespace hapax::resp

@@ -1,0 +1,116 @@
+#include "resp/act.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hapax::resp {
+
+namespace {
+
+// Nothing was done at all: one operation was refused, or what it expected did not hold.
+void say_none(Replies& replies, std::span<const Verdict> verdicts, Act::Shape shape) {
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const auto* refused = std::get_if<Refused>(&verdicts[i]);
+    if (refused == nullptr) continue;
+    if (shape == Act::Shape::kOne) return reply_error(replies, refused->error);
+    return replies.error("EXECABORT", "Transaction discarded: operation " + std::to_string(i + 1) +
+                                          " was refused: " + refused->error.text());
+  }
+  replies.null_array();
+}
+
+void say_all(Replies& replies, const Result<Answer>& answer,
+             const std::vector<Session::Queued>& queued, Act::Shape shape) {
+  if (!answer) return reply_error(replies, answer.error());
+  if (!answer->committed) return say_none(replies, answer->verdicts, shape);
+  std::span<const Verdict> left = answer->verdicts;
+  std::size_t ops = 0;
+  for (const Session::Queued& command : queued) ops += command.ops;
+  // The end of a transaction answers with the verdicts of what was staged, too.
+  const std::size_t more = left.size() - ops;
+  if (shape == Act::Shape::kArray) replies.array(queued.size() + more);
+  for (const Session::Queued& command : queued) {
+    command.say(replies, left.first(command.ops), answer->time);
+    left = left.subspan(command.ops);
+  }
+  for (; !left.empty(); left = left.subspan(1)) {
+    queued.back().say(replies, left.first(1), answer->time);
+  }
+}
+
+}  // namespace
+
+Act::Next Act::ok(Session& session) {
+  session.replies_.ok();
+  return answered(session);
+}
+
+Act::Next Act::error(Session& session, std::string_view code, std::string_view text) {
+  session.replies_.error(code, text);
+  if (session.multi_) session.multi_broken_ = true;
+  return answered(session);
+}
+
+Act::Next Act::refuse(Session& session, const Error& problem) {
+  switch (problem.code) {
+    case Errc::kForbidden:
+      return error(session, "NOPERM", problem.text());
+    case Errc::kUnauthenticated:
+      return error(session, "WRONGPASS", problem.text());
+    default:
+      return error(session, "ERR", problem.text());
+  }
+}
+
+Act::Next Act::answered(Session& session) {
+  session.answer_now();
+  return Next::kGoOn;
+}
+
+std::string_view Act::keep(Session& session, std::string_view bytes) {
+  return session.multi_ ? session.queued_->keep(bytes) : session.gatherer_.keep(bytes);
+}
+
+Act::Next Act::carry_out(Session& session, Op op, Session::Say say) {
+  if (session.multi_) {
+    session.queued_->ops.push_back(op);
+    return queue(session, session.queued_->ops.size() - 1, say);
+  }
+  if (const Status allowed = front::check(*session.caller_, op); !allowed) {
+    return refuse(session, allowed.error());
+  }
+  const auto keep = [&](std::string_view bytes) { return session.gatherer_.keep(bytes); };
+  front::scope(op, front::TenantNames(*session.caller_), keep);
+  session.run_op(op, say);
+  return Next::kGoOn;
+}
+
+Act::Next Act::queue(Session& session, std::size_t first, Session::Say say) {
+  std::vector<Op>& ops = session.queued_->ops;
+  for (std::size_t i = first; i < ops.size(); ++i) {
+    if (const Status allowed = front::check(*session.caller_, ops[i]); !allowed) {
+      ops.resize(first);
+      return refuse(session, allowed.error());
+    }
+  }
+  session.queued_says_.push_back({say, ops.size() - first});
+  session.replies_.simple("QUEUED");
+  return answered(session);
+}
+
+Act::Next Act::commit(Session& session, const wire::SharedRequest& request,
+                      std::vector<Session::Queued> queued, Shape shape) {
+  session.slots_.push_back({});
+  const std::uint64_t ticket = session.first_ticket_ + session.slots_.size() - 1;
+  session.hall_.desk.commit(session.loop_, *session.caller_, request,
+                            [self = session.shared_from_this(), ticket, queued = std::move(queued),
+                             shape](const Result<Answer>& answer) {
+                              if (self->link_ == nullptr) return;
+                              say_all(self->replies_, answer, queued, shape);
+                              self->fill(ticket, self->replies_.take());
+                            });
+  return Next::kGoOn;
+}
+
+}  // namespace hapax::resp

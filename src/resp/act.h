@@ -1,0 +1,84 @@
+// What the bodies of commands do to their session.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <hapax/ops.h>
+
+#include "resp/session.h"
+#include "resp/verdict_reply.h"
+
+namespace hapax::resp {
+
+struct Act {
+  using Next = Session::Next;
+  using Arguments = Session::Arguments;
+
+  static Next ok(Session& session);
+  static Next error(Session& session, std::string_view code, std::string_view text);
+  static Next refuse(Session& session, const Error& problem);
+  // What `replies` was given is the whole answer.
+  static Replies& replies(Session& session) { return session.replies_; }
+  static Next answered(Session& session);
+
+  [[nodiscard]] static bool in_multi(const Session& session) { return session.multi_; }
+  [[nodiscard]] static const front::Caller& caller(const Session& session) {
+    return *session.caller_;
+  }
+  [[nodiscard]] static std::string_view version(const Session& session) {
+    return session.hall_.version;
+  }
+
+  // Copies bytes to where they live until the command is answered.
+  [[nodiscard]] static std::string_view keep(Session& session, std::string_view bytes);
+  // The views of `op` must be kept already.
+  static Next carry_out(Session& session, Op op, Session::Say say);
+  // One operation per name, all or nothing, with one answer. `make(name)` makes them.
+  template <class Make>
+  static Next carry_out_each(Session& session, Arguments names, Session::Say say, Make make) {
+    if (names.size() == 1) return carry_out(session, make(keep(session, names.front())), say);
+    // Operations before it may not have left for the store yet.
+    if (!session.multi_ && session.busy()) return Next::kWaitFirst;
+    auto request = session.multi_ ? session.queued_ : std::make_shared<wire::Request>();
+    const std::size_t first = request->ops.size();
+    for (const std::string_view name : names) request->ops.push_back(make(request->keep(name)));
+    if (!session.multi_) return commit(session, request, {{say, names.size()}}, Shape::kOne);
+    return queue(session, first, say);
+  }
+  enum class Shape : std::uint8_t { kOne, kArray };
+  static Next commit(Session& session, const wire::SharedRequest& request,
+                     std::vector<Session::Queued> queued, Shape shape);
+
+  // Reads on a thread that may wait. `read(store)` answers a Result, which `tell(replies, value)`
+  // says. Nothing is read before everything that came before is answered.
+  template <class Read, class Tell>
+  static Next ask(Session& session, std::string_view command, Read read, Tell tell) {
+    if (session.multi_) {
+      return error(session, "ERR", std::string(command) + " is not possible inside MULTI");
+    }
+    if (session.busy()) return Next::kWaitFirst;
+    session.slots_.push_back({});
+    const std::uint64_t ticket = session.first_ticket_;
+    session.hall_.desk.ask(
+        session.loop_, std::move(read),
+        [self = session.shared_from_this(), ticket, tell = std::move(tell)](const auto& value) {
+          if (self->link_ == nullptr) return;
+          if (value) {
+            tell(self->replies_, *value);
+          } else {
+            reply_error(self->replies_, value.error());
+          }
+          self->fill(ticket, self->replies_.take());
+        });
+    return Next::kGoOn;
+  }
+
+ private:
+  // The operations of the command, from `first` on, wait for EXEC.
+  static Next queue(Session& session, std::size_t first, Session::Say say);
+};
+
+}  // namespace hapax::resp

@@ -1,0 +1,190 @@
+#include "resp/keyspace.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/whole_number.h"
+#include "resp/expiry.h"
+#include "resp/glob.h"
+#include "wire/words.h"
+
+namespace hapax::resp {
+
+using wire::lower;
+using wire::upper;
+
+namespace {
+
+constexpr std::uint32_t kCountDefault = 10;
+
+struct Scan {
+  std::uint64_t cursor = 0;
+  std::uint32_t max = kCountDefault;
+  std::optional<std::string> pattern;
+  bool strings = true;  // TYPE; there is nothing else
+};
+
+// What is wrong with the arguments, or "".
+std::string read_scan(Session::Arguments arguments, Scan& scan) {
+  const std::string_view cursor = arguments[1];
+  const auto [end, failed] =
+      std::from_chars(cursor.data(), cursor.data() + cursor.size(), scan.cursor);
+  if (failed != std::errc{} || end != cursor.data() + cursor.size()) return "invalid cursor";
+  for (std::size_t i = 2; i < arguments.size(); i += 2) {
+    if (i + 1 == arguments.size()) return "syntax error";
+    const std::string option = upper(arguments[i]);
+    const std::string_view value = arguments[i + 1];
+    if (option == "COUNT") {
+      const auto count = base::whole_number(value);
+      if (!count) return std::string(kNotANumber);
+      if (*count < 1) return "syntax error";
+      const auto most = static_cast<std::int64_t>(limits::kReadMax);
+      scan.max = static_cast<std::uint32_t>(std::min(*count, most));
+    } else if (option == "MATCH") {
+      scan.pattern = value;
+    } else if (option == "TYPE") {
+      scan.strings = lower(value) == "string";
+    } else {
+      return "syntax error";
+    }
+  }
+  return "";
+}
+
+struct Found {
+  std::uint64_t next = 0;
+  std::vector<std::string> names;
+};
+
+Result<Found> find(Store& store, const Scan& scan, const front::TenantNames& names) {
+  const std::string prefix = names.inside("");
+  HAPAX_TRY(RegisterPage page, store.scan_registers({scan.cursor, scan.max, prefix}));
+  Found found{page.next, {}};
+  for (const std::string& name : page.names) {
+    const std::string_view outside = names.outside(name);
+    const bool wanted = !scan.pattern || matches(*scan.pattern, outside);
+    if (names.is_ours(name) && wanted && scan.strings) found.names.emplace_back(outside);
+  }
+  return found;
+}
+
+// O(1) where there are no tenants; a tenant's keys are counted.
+Result<std::int64_t> count(Store& store, const front::TenantNames& names) {
+  if (names.plain()) {
+    HAPAX_TRY(const Statistics figures, store.statistics());
+    return static_cast<std::int64_t>(figures.registers);
+  }
+  std::int64_t count = 0;
+  const std::string prefix = names.inside("");
+  RegisterScan scan{0, static_cast<std::uint32_t>(limits::kReadMax), prefix};
+  do {
+    HAPAX_TRY(const RegisterPage page, store.scan_registers(scan));
+    count += static_cast<std::int64_t>(page.names.size());
+    scan.cursor = page.next;
+  } while (scan.cursor != 0);
+  return count;
+}
+
+// --- INFO ----------------------------------------------------------------------------------------
+
+class InfoText {
+ public:
+  explicit InfoText(std::vector<std::string> wanted) : wanted_(std::move(wanted)) {}
+
+  void section(const std::string& name) {
+    const auto asked = [&](std::string_view word) {
+      return std::find(wanted_.begin(), wanted_.end(), word) != wanted_.end();
+    };
+    shown_ = wanted_.empty() || asked(lower(name)) || asked("all") || asked("everything") ||
+             asked("default");
+    if (!shown_) return;
+    text_ += (text_.empty() ? "# " : "\r\n# ") + name + "\r\n";
+  }
+  void add(std::string_view name, std::string_view value) {
+    if (shown_) text_.append(name).append(":").append(value).append("\r\n");
+  }
+  void add(std::string_view name, std::uint64_t value) { add(name, std::to_string(value)); }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::vector<std::string> wanted_;
+  std::string text_;
+  bool shown_ = true;
+};
+
+// Figures of the whole store are not for tenants.
+void tell_store(InfoText& out, const Statistics& figures) {
+  out.section("Memory");
+  out.add("used_memory", figures.memory_bytes);
+  out.section("Stats");
+  out.add("hapax_commits", figures.commits);
+  out.add("hapax_batches", figures.batches);
+  out.add("hapax_snapshots", figures.snapshots);
+  out.add("hapax_journal_bytes", figures.journal_bytes);
+  out.section("Keyspace");
+  if (figures.registers == 0) return;
+  out.add("db0", "keys=" + std::to_string(figures.registers) +
+                     ",expires=" + std::to_string(figures.registers_expiring) + ",avg_ttl=0");
+}
+
+}  // namespace
+
+Act::Next Keyspace::dbsize(Session& session, Arguments) {
+  if (const Status allowed = check_right(caller(session), front::Right::kConsume); !allowed) {
+    return refuse(session, allowed.error());
+  }
+  return ask(
+      session, "DBSIZE",
+      [names = front::TenantNames(caller(session))](Store& store) { return count(store, names); },
+      [](Replies& replies, std::int64_t number) { replies.integer(number); });
+}
+
+Act::Next Keyspace::scan(Session& session, Arguments arguments) {
+  if (const Status allowed = check_right(caller(session), front::Right::kConsume); !allowed) {
+    return refuse(session, allowed.error());
+  }
+  Scan scan;
+  if (const std::string wrong = read_scan(arguments, scan); !wrong.empty()) {
+    return error(session, "ERR", wrong);
+  }
+  return ask(
+      session, "SCAN",
+      [names = front::TenantNames(caller(session)), scan = std::move(scan)](Store& store) {
+        return find(store, scan, names);
+      },
+      [](Replies& replies, const Found& found) {
+        replies.array(2);
+        replies.bulk(std::to_string(found.next));
+        replies.array(found.names.size());
+        for (const std::string& name : found.names) replies.bulk(name);
+      });
+}
+
+Act::Next Keyspace::info(Session& session, Arguments arguments) {
+  std::vector<std::string> wanted;
+  for (const std::string_view section : arguments.subspan(1)) wanted.push_back(lower(section));
+  const front::Caller& who = caller(session);
+  const bool all = who.tenant.empty() && who.rights.has(front::Right::kAdmin);
+  return ask(
+      session, "INFO", [](Store& store) { return store.statistics(); },
+      [wanted = std::move(wanted), all, version = std::string(version(session))](
+          Replies& replies, const Statistics& figures) {
+        InfoText out(wanted);
+        out.section("Server");
+        out.add("redis_version", "7.0.0");  // whose semantics the plain commands have
+        out.add("redis_mode", "standalone");
+        out.add("hapax_version", version);
+        out.section("Persistence");
+        out.add("loading", "0");
+        out.add("aof_enabled", "1");
+        out.section("Replication");
+        out.add("role", "master");
+        if (all) tell_store(out, figures);
+        replies.bulk(out.text());
+      });
+}
+
+}  // namespace hapax::resp

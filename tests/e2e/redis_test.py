@@ -1,0 +1,524 @@
+"""Redis' plain commands, against a real redis-server: the same replies, byte for byte.
+
+What the page docs/reference/resp.md calls a difference is not in the list. Times may differ by as
+much as the two servers are asked apart.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HAPAX = os.path.abspath(sys.argv.pop(1))
+sys.argv.pop(1)  # The source tree: not needed here.
+
+NOW = int(time.time())
+FAR = NOW + 100_000
+
+# One command a line, split at spaces; '' is an empty argument. Behind #: how replies are compared:
+# s, ms = numbers that may differ by two seconds; gone = repeated until the reply is nil.
+LINES = rf"""
+PING
+PING hello
+ECHO hello
+GET a
+SET a 1
+GET a
+SET a 2 NX
+SET a 2 nx
+GET a
+SET a 2 XX
+GET a
+SET nobody 1 XX
+GET nobody
+SET a 3 GET
+SET a 4 NX GET
+SET fresh 1 NX GET
+SET fresh 2 XX GET
+SET absent 1 XX GET
+GET absent
+SET b v EX 100
+TTL b # s
+PTTL b # ms
+SET b w KEEPTTL
+TTL b # s
+GET b
+SET b x
+TTL b
+PTTL b
+SET b y PX 100000
+TTL b # s
+PTTL b # ms
+SET b z EXAT {FAR}
+EXPIRETIME b
+PEXPIRETIME b
+TTL b # s
+SET b z PXAT {FAR}123
+EXPIRETIME b
+PEXPIRETIME b
+SET b past EXAT 1
+GET b
+EXISTS b
+SET b past PXAT 1
+TTL b
+SET b v EX 0
+SET b v EX -1
+SET b v PX 0
+SET b v EXAT 0
+SET b v PXAT -5
+SET b v EX x
+SET b v EX 1.5
+SET b v EX 9223372036854775807
+SET b v EX 9223372036854775808
+SET b v EX
+SET b v PX
+SET b v NX XX
+SET b v XX NX
+SET b v EX 10 PX 10
+SET b v EX 10 KEEPTTL
+SET b v KEEPTTL EX 10
+SET b v EXAT 10 PXAT 10
+SET b v FOO
+SET b v NX FOO
+SET b v EX 10 EX 20
+TTL b # s
+SET b
+SET
+GET
+GET a b
+SET b v ex 30 nx
+SET bb v ex 30 nx
+TTL bb # s
+SETNX c 1
+SETNX c 2
+GET c
+SETNX c
+SETEX d 100 v
+TTL d # s
+SETEX d 0 v
+SETEX d x v
+SETEX d 10
+PSETEX d 100000 v
+PTTL d # ms
+PSETEX d 0 v
+GETSET d new
+TTL d
+GETSET e first
+GET e
+GETDEL e
+GETDEL e
+GETDEL
+STRLEN d
+STRLEN nothing
+TYPE d
+TYPE nothing
+EXISTS a
+EXISTS a a a
+EXISTS a nothing c d
+EXISTS
+DEL nothing
+DEL d
+DEL d
+SET d 1
+DEL a c d nothing
+DEL
+UNLINK b bb nothing
+SET k v
+EXPIRE k 100
+TTL k # s
+EXPIRE k 200 NX
+EXPIRE k 200 XX
+TTL k # s
+EXPIRE k 100 GT
+EXPIRE k 300 GT
+EXPIRE k 400 LT
+EXPIRE k 50 LT
+TTL k # s
+EXPIRE k 60 XX GT
+EXPIRE k 70 XX LT
+EXPIRE k 55 XX LT
+TTL k # s
+PERSIST k
+PERSIST k
+TTL k
+PERSIST nothing
+EXPIRE k 100 GT
+EXPIRE k 100 LT
+EXPIRE k 100 NX XX
+EXPIRE k 100 NX GT
+EXPIRE k 100 GT LT
+EXPIRE k 100 FOO
+EXPIRE k x
+EXPIRE k 9223372036854775807
+EXPIRE k -9223372036854775808
+EXPIRE k
+PEXPIRE k 100000
+PTTL k # ms
+PEXPIRE k x
+EXPIREAT k {FAR}
+EXPIRETIME k
+PEXPIREAT k {FAR}001
+PEXPIRETIME k
+EXPIRETIME nothing
+PEXPIRETIME nothing
+EXPIRE nothing 10
+EXPIRE k 0
+GET k
+SET k v
+EXPIRE k -5
+EXISTS k
+SET k v
+PEXPIREAT k 1
+EXISTS k
+SET k v
+EXPIREAT k -1
+EXISTS k
+TTL nothing
+PTTL nothing
+INCR n
+INCR n
+INCRBY n 40
+DECR n
+DECRBY n 50
+GET n
+INCRBY n -1
+INCRBY n x
+DECRBY n 1.5
+DECRBY n -9223372036854775808
+SET n 9223372036854775807
+INCR n
+INCRBY n 1
+DECR n
+SET n -9223372036854775808
+DECR n
+DECRBY n 1
+SET n ten
+INCR n
+DECRBY n 1
+SET n ''
+INCR n
+SET n 01
+INCR n
+SET n +1
+INCR n
+SET n 5 EX 100
+INCR n
+TTL n # s
+INCR
+INCRBY n
+SET short 1 PX 30
+GET short # gone
+EXISTS short
+TTL short
+SET short 2 NX
+GET short
+SET short 3 PX 30
+PERSIST short
+GET short
+SET short 4 PX 30
+GET short # gone
+INCR short
+TTL short
+MULTI
+SET m 1
+INCR m
+SET m 9 NX
+GET m
+DEL m nothing
+EXISTS m
+EXEC
+MULTI
+EXEC
+MULTI
+SET m 1
+DISCARD
+GET m
+EXEC
+DISCARD
+MULTI
+MULTI
+SET m
+EXEC
+MULTI
+SET m2 v
+EXEC
+DBSIZE
+SCAN 0 MATCH none* COUNT 1000
+SCAN 0 MATCH m2 COUNT 1000
+SCAN 0 MATCH [m][0-9] COUNT 1000
+SCAN 0 MATCH ?2 COUNT 1000 TYPE string
+SCAN 0 COUNT 1000 TYPE list
+SCAN x
+SCAN 0 COUNT 0
+SCAN 0 COUNT x
+SCAN 0 FOO 1
+SCAN 0 MATCH
+SCAN
+""".strip().splitlines()
+
+
+class Link:
+    """A connection that speaks RESP and keeps the replies as bytes."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+        self.file = self.socket.makefile("rb")
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+    def send(self, *arguments):
+        parts = [a if isinstance(a, bytes) else str(a).encode() for a in arguments]
+        out = b"*%d\r\n" % len(parts)
+        out += b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
+        self.socket.sendall(out)
+
+    def reply(self):
+        line = self.file.readline()
+        if line[:1] in b"$=" and int(line[1:]) >= 0:
+            return line + self.file.read(int(line[1:]) + 2)
+        if line[:1] in b"*~%" and int(line[1:]) >= 0:
+            items = int(line[1:]) * (2 if line[:1] == b"%" else 1)
+            return line + b"".join(self.reply() for _ in range(items))
+        return line
+
+    def ask(self, *arguments):
+        self.send(*arguments)
+        return self.reply()
+
+
+class Hapax:
+    def __init__(self, folder):
+        self.process = subprocess.Popen(
+            [HAPAX, "serve", "--data", folder, "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        lines = [self.process.stdout.readline().split() for _ in range(3)]
+        self.port = int(lines[2][1].rsplit(":", 1)[1])
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="hapax-e2e-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.start()
+
+    def start(self):
+        self.hapax = Hapax(os.path.join(self.folder, "data"))
+        self.addCleanup(self.hapax.kill)
+        self.link = Link(self.hapax.port)
+        self.addCleanup(self.link.close)
+
+    def restart(self):
+        self.link.close()
+        self.hapax.kill()
+        self.start()
+
+
+@unittest.skipUnless(shutil.which("redis-server"), "there is no redis-server")
+class AsRedis(Case):
+    def setUp(self):
+        super().setUp()
+        port = free_port()
+        redis = subprocess.Popen(
+            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+             "--dir", self.folder], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(redis.wait)
+        self.addCleanup(redis.kill)
+        for line in redis.stdout:
+            if "Ready to accept" in line:
+                break
+        redis.stdout.close()
+        self.redis = Link(port)
+        self.addCleanup(self.redis.close)
+
+    def both(self, *arguments):
+        return self.link.ask(*arguments), self.redis.ask(*arguments)
+
+    def until_gone(self, link, arguments):
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            got = link.ask(*arguments)
+            if got in (b"$-1\r\n", b"_\r\n"):
+                return got
+        self.fail("it never went")
+
+    def compare(self, line):
+        command, _, how = line.partition("#")
+        arguments = [b"" if word == "''" else word for word in command.split()]
+        how = how.strip()
+        if how == "gone":
+            ours = self.until_gone(self.link, arguments)
+            theirs = self.until_gone(self.redis, arguments)
+        else:
+            ours, theirs = self.both(*arguments)
+        if how in ("s", "ms"):
+            self.assertTrue(ours.startswith(b":") and theirs.startswith(b":"), (line, ours, theirs))
+            apart = abs(int(ours[1:]) - int(theirs[1:]))
+            self.assertLessEqual(apart, 2 if how == "s" else 2000, (line, ours, theirs))
+        else:
+            self.assertEqual(ours, theirs, line)
+
+    def test_every_line_has_the_same_reply(self):
+        for line in LINES:
+            self.compare(line)
+
+    def test_every_line_has_the_same_reply_in_resp3(self):
+        self.both("HELLO", "3")
+        for line in LINES:
+            self.compare(line)
+
+    def test_any_bytes_are_keys_and_values(self):
+        key, value = bytes(range(2, 256)), bytes(range(256)) * 4
+        for arguments in (("SET", key, value), ("GET", key), ("GETSET", key, b"\r\n"),
+                          ("GET", key), ("EXISTS", key, key), ("DEL", key)):
+            ours, theirs = self.both(*arguments)
+            self.assertEqual(ours, theirs)
+
+    def test_a_pipeline_is_answered_in_order(self):
+        lines = [line for line in LINES if "#" not in line and "short" not in line]
+        for link in (self.link, self.redis):
+            for line in lines:
+                link.send(*[b"" if word == "''" else word for word in line.split()])
+        for line in lines:
+            self.assertEqual(self.link.reply(), self.redis.reply(), line)
+
+
+class Alone(Case):
+    def scan(self, *options):
+        cursor, found = b"0", []
+        while True:
+            self.link.send("SCAN", cursor, *options)
+            self.assertEqual(self.link.file.readline(), b"*2\r\n")
+            cursor = self.link.reply().split(b"\r\n")[1]
+            count = int(self.link.file.readline()[1:])
+            found += [self.link.reply().split(b"\r\n")[1] for _ in range(count)]
+            if cursor == b"0":
+                return found
+
+    def test_the_dedup_sequence_of_a_worker_runs_as_it_is(self):
+        ask = self.link.ask
+        self.assertEqual(ask("SETNX", "dedup:queue:job-123", "processing"), b":1\r\n")
+        self.assertEqual(ask("SETNX", "dedup:queue:job-123", "processing"), b":0\r\n")
+        self.restart()
+        ask = self.link.ask
+        self.assertEqual(ask("SETNX", "dedup:queue:job-123", "processing"), b":0\r\n")
+        self.assertEqual(ask("SET", "dedup:queue:job-123", "completed", "EX", "3600"), b"+OK\r\n")
+        self.restart()
+        ask = self.link.ask
+        self.assertEqual(ask("GET", "dedup:queue:job-123"), b"$9\r\ncompleted\r\n")
+        self.assertIn(int(ask("TTL", "dedup:queue:job-123")[1:]), range(3500, 3601))
+        self.assertEqual(ask("SET", "dedup:queue:job-123", "x", "NX", "EX", "10"), b"$-1\r\n")
+
+    def test_what_was_answered_survives_a_kill(self):
+        ask = self.link.ask
+        for i in range(200):
+            self.assertEqual(ask("SET", f"k{i}", i, "EX", 1000 + i), b"+OK\r\n")
+        ask("DEL", "k0", "k1")
+        ask("PERSIST", "k2")
+        ask("INCR", "k3")
+        ask("EXPIRE", "k4", "-1")
+        self.restart()
+        ask = self.link.ask
+        self.assertEqual(ask("EXISTS", "k0", "k1", "k4"), b":0\r\n")
+        self.assertEqual(ask("TTL", "k2"), b":-1\r\n")
+        self.assertEqual(ask("GET", "k3"), b"$1\r\n4\r\n")
+        self.assertIn(int(ask("TTL", "k3")[1:]), range(990, 1004))
+        self.assertEqual(ask("DBSIZE"), b":197\r\n")
+        self.assertEqual(len(set(self.scan("COUNT", "7"))), 197)
+
+    def test_a_key_expires_while_the_server_is_down(self):
+        ask = self.link.ask
+        ask("SET", "brief", "v", "PX", "50")
+        ask("SET", "staying", "v")
+        self.restart()
+        ask = self.link.ask
+        end = time.monotonic() + 30
+        while ask("GET", "brief") != b"$-1\r\n" and time.monotonic() < end:
+            pass
+        self.assertEqual(ask("EXISTS", "brief", "staying"), b":1\r\n")
+
+    def test_a_scan_tells_every_key_that_stays(self):
+        for i in range(1000):
+            self.link.send("SET", f"key:{i}", "v")
+        for _ in range(1000):
+            self.assertEqual(self.link.reply(), b"+OK\r\n")
+        cursor, found, step = b"0", set(), 0
+        while True:
+            self.link.send("SCAN", cursor, "COUNT", "37", "MATCH", "key:*")
+            self.assertEqual(self.link.file.readline(), b"*2\r\n")
+            cursor = self.link.reply().split(b"\r\n")[1]
+            count = int(self.link.file.readline()[1:])
+            found |= {self.link.reply().split(b"\r\n")[1] for _ in range(count)}
+            if cursor == b"0":
+                break
+            step += 1
+            self.link.ask("DEL", f"key:{step}")
+            self.link.ask("SET", f"other:{step}", "v")
+            self.link.ask("SET", f"key:{999 - step}", "changed")
+        staying = {b"key:%d" % i for i in range(step + 1, 1000)}
+        self.assertLessEqual(staying, found)
+        self.assertEqual(len(self.scan("MATCH", "other:*")), step)
+
+    def test_info_says_that_it_is_ready(self):
+        text = self.link.ask("INFO").decode()
+        self.assertIn("redis_version:", text)
+        self.assertIn("loading:0\r\n", text)
+        self.link.ask("SET", "a", "1")
+        keyspace = self.link.ask("INFO", "keyspace").decode()
+        self.assertIn("db0:keys=1,expires=0,avg_ttl=0\r\n", keyspace)
+        self.assertNotIn("# Server", keyspace)
+
+    def test_what_is_not_possible_is_said(self):
+        ask = self.link.ask
+        self.assertTrue(ask("LPUSH", "l", "1").startswith(b"-ERR unknown command 'LPUSH'"))
+        self.assertTrue(ask("SET", "", "v").startswith(b"-ERR HX1001"))
+        self.assertTrue(ask("SET", "k" * 513, "v").startswith(b"-ERR HX1002"))
+        self.assertTrue(ask("SET", "k", "v" * 65537).startswith(b"-ERR HX1002"))
+        ask("SET", "text", "v")
+        ask("MULTI")
+        ask("SET", "other", "v")
+        ask("INCR", "text")
+        self.assertTrue(ask("EXEC").startswith(b"-EXECABORT"))
+        self.assertEqual(ask("EXISTS", "other"), b":0\r\n")
+
+    @unittest.skipUnless(shutil.which("redis-cli"), "there is no redis-cli")
+    def test_redis_cli_works(self):
+        def cli(*arguments):
+            done = subprocess.run(["redis-cli", "-p", str(self.hapax.port), *arguments],
+                                  capture_output=True, text=True, timeout=60, check=True)
+            return done.stdout.strip()
+
+        self.assertEqual(cli("SET", "a", "1", "NX", "EX", "100"), "OK")
+        self.assertEqual(cli("SET", "a", "1", "NX", "EX", "100"), "")
+        self.assertEqual(cli("-3", "GET", "a"), "1")
+        self.assertEqual(cli("INCR", "a"), "2")
+        self.assertEqual(cli("--scan", "--pattern", "a*"), "a")
+        self.assertEqual(cli("DBSIZE"), "1")
+
+    @unittest.skipUnless(shutil.which("redis-benchmark"), "there is no redis-benchmark")
+    def test_redis_benchmark_works(self):
+        done = subprocess.run(
+            ["redis-benchmark", "-p", str(self.hapax.port), "-n", "2000", "-c", "20", "-P", "10",
+             "-r", "1000000", "-q", "SET", "key:__rand_int__", "v", "NX", "EX", "100"],
+            capture_output=True, text=True, timeout=120, check=True)
+        self.assertIn("requests per second", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -69,6 +69,30 @@ TEST(WireRequest, EveryMistakeIsNamedWithItsPlace) {
             "line 3/payload: is missing (The record's content)");
 }
 
+TEST(WireRequest, ARegisterMayExpire) {
+  const std::vector<TextField> name{{"name", "r"}};
+  const auto expiry = [&](std::string_view body) {
+    const auto request = read_op("set", body, name);
+    return request ? std::get<Set>((*request)->ops.front()).expiry : Expiry{};
+  };
+  EXPECT_EQ(expiry(R"({"value":"v"})"), Expiry{});
+  EXPECT_EQ(expiry(R"({"value":"v","keep_expiry":true})").kind, Expiry::Kind::kKeep);
+  EXPECT_EQ(expiry(R"({"value":"v","expires_in_ms":5})"),
+            (Expiry{Expiry::Kind::kAfter, {}, Duration{5}}));
+  EXPECT_EQ(expiry(R"({"value":"v","expires_at_ms":7})"),
+            (Expiry{Expiry::Kind::kAt, time_from_ms(7), {}}));
+  EXPECT_EQ(refusal(read_op("set", R"({"value":"","expires_at_ms":7,"expires_in_ms":5})", name)),
+            "expires_at_ms: expires_at_ms and expires_in_ms exclude each other");
+  EXPECT_EQ(refusal(read_op("set", R"({"value":"","expires_at_ms":7,"keep_expiry":true})", name)),
+            "keep_expiry: keep_expiry and another expiry exclude each other");
+  EXPECT_EQ(refusal(read_op("expire", R"({"only_if":"once"})", name)),
+            "only_if: expected one of always, never, some, later, earlier, some_earlier, got a "
+            "string");
+  EXPECT_EQ(json_of(Verdict{Held{true, "v", Version{3}, Time::max(), 0}}),
+            R"({"verdict":"done","applied":true,"value":"v","version":3,"expires_at_ms":null,)"
+            R"("number":0})");
+}
+
 TEST(WireRequest, DeepNestingIsRefused) {
   const std::string deep = "{\"payload\":" + std::string(1000, '[') + std::string(1000, ']') + "}";
   EXPECT_NE(refusal(read_op("append", deep, std::vector<TextField>{{"stream", "s"}})), "accepted");

@@ -475,6 +475,28 @@ class Alone(Case):
         self.assertLessEqual(staying, found)
         self.assertEqual(len(self.scan("MATCH", "other:*")), step)
 
+    def test_exec_does_not_overtake_what_came_before_it(self):
+        lines = ("SET", "a", "1"), ("MULTI",), ("INCR", "a"), ("EXEC",), ("DEL", "a", "b")
+        for line in lines:
+            self.link.send(*line)
+        replies = [self.link.reply() for _ in lines]
+        self.assertEqual(replies, [b"+OK\r\n", b"+OK\r\n", b"+QUEUED\r\n", b"*1\r\n:2\r\n",
+                                   b":1\r\n"])
+
+    def test_the_operations_behind_the_commands_see_the_same_keys(self):
+        def map_of(*arguments):
+            lines = self.link.ask(*arguments).split(b"\r\n")[1:]
+            return [line for line in lines if line[:1] not in (b"$", b"")]
+
+        got = map_of("HX.SET", "k", "v", "MODE", "absent", "EXPIRES_IN_MS", "100000")
+        self.assertEqual(got[:4], [b"verdict", b"done", b"applied", b":1"])
+        self.assertEqual(self.link.ask("GET", "k"), b"$1\r\nv\r\n")
+        self.assertIn(int(self.link.ask("TTL", "k")[1:]), range(90, 101))
+        self.assertEqual(map_of("HX.UNSET", "k")[1], b"done")
+        self.assertEqual(map_of("HX.UNSET", "k")[1], b"unchanged")
+        self.assertEqual(map_of("HX.ADD", "n", "BY", "-3")[-1], b":-3")
+        self.assertEqual(self.link.ask("GET", "n"), b"$2\r\n-3\r\n")
+
     def test_info_says_that_it_is_ready(self):
         text = self.link.ask("INFO").decode()
         self.assertIn("redis_version:", text)
@@ -518,6 +540,7 @@ class Alone(Case):
              "-r", "1000000", "-q", "SET", "key:__rand_int__", "v", "NX", "EX", "100"],
             capture_output=True, text=True, timeout=120, check=True)
         self.assertIn("requests per second", done.stdout)
+        self.assertNotIn("WARNING", done.stderr)
 
 
 if __name__ == "__main__":

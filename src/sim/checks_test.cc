@@ -142,6 +142,47 @@ TEST_F(Judges, SeeARecordHandedOutAfterItsAck) {
   EXPECT_EQ(judged(), "I2");
 }
 
+TEST_F(Judges, SeeTwoHoldersOfOneLock) {
+  const Set lock{.name = "lock", .value = "v", .mode = SetMode::kAbsent};
+  tell({lock}, {Held{true, {}, Version{1}, at(100)}}, 5);
+  tell({lock}, {Held{true, {}, Version{2}, at(200)}}, 100);
+  EXPECT_EQ(judged(), "") << "the first one had gone";
+  tell({lock}, {Held{true, {}, Version{3}, at(300)}}, 199);
+  EXPECT_EQ(judged(), "I14");
+}
+
+TEST_F(Judges, SeeALockThatIsGoneBeforeItsTime) {
+  tell({Set{.name = "lock", .value = "v", .mode = SetMode::kAbsent}},
+       {Held{true, {}, Version{1}, at(70'000)}}, 5);
+  EXPECT_EQ(judged(), "I1");
+}
+
+TEST_F(Judges, SeeAnExpiryThatIsForgotten) {
+  tell({Set{.name = "brief", .value = "v", .mode = SetMode::kAlways}},
+       {Held{true, {}, Version{1}, Time::max()}}, 5);
+  tell({Expire{"brief"}}, {Held{true, {}, Version{1}, at(100)}}, 6);
+  tell({Get{"brief"}}, {Held{true, "v", Version{1}, at(100)}}, 7);
+  EXPECT_EQ(judged(), "");
+  tell({Get{"brief"}}, {Held{true, "v", Version{1}, Time::max()}}, 8);
+  EXPECT_EQ(judged(), "I1");
+}
+
+TEST_F(Judges, SeeWhatIsReadAfterItsExpiry) {
+  tell({Get{"brief"}}, {Held{true, "v", Version{1}, at(100)}}, 100);
+  EXPECT_EQ(judged(), "I12");
+}
+
+TEST_F(Judges, SeeSumsThatAreLostOrToldTwice) {
+  tell({Add{"count"}}, {Held{true, {}, Version{1}, Time::max(), 1}}, 5);
+  EXPECT_EQ(judged(), "I1");
+  contents_.registers["count"] = {"1", Version{1}, {}};
+  EXPECT_EQ(judged(), "");
+  contents_.registers["count"] = {"2", Version{2}, {}};
+  EXPECT_EQ(judged(), "I2");
+  tell({Add{"count"}}, {Held{true, {}, Version{2}, Time::max(), 1}}, 6);
+  EXPECT_EQ(judged(), "I14");
+}
+
 TEST_F(Judges, SeeADelayedEndOfAnOlderTransaction) {
   tell({Begin{"t"}}, {Began{Epoch{1}, at(1'000)}}, 0);
   tell({Begin{"t"}}, {Began{Epoch{2}, at(1'000)}}, 1);

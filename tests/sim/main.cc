@@ -167,6 +167,7 @@ bool check_guards(const Tally& tally, bool damage) {
                                                 "verdict in_progress",
                                                 "verdict records",
                                                 "verdict too_old_to_know",
+                                                "verdict unchanged",
                                                 "commit ids repeated",
                                                 "atomic commits not applied",
                                                 "transactions ended",

@@ -106,6 +106,24 @@ void take(To& to, const std::optional<From>& from) {
   if (from) to = *from;
 }
 
+void take_flags(config::Server& server, const ServeOptions& options) {
+  take(server.data, options.data);
+  take(server.http.address, options.http);
+  take(server.resp.address, options.resp);
+  take(server.loops, options.loops);
+  if (options.open_to_all) server.open_to_all = true;
+}
+
+// What a running server is told anew.
+Result<config::Config> reread(const ServeOptions& options) {
+  HAPAX_TRY(config::Loaded loaded, load(options.config));
+  if (!loaded.good()) {
+    return Error{Errc::kInvalidArgument, loaded.findings.errors.front().text()};
+  }
+  take_flags(loaded.config.server, options);
+  return std::move(loaded.config);
+}
+
 }  // namespace
 
 int run_check(const CheckOptions& options) {
@@ -139,16 +157,12 @@ int run_serve(const ServeOptions& options) {
   if (!loaded) return report(loaded.error());
   print_findings(loaded->findings);
   if (!loaded->good()) return kExitUsage;
-  config::Server& server = loaded->config.server;
-  take(server.data, options.data);
-  take(server.http.address, options.http);
-  take(server.resp.address, options.resp);
-  take(server.loops, options.loops);
-  if (options.open_to_all) server.open_to_all = true;
+  take_flags(loaded->config.server, options);
   print_ignored(loaded->config);
   auto made = serve::options_from(loaded->config);
   if (!made) return report(made.error());
   made->version = options.version;
+  made->reread = [options] { return reread(options); };
   const Status served = serve::run(*made);
   return served ? kExitOk : report(served.error());
 }

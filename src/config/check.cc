@@ -62,7 +62,9 @@ struct Check {
       jwt_key("auth.jwt.keys." + std::to_string(i), config.auth.jwt.keys[i]);
     }
     const Jwt& jwt = config.auth.jwt;
-    if (jwt.keys.empty() && !(jwt.issuer.empty() && jwt.audience.empty())) {
+    if (config.auth.required && !config.auth.configured()) {
+      error("auth.required", "and nobody could sign in: give auth.jwt.keys or auth.tokens_file");
+    } else if (jwt.keys.empty() && !(jwt.issuer.empty() && jwt.audience.empty())) {
       error("auth.jwt", "has no keys; nobody could sign in");
     } else if (given.contains("auth") && !given.contains("auth.required") &&
                !config.auth.configured()) {

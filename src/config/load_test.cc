@@ -213,8 +213,12 @@ TEST(Load, AVariableThatOverridesNothingIsAnError) {
               ElementsAre("HAPAX_SERVER_LOOPS: must be a whole number from 1 to 64, not '0'"));
 }
 
+// The block asks for authentication, and says nothing of who could sign in.
+std::string block() { return std::string(kBlock) + "auth: {tokens_file: t}\n"; }
+
 TEST(ExactlyOnce, TheBlockIsUnderstoodAndWhatMeansNothingIsTold) {
-  const Loaded loaded = read(kBlock);
+  EXPECT_THAT(errors(kBlock), ElementsAre(HasSubstr("nobody could sign in")));
+  const Loaded loaded = read(block());
   EXPECT_THAT(texts(loaded.findings.errors), IsEmpty());
   const Config& config = loaded.config;
   EXPECT_EQ(config.streams.at(0).stream, "outbox_events");
@@ -251,21 +255,25 @@ TEST(ExactlyOnce, OurOwnKeysWinAndSecretsAreRefused) {
   EXPECT_THAT(refused[0], testing::Not(HasSubstr("hunter2")));
 }
 
-TEST(Unsupported, AuthenticationIsNeverIgnored) {
-  EXPECT_THAT(unsupported(read("auth: {tokens_file: t}").config).refusals, testing::SizeIs(1));
-  EXPECT_THAT(unsupported(read("auth: {required: true}").config).refusals, testing::SizeIs(1));
-  EXPECT_THAT(unsupported(read("auth: {jwt: {keys: [{jwks: j}]}}").config).refusals,
-              testing::SizeIs(1));
+TEST(Check, RequiredAuthenticationNeedsSomebodyWhoCanSignIn) {
+  EXPECT_THAT(errors("auth: {required: true}"), ElementsAre(HasSubstr("nobody could sign in")));
+  EXPECT_THAT(errors("auth: {required: true, tokens_file: t}"), IsEmpty());
+}
+
+TEST(Unsupported, WhatHasNoEffectIsTold) {
+  EXPECT_THAT(unsupported(read("auth: {tokens_file: t}\nstreams: [{stream: s}]").config).ignored,
+              ElementsAre(HasSubstr("of no tenant")));
+  EXPECT_THAT(unsupported(read("streams: [{stream: s, tenant: a}]").config).ignored,
+              ElementsAre(HasSubstr("nobody can sign in to")));
   const Unsupported none = unsupported(Config{});
   EXPECT_THAT(none.refusals, IsEmpty());
   EXPECT_THAT(none.ignored, IsEmpty());
-  EXPECT_THAT(unsupported(read("tenants: {a: {rate: 1}}\nlog: {level: debug}").config).ignored,
-              testing::SizeIs(2));
+  EXPECT_THAT(unsupported(read("tenants: {a: {rate: 1}}").config).ignored, testing::SizeIs(1));
 }
 
 // What to_json prints is a file again, with the same values: YAML contains JSON.
 TEST(Publish, ValuesArePrintedAsTheyAreRead) {
-  const Loaded loaded = read(kBlock);
+  const Loaded loaded = read(block());
   const std::string printed = to_json(loaded.config);
   const Loaded again = read(printed);
   EXPECT_THAT(texts(again.findings.errors), IsEmpty());

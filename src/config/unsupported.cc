@@ -13,12 +13,6 @@ bool limits_anything(const TenantLimits& tenant) {
 
 Unsupported unsupported(const Config& config) {
   Unsupported found;
-  if (config.auth.configured()) {
-    found.refusals.emplace_back(
-        "auth: this server cannot check who signs in, and would let everybody in");
-  } else if (config.auth.required) {
-    found.refusals.emplace_back("auth.required: nobody could sign in");
-  }
   if (limits_anything(config.tenants.others) || !config.tenants.named.empty()) {
     found.ignored.emplace_back("tenants: limits of tenants are not kept by this server");
   }
@@ -26,13 +20,11 @@ Unsupported unsupported(const Config& config) {
     found.ignored.emplace_back("metrics: this server has no metrics");
   }
   for (const Stream& stream : config.streams) {
-    if (stream.tenant.empty()) continue;
+    if (stream.tenant.empty() != config.auth.configured()) continue;
     found.ignored.push_back("streams: '" + stream.stream +
-                            "' is of a tenant that nobody can sign in to");
-  }
-  const Log log;
-  if (config.log.format != log.format || config.log.level != log.level) {
-    found.ignored.emplace_back("log: this server writes its few lines as text");
+                            (stream.tenant.empty()
+                                 ? "' is of no tenant, and nobody can reach it"
+                                 : "' is of a tenant that nobody can sign in to"));
   }
   return found;
 }

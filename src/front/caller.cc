@@ -58,7 +58,9 @@ Status check_right(const Caller& caller, Right right) {
 Right right_of(const Op& op) { return std::visit(RightOf{}, op); }
 
 TenantNames::TenantNames(const Caller& caller) {
-  if (!caller.tenant.empty()) prefix_ = kFrame + caller.tenant + kFrame;
+  if (caller.tenant.empty()) return;
+  prefix_ = kFrame + caller.tenant + kFrame;
+  bodies_ = caller.rights.has(Right::kReadBodies);
 }
 
 bool TenantNames::is_ours(std::string_view name) const {
@@ -79,6 +81,10 @@ void TenantNames::clean(std::string& text) const {
 void TenantNames::clean(Verdict& verdict) const {
   if (prefix_.empty()) return;
   if (auto* refused = std::get_if<Refused>(&verdict)) clean(refused->error.detail);
+  // A6: stored results only with the right to read bodies.
+  if (auto* settled = std::get_if<DuplicateClaim>(&verdict); settled != nullptr && !bodies_) {
+    settled->result.reset();
+  }
   if (auto* received = std::get_if<Received>(&verdict)) {
     for (Delivery& delivery : received->deliveries) {
       if (delivery.record.lineage) clean(delivery.record.lineage->stream);

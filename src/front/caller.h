@@ -67,10 +67,13 @@ class TenantNames {
 
   [[nodiscard]] bool plain() const { return prefix_.empty(); }
   void clean(std::string& text) const;  // takes the prefix out of a message
+  // A6: What a caller is told has its tenant's own names, and stored results only with the right to
+  // read bodies.
   void clean(Verdict& verdict) const;
 
  private:
   std::string prefix_;
+  bool bodies_ = true;
 };
 
 // Refuses names that would reach into another tenant.

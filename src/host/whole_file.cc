@@ -25,8 +25,9 @@ struct Place {
 // Behind links: it is the file that is replaced, not the link to it.
 Result<Place> place_of(const fs::path& path) {
   std::error_code error;
-  fs::path real = fs::weakly_canonical(path, error);
-  if (error) real = fs::absolute(path, error);
+  const fs::path whole = fs::absolute(path, error);  // A missing file would stay relative.
+  fs::path real = fs::weakly_canonical(whole, error);
+  if (error) real = whole;
   if (real.empty() || !real.has_filename() || fs::is_directory(real, error)) {
     return Error{Errc::kInvalidArgument, "'" + path.string() + "' names no file"};
   }

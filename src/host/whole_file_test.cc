@@ -94,6 +94,12 @@ TEST_F(WholeFile, LosesNoEditOfSeveralAtOnce) {
   EXPECT_EQ(read_file(path_)->size(), 40U);
 }
 
+TEST_F(WholeFile, OfTheWorkingFolderIsMissedByItsName) {
+  const auto missing = read_file("hapax_no_such_file");
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().text().find("hapax_no_such_file"), std::string::npos);
+}
+
 TEST_F(WholeFile, WithoutAFolderOrNameIsRefused) {
   EXPECT_EQ(append(folder_ / "missing" / "tokens", "x").error().code, Errc::kNotFound);
   EXPECT_EQ(append(folder_, "x").error().code, Errc::kInvalidArgument);

@@ -69,16 +69,11 @@ struct Commands : Act {
     return Next::kGoOn;
   }
 
+  // AUTH credential, or AUTH user credential: who it is says the credential, not the user.
   static Next auth(Session& session, Arguments arguments) {
-    const bool named = arguments.size() > 2;
-    const Status in = sign_in(session, named ? arguments[1] : "", arguments[named ? 2 : 1]);
+    if (arguments.size() > 3) return error(session, "ERR", "syntax error: AUTH [user] token");
+    const Status in = session.sign_in(arguments.back());
     return in ? ok(session) : refuse(session, in.error());
-  }
-
-  static Status sign_in(Session& session, std::string_view user, std::string_view secret) {
-    HAPAX_TRY(front::Caller caller, session.hall_.sign_in(user, secret));
-    session.caller_ = std::move(caller);
-    return Ok{};
   }
 
   // HELLO [version [AUTH user secret] [SETNAME name]]
@@ -93,7 +88,7 @@ struct Commands : Act {
     for (std::size_t i = 2; i < arguments.size();) {
       const std::string option = upper(arguments[i]);
       if (option == "AUTH" && i + 2 < arguments.size()) {
-        const Status in = sign_in(session, arguments[i + 1], arguments[i + 2]);
+        const Status in = session.sign_in(arguments[i + 2]);
         if (!in) return refuse(session, in.error());
         i += 3;
       } else if (option == "SETNAME" && i + 1 < arguments.size()) {
@@ -155,7 +150,7 @@ struct Commands : Act {
 
   static Next reset(Session& session, Arguments) {
     end_multi(session);
-    session.caller_ = session.hall_.anybody;
+    session.sign_out();
     session.replies_.use(Version::kResp2);
     session.replies_.simple("RESET");
     session.answer_now();
@@ -356,6 +351,12 @@ Session::Next Session::run(Arguments arguments) {
                                "; COMMAND LIST names those there are");
   }
   const bool signs_in = name == "AUTH" || name == "HELLO" || name == "QUIT" || name == "RESET";
+  // Answers are told in the names of whoever asked: nobody else signs in before they are.
+  if (signs_in && busy()) return Next::kWaitFirst;
+  if (admission_ && !hall_.reception.holds(*admission_)) {
+    if (busy()) return Next::kWaitFirst;
+    sign_in_again();
+  }
   if (!caller_ && !signs_in) {
     return Commands::error(*this, "NOAUTH", "Authentication required: AUTH token");
   }

@@ -14,7 +14,7 @@ Session::Session(net::Link& link, Hall& hall, front::Gatherer& gatherer)
       gatherer_(gatherer),
       loop_(link.loop()),
       parser_(hall.limits),
-      caller_(hall.anybody) {}
+      caller_(hall.reception.anybody()) {}
 
 std::size_t Session::take(std::string_view bytes) {
   std::size_t used = 0;
@@ -43,6 +43,25 @@ std::size_t Session::take(std::string_view bytes) {
   flush();
   finish_if_done();
   return closing_ ? bytes.size() : used;
+}
+
+Status Session::sign_in(std::string_view credential) {
+  HAPAX_TRY(front::Admission admission, hall_.reception.admit(credential, link_->peer()));
+  caller_ = admission.caller;
+  admission_ = std::move(admission);
+  credential_ = credential;
+  return Ok{};
+}
+
+void Session::sign_out() {
+  caller_ = hall_.reception.anybody();
+  admission_.reset();
+  credential_.clear();
+}
+
+void Session::sign_in_again() {
+  const std::string credential = credential_;
+  if (!sign_in(credential)) sign_out();
 }
 
 void Session::run_op(const Op& op, Say say) {

@@ -12,6 +12,7 @@
 #include "front/caller.h"
 #include "front/desk.h"
 #include "front/gatherer.h"
+#include "front/reception.h"
 #include "resp/parser.h"
 #include "resp/replies.h"
 
@@ -20,8 +21,7 @@ namespace hapax::resp {
 // What every session of the process shares.
 struct Hall {
   front::Desk& desk;
-  std::function<Result<front::Caller>(std::string_view user, std::string_view secret)> sign_in;
-  std::optional<front::Caller> anybody;  // who a connection is before it signs in; none: nobody
+  front::Reception& reception;
   std::string version;
   ParserLimits limits;
   std::size_t pending_max = 10'000;  // commands of one connection that wait for the store
@@ -62,6 +62,10 @@ class Session final : public net::Session,
   };
 
   Next run(Arguments arguments);
+  Status sign_in(std::string_view credential);
+  void sign_out();
+  // A5: what was admitted once is asked again when it is over or keys have changed.
+  void sign_in_again();
   void run_op(const Op& op, Say say);
   void answer_now();  // what is in replies_ is the whole answer of this command
   void fill(std::uint64_t ticket, std::string reply);
@@ -76,7 +80,9 @@ class Session final : public net::Session,
   Parser parser_;
   Replies replies_;
   std::optional<front::Caller> caller_;
-  std::deque<Slot> slots_;  // commands in their order that are not answered yet
+  std::optional<front::Admission> admission_;  // of who signed in
+  std::string credential_;                     // that it was for
+  std::deque<Slot> slots_;                     // commands in their order that are not answered yet
   std::uint64_t first_ticket_ = 0;
   std::string out_;
   bool paused_ = false;

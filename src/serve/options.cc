@@ -31,7 +31,7 @@ void take_limits(Options& options, const config::Limits& limits) {
 Status check_address(const std::string& text, const Options& options) {
   if (text.empty()) return Ok{};
   HAPAX_TRY(const net::Address address, net::parse_address(text));
-  if (address.loopback() || options.open_to_all) return Ok{};
+  if (address.loopback() || options.open_to_all || options.auth.configured()) return Ok{};
   return Error{Errc::kInvalidArgument,
                address.text() +
                    " can be reached from other machines, and nobody has to sign in. "
@@ -57,6 +57,8 @@ Result<Options> options_from(const config::Config& config) {
   options.store = config.store;
   take_limits(options, config.limits);
   options.streams = config.streams;
+  options.auth = config.auth;
+  options.log = config.log;
   return options;
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ struct Options {
   resp::ParserLimits resp_limits;
   std::size_t resp_pending_max = 10'000;
   std::vector<config::Stream> streams;  // there before the doors open
+  config::Auth auth;
+  config::Log log;
+  // The configuration as it is now, for SIGHUP; none: only certificates are read anew.
+  std::function<Result<config::Config>()> reread;
   std::string version;
 };
 

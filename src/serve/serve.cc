@@ -9,11 +9,14 @@
 
 #include "front/desk.h"
 #include "front/gatherer.h"
+#include "host/clock.h"
 #include "http/api.h"
-#include "http/problem.h"
 #include "http/session.h"
 #include "net/server.h"
 #include "resp/session.h"
+#include "serve/http_door.h"
+#include "serve/log.h"
+#include "serve/reception.h"
 #include "serve/streams.h"
 
 namespace hapax::serve {
@@ -46,13 +49,14 @@ class Process {
   Status run() {
     HAPAX_CHECK(check(options_));
     Signals signals;
-    HAPAX_TRY(store_, open_embedded(options_.data, options_.store));
+    HAPAX_TRY(reception_, Reception::open(options_.auth, clock_, log_));
+    HAPAX_TRY(store_, open_embedded(options_.data, store_options()));
     HAPAX_CHECK(make_streams(*store_, options_.streams));
     desk_ = std::make_unique<front::Desk>(*store_, options_.readers);
     http::add_store_routes(router_, *desk_);
-    hall_ =
-        std::make_unique<resp::Hall>(resp::Hall{*desk_, refuse_sign_in, anybody(), options_.version,
-                                                options_.resp_limits, options_.resp_pending_max});
+    http_door_ = std::make_unique<HttpDoor>(router_, *reception_);
+    hall_ = std::make_unique<resp::Hall>(resp::Hall{
+        *desk_, *reception_, options_.version, options_.resp_limits, options_.resp_pending_max});
     HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, options_.connection_limits));
     for (net::Loop* loop : server_->loops()) {
       gatherers_.push_back(std::make_unique<front::Gatherer>(*desk_, *loop));
@@ -60,16 +64,16 @@ class Process {
     server_->start();
     announce();
     while (signals.wait() == SIGHUP) reload();
-    std::fprintf(stderr, "hapax: stopping\n");
+    log_.write(LogLevel::kInfo, "stopping");
     server_->stop(options_.drain);
     return Ok{};
   }
 
  private:
-  static front::Caller anybody() { return {"", "anybody", front::Rights::all()}; }
-
-  static Result<front::Caller> refuse_sign_in(std::string_view, std::string_view) {
-    return Error{Errc::kUnauthenticated, "this server has no authentication; do not sign in"};
+  EmbeddedOptions store_options() {
+    EmbeddedOptions store = options_.store;
+    store.log = [this](const std::string& line) { log_.write(LogLevel::kInfo, line); };
+    return store;
   }
 
   std::vector<net::Endpoint> endpoints() {
@@ -92,24 +96,6 @@ class Process {
     return all;
   }
 
-  void handle(const std::shared_ptr<http::Exchange>& exchange) {
-    const http::Request& request = exchange->request();
-    http::Router::Found found = router_.find(request.method, request.path);
-    if (found.route == nullptr) {
-      http::Response response = http::problem_response(http::Problem{
-          found.allowed.empty() ? 404U : 405U, found.allowed.empty()
-                                                   ? "there is nothing at " + request.target
-                                                   : "this path knows " + found.allowed});
-      if (!found.allowed.empty()) response.fields.add("Allow", found.allowed);
-      return exchange->respond(response);
-    }
-    auto call = std::make_shared<http::Call>();
-    call->exchange = exchange;
-    call->caller = anybody();
-    call->names = std::move(found.names);
-    found.route->act(call);
-  }
-
   void announce() {
     const std::vector<std::string> addresses = server_->addresses();
     std::size_t next = 0;
@@ -125,19 +111,35 @@ class Process {
     std::fflush(stdout);
   }
 
+  // What fails leaves the old in place, and the rest is reloaded all the same.
   void reload() {
-    const Status reloaded = server_->reload_certificates();
-    const std::string line = reloaded ? "certificates were read anew" : reloaded.error().text();
-    std::fprintf(stderr, "hapax: %s\n", line.c_str());
+    tell("certificates were read anew", server_->reload_certificates());
+    if (!options_.reread) return;
+    const Result<config::Config> config = options_.reread();
+    if (!config) return tell("", config.error());
+    log_.set_level(config->log.level);
+    if (options_.auth.configured() || config->auth.configured()) {
+      tell("keys and tokens were read anew", reception_->reload(config->auth));
+    }
+  }
+
+  void tell(std::string_view done, const Status& status) {
+    if (status) return log_.write(LogLevel::kInfo, done);
+    log_.write(LogLevel::kError, "reload failed, the old stays in use",
+               {{"reason", status.error().text()}});
   }
 
   const Options options_;
+  host::HostClock clock_;
+  Log log_{options_.log, clock_};
   http::Router router_;
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
-    handle(exchange);
+    http_door_->handle(exchange);
   };
+  std::unique_ptr<Reception> reception_;
   std::unique_ptr<Store> store_;  // outlives everything that asks it
   std::unique_ptr<front::Desk> desk_;
+  std::unique_ptr<HttpDoor> http_door_;
   std::unique_ptr<resp::Hall> hall_;
   std::vector<std::unique_ptr<front::Gatherer>> gatherers_;
   std::unique_ptr<net::Server> server_;

@@ -63,11 +63,9 @@ class Check(Folder):
         self.assertEqual(told["config"]["server"]["loops"], 3)
 
     def test_what_cannot_be_done_is_no(self):
-        done = hapax("check", self.write("auth: {tokens_file: tokens}\n"))
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("A start is refused", done.stderr)
         done = hapax("check", self.write("server: {http: {address: ':80'}}\n"))
         self.assertEqual(done.returncode, 1)
+        self.assertIn("A start is refused", done.stderr)
 
     def test_wrong_arguments(self):
         self.assertEqual(hapax("check").returncode, 64)
@@ -170,11 +168,11 @@ class Serve(Folder):
         first = self.serial(url)
         self.make_certificate()
         process.send_signal(signal.SIGHUP)
-        self.assertEqual(process.stderr.readline(), "hapax: certificates were read anew\n")
+        self.assertIn("certificates were read anew", process.stderr.readline())
         self.assertNotEqual(self.serial(url), first)
         self.stop(process)
 
-    def test_a_wrong_file_variable_or_an_auth_section_refuses_the_start(self):
+    def test_a_wrong_file_or_variable_or_missing_keys_refuse_the_start(self):
         data = ("--data", self.folder + "/d")
         path = self.write("server: {lops: 1}\n")
         self.assertEqual(hapax("serve", *data, "--config", path).returncode, 64)
@@ -183,7 +181,7 @@ class Serve(Folder):
         self.assertIn("HAPAX_SERVER_LOOPS", done.stderr)
         done = hapax("serve", *data, "--config", self.write("auth: {tokens_file: t}\n"))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("auth", done.stderr)
+        self.assertIn("/t", done.stderr)
         self.assertFalse(os.path.exists(self.folder + "/d"))
 
 

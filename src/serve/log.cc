@@ -1,0 +1,77 @@
+#include "serve/log.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "wire/json_text.h"
+
+namespace hapax::serve {
+
+namespace {
+
+std::string_view word_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+      return "error";
+  }
+  return "error";
+}
+
+// RFC 3339, UTC: "2026-11-16T05:46:19.123Z".
+std::string instant(std::int64_t wall_ms) {
+  const std::time_t seconds = wall_ms / 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[40];
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  char fraction[8];
+  std::snprintf(fraction, sizeof fraction, ".%03dZ", static_cast<int>(wall_ms % 1000));
+  return std::string(text, size) + fraction;
+}
+
+// Bare if that cannot be misread, else as JSON text.
+std::string text_value(const std::string& value) {
+  const auto plain = [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '='; };
+  const bool bare = !value.empty() && std::all_of(value.begin(), value.end(), plain);
+  return bare ? value : wire::json_text(value);
+}
+
+// What was said by others must not begin a line of its own.
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string Log::line(LogLevel level, std::string_view event, Fields fields) {
+  const std::string time = instant(clock_.wall_ms());
+  if (format_ == config::LogFormat::kJson) {
+    wire::JsonObject object;
+    object.add("time", time).add("level", word_of(level)).add("event", event);
+    for (const auto& [name, value] : fields) object.add(name, value);
+    return object.text() + "\n";
+  }
+  std::string text = time + " " + std::string(word_of(level)) + " " + one_line(event);
+  for (const auto& [name, value] : fields) {
+    text += " " + std::string(name) + "=" + text_value(value);
+  }
+  return text + "\n";
+}
+
+void Log::write(LogLevel level, std::string_view event, Fields fields) {
+  if (!wants(level)) return;
+  const std::string text = line(level, event, fields);
+  std::fwrite(text.data(), 1, text.size(), to_);
+}
+
+}  // namespace hapax::serve

@@ -1,0 +1,91 @@
+#include "serve/reception.h"
+
+#include <utility>
+
+#include "host/whole_file.h"
+
+namespace hapax::serve {
+
+namespace {
+
+auth::Algorithm algorithm_of(config::Algorithm algorithm) {
+  switch (algorithm) {
+    case config::Algorithm::kHs256:
+      return auth::Algorithm::kHs256;
+    case config::Algorithm::kRs256:
+      return auth::Algorithm::kRs256;
+    case config::Algorithm::kEs256:
+      return auth::Algorithm::kEs256;
+    case config::Algorithm::kEdDsa:
+      return auth::Algorithm::kEdDsa;
+  }
+  return auth::Algorithm::kEdDsa;
+}
+
+auth::KeySource source_of(const config::JwtKey& key) {
+  if (!key.jwks.empty()) return {key.jwks, auth::KeyKind::kJwks, std::nullopt, ""};
+  const bool secret = key.algorithm == config::Algorithm::kHs256;
+  auth::KeySource source{key.file, secret ? auth::KeyKind::kSecret : auth::KeyKind::kPem,
+                         std::nullopt, key.id};
+  if (key.algorithm) source.algorithm = algorithm_of(*key.algorithm);
+  return source;
+}
+
+Result<std::string> read_file(const std::string& path) { return host::read_file(path); }
+
+}  // namespace
+
+auth::Settings guard_settings(const config::Auth& auth) {
+  auth::Settings settings;
+  for (const config::JwtKey& key : auth.jwt.keys) settings.keys.push_back(source_of(key));
+  settings.issuer = auth.jwt.issuer;
+  settings.audience = auth.jwt.audience;
+  settings.leeway = std::chrono::duration_cast<std::chrono::seconds>(auth.jwt.leeway);
+  settings.tokens_file = auth.tokens_file;
+  return settings;
+}
+
+Result<std::unique_ptr<Reception>> Reception::open(const config::Auth& auth, ports::Clock& clock,
+                                                   Log& log) {
+  std::unique_ptr<Reception> made(new Reception(clock, log));
+  if (auth.configured()) {
+    HAPAX_TRY(auto guard, auth::Guard::build(guard_settings(auth), read_file));
+    made->post_.emplace(std::move(guard));
+  } else {
+    made->anybody_ = front::Caller{"", "anybody", front::Rights::all()};
+  }
+  return made;
+}
+
+Result<front::Admission> Reception::admit(std::string_view credential, std::string_view peer) {
+  if (!post_) {
+    return Error{Errc::kUnauthenticated, "this server has no authentication; do not sign in"};
+  }
+  // Read before the guard is taken: what an older guard says is asked again, never the reverse.
+  const std::uint64_t edition = edition_.load();
+  auth::Outcome outcome = post_->guard()->authenticate(credential, time_from_ms(clock_.wall_ms()));
+  if (!outcome.caller) {
+    log_.write(LogLevel::kWarning, "sign-in refused",
+               {{"peer", std::string(peer)}, {"reason", outcome.reason}});
+    return std::move(outcome.caller).error();
+  }
+  return front::Admission{*std::move(outcome.caller), outcome.until, edition};
+}
+
+bool Reception::holds(const front::Admission& admission) {
+  if (admission.edition != edition_.load()) return false;
+  return admission.until == Time::max() || time_from_ms(clock_.wall_ms()) < admission.until;
+}
+
+Status Reception::reload(const config::Auth& auth) {
+  if (auth.configured() != post_.has_value()) {
+    return Error{Errc::kPreconditionFailed,
+                 "whether anybody must sign in does not change while the server runs; restart it"};
+  }
+  if (!post_) return Ok{};
+  HAPAX_CHECK(post_->reload(guard_settings(auth), read_file));
+  ++edition_;
+  return Ok{};
+}
+
+}  // namespace hapax::serve

@@ -1,0 +1,45 @@
+// The reception of this process: its guard, the limits of its tenants, and a line in the log for
+// whoever was turned away.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "auth/guard.h"
+#include "config/config.h"
+#include "front/reception.h"
+#include "ports/clock.h"
+#include "serve/log.h"
+
+namespace hapax::serve {
+
+// What the guard needs to know of a configuration.
+[[nodiscard]] auth::Settings guard_settings(const config::Auth& auth);
+
+class Reception final : public front::Reception {
+ public:
+  // Reads every file of keys and tokens. Without any configured, everybody may come in.
+  static Result<std::unique_ptr<Reception>> open(const config::Auth& auth, ports::Clock& clock,
+                                                 Log& log);
+
+  [[nodiscard]] Result<front::Admission> admit(std::string_view credential,
+                                               std::string_view peer) override;
+  [[nodiscard]] bool holds(const front::Admission& admission) override;
+  [[nodiscard]] const std::optional<front::Caller>& anybody() const override { return anybody_; }
+
+  // Keys and tokens anew; on an error the old ones stay. Whether anybody must sign in at all does
+  // not change while the process runs.
+  [[nodiscard]] Status reload(const config::Auth& auth);
+
+ private:
+  Reception(ports::Clock& clock, Log& log) : clock_(clock), log_(log) {}
+
+  ports::Clock& clock_;
+  Log& log_;
+  std::optional<auth::GuardPost> post_;
+  std::optional<front::Caller> anybody_;
+  std::atomic<std::uint64_t> edition_ = 0;
+};
+
+}  // namespace hapax::serve

@@ -1,0 +1,99 @@
+#include "serve/reception.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "auth/tokens.h"
+#include "host/entropy.h"
+
+namespace hapax::serve {
+namespace {
+
+class HeldClock final : public ports::Clock {
+ public:
+  std::int64_t wall_ms() override { return now; }
+  std::int64_t steady_ms() override { return now; }
+  std::int64_t now = 1'700'000'000'000;
+};
+
+class ReceptionTest : public testing::Test {
+ protected:
+  ReceptionTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hapax_auth_XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    auth_.tokens_file = folder_ + "/tokens";
+  }
+  ~ReceptionTest() override { std::filesystem::remove_all(folder_); }
+
+  // The tokens of the file are these and no others.
+  void put(std::initializer_list<auth::Token> tokens) {
+    std::ofstream file(auth_.tokens_file);
+    for (const auth::Token& token : tokens) file << line_of(token) << "\n";
+  }
+  auth::MadeToken make(std::optional<Time> expires = std::nullopt) {
+    host::HostEntropy entropy;
+    const Time now = time_from_ms(clock_.now);
+    return *auth::make_token({"acme", {front::Right::kProduce}, "", now, expires, ""}, entropy);
+  }
+
+  std::string folder_;
+  config::Auth auth_;
+  HeldClock clock_;
+  Log log_{{.level = LogLevel::kError}, clock_};
+};
+
+TEST_F(ReceptionTest, WithoutKeysEverybodyIsAnybody) {
+  const auto open = Reception::open({}, clock_, log_);
+  ASSERT_TRUE(open);
+  ASSERT_TRUE((*open)->anybody());
+  EXPECT_EQ((*open)->anybody()->tenant, "");
+  EXPECT_FALSE((*open)->admit("x", "peer"));
+}
+
+// A5: it ends with its credential, and with the keys and tokens that it was checked against.
+TEST_F(ReceptionTest, AnAdmissionEnds) {
+  const auto made = make(time_from_ms(clock_.now + 5'000));
+  put({made.token});
+  const auto opened = Reception::open(auth_, clock_, log_);
+  ASSERT_TRUE(opened);
+  Reception& reception = **opened;
+  EXPECT_FALSE(reception.anybody());
+  const auto admitted = reception.admit(made.text, "peer");
+  ASSERT_TRUE(admitted);
+  EXPECT_EQ(admitted->caller.tenant, "acme");
+  EXPECT_TRUE(reception.holds(*admitted));
+  ASSERT_TRUE(reception.reload(auth_));
+  EXPECT_FALSE(reception.holds(*admitted));
+  const auto again = reception.admit(made.text, "peer");
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(reception.holds(*again));
+  clock_.now += 5'000;
+  EXPECT_FALSE(reception.holds(*again));
+  EXPECT_FALSE(reception.admit(made.text, "peer"));
+}
+
+TEST_F(ReceptionTest, NeverOpensTheDoorsWithAReload) {
+  put({make().token});
+  const auto opened = Reception::open(auth_, clock_, log_);
+  ASSERT_TRUE(opened);
+  EXPECT_FALSE((*opened)->reload({}));
+  EXPECT_FALSE((*opened)->anybody());
+}
+
+// Whatever a client sends, a line stays one line, and a value one value.
+TEST_F(ReceptionTest, LinesOfTheLogCannotBeForged) {
+  Log text({}, clock_);
+  const std::string line =
+      text.line(LogLevel::kInfo, "a\nb", {{"peer", "x y=\"1\"\n2026 error"}, {"n", "7"}});
+  EXPECT_EQ(line, "2023-11-14T22:13:20.000Z info a b peer=\"x y=\\\"1\\\"\\n2026 error\" n=7\n");
+  Log json({.format = config::LogFormat::kJson}, clock_);
+  EXPECT_EQ(json.line(LogLevel::kError, "a\nb", {{"n", "7"}}),
+            "{\"time\":\"2023-11-14T22:13:20.000Z\",\"level\":\"error\",\"event\":\"a\\nb\","
+            "\"n\":\"7\"}\n");
+}
+
+}  // namespace
+}  // namespace hapax::serve

@@ -268,7 +268,6 @@ TEST(Unsupported, WhatHasNoEffectIsTold) {
   const Unsupported none = unsupported(Config{});
   EXPECT_THAT(none.refusals, IsEmpty());
   EXPECT_THAT(none.ignored, IsEmpty());
-  EXPECT_THAT(unsupported(read("tenants: {a: {rate: 1}}").config).ignored, testing::SizeIs(1));
 }
 
 // What to_json prints is a file again, with the same values: YAML contains JSON.

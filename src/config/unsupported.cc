@@ -2,20 +2,8 @@
 
 namespace hapax::config {
 
-namespace {
-
-bool limits_anything(const TenantLimits& tenant) {
-  return tenant.storage_max || tenant.rate || tenant.burst || tenant.ttl_max ||
-         tenant.connections_max;
-}
-
-}  // namespace
-
 Unsupported unsupported(const Config& config) {
   Unsupported found;
-  if (limits_anything(config.tenants.others) || !config.tenants.named.empty()) {
-    found.ignored.emplace_back("tenants: limits of tenants are not kept by this server");
-  }
   if (!config.metrics.address.empty() || config.metrics.open) {
     found.ignored.emplace_back("metrics: this server has no metrics");
   }

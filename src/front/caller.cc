@@ -71,6 +71,12 @@ std::string_view TenantNames::outside(std::string_view name) const {
   return name.starts_with(prefix_) ? name.substr(prefix_.size()) : name;
 }
 
+std::string_view tenant_of(std::string_view name) {
+  if (!name.starts_with(kFrame)) return {};
+  name.remove_prefix(1);
+  return name.substr(0, name.find(kFrame));
+}
+
 void TenantNames::clean(std::string& text) const {
   if (prefix_.empty()) return;
   for (std::size_t at = 0; (at = text.find(prefix_, at)) != std::string::npos;) {

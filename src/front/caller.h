@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include <hapax/ops.h>
 #include <hapax/result.h>
 #include <hapax/verdicts.h>
+
+#include "front/account.h"
 
 namespace hapax::front {
 
@@ -42,6 +45,7 @@ struct Caller {
   std::string tenant;   // empty: the one tenant of a server without authentication
   std::string subject;  // who, for the audit
   Rights rights;
+  std::shared_ptr<Account> account{};  // of the tenant; none: without limits
 };
 
 [[nodiscard]] Status check_right(const Caller& caller, Right right);
@@ -75,6 +79,9 @@ class TenantNames {
   std::string prefix_;
   bool bodies_ = true;
 };
+
+// Whose a name of the store is; empty: of the tenant without a name.
+[[nodiscard]] std::string_view tenant_of(std::string_view name);
 
 // Refuses names that would reach into another tenant.
 [[nodiscard]] Status check_names(const Op& op);

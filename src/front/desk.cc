@@ -12,6 +12,12 @@ Status admit(const Caller& caller, wire::Request& request, const TenantNames& na
     HAPAX_CHECK(check(caller, op));
     scope(op, names, keep);
   }
+  if (caller.account != nullptr && !request.id.empty()) {
+    HAPAX_CHECK(caller.account->check_window("id_window", request.id_window));
+  }
+  if (caller.account != nullptr && request.ops.size() > 1) {
+    caller.account->charge_more(request.ops.size() - 1);
+  }
   request.id = names.inside(request.id, keep);
   if (request.transaction) {
     request.transaction->name = names.inside(request.transaction->name, keep);
@@ -34,7 +40,9 @@ Result<Answer> outside(Result<Answer> answer, const TenantNames& names) {
 
 Status check(const Caller& caller, const Op& op) {
   HAPAX_CHECK(check_right(caller, right_of(op)));
-  return check_names(op);
+  HAPAX_CHECK(check_names(op));
+  if (caller.account == nullptr || !caller.account->limited()) return Ok{};
+  return caller.account->check(op, std::chrono::steady_clock::now());
 }
 
 void Desk::commit(net::Loop& loop, const Caller& caller, wire::SharedRequest request, Then then) {

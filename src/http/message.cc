@@ -41,6 +41,11 @@ bool split_query(std::string_view text, Request& request) {
 
 bool same_name(std::string_view a, std::string_view b) { return wire::same_word(a, b); }
 
+void Fields::set(std::string_view name, std::string_view value) {
+  std::erase_if(list_, [&](const auto& field) { return same_name(field.first, name); });
+  add(name, value);
+}
+
 std::string_view Fields::get(std::string_view name) const {
   for (const auto& [key, value] : list_) {
     if (same_name(key, name)) return value;

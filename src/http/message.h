@@ -15,6 +15,7 @@ namespace hapax::http {
 class Fields {
  public:
   void add(std::string_view name, std::string_view value) { list_.emplace_back(name, value); }
+  void set(std::string_view name, std::string_view value);  // instead of all of that name
   // The first of that name; empty if there is none.
   [[nodiscard]] std::string_view get(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const;

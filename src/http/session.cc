@@ -18,6 +18,7 @@ Exchange::Exchange(std::shared_ptr<Session> session, Request request, bool head_
 net::Loop& Exchange::loop() const { return session_->loop_; }
 std::string_view Exchange::peer() const { return session_->peer_; }
 bool Exchange::encrypted() const { return session_->encrypted_; }
+std::shared_ptr<front::Seat>& Exchange::seat() { return session_->seat_; }
 bool Exchange::gone() const { return session_->link_ == nullptr; }
 
 std::size_t Exchange::unsent() const {
@@ -159,6 +160,7 @@ void Session::drain() {
 
 void Session::lost() {
   link_ = nullptr;
+  seat_.reset();
   exchanges_.clear();
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "front/account.h"
 #include "http/parser.h"
 #include "net/link.h"
 
@@ -36,6 +37,8 @@ class Exchange {
   [[nodiscard]] bool gone() const;  // nobody will see the answer
 
   void respond(const Response& response);
+  // Stays with the connection: the seat of the tenant that uses it.
+  [[nodiscard]] std::shared_ptr<front::Seat>& seat();
 
   // A body that comes piece by piece; `ended` is called when the client leaves.
   void begin(const Response& response);
@@ -81,6 +84,7 @@ class Session final : public net::Session, public std::enable_shared_from_this<S
   const SessionLimits& limits_;
   const Handler& handler_;
   std::string peer_;
+  std::shared_ptr<front::Seat> seat_;
   bool encrypted_;
   net::Loop& loop_;
   std::unique_ptr<Parser> parser_;

@@ -360,6 +360,9 @@ Session::Next Session::run(Arguments arguments) {
   if (!caller_ && !signs_in) {
     return Commands::error(*this, "NOAUTH", "Authentication required: AUTH token");
   }
+  if (caller_ && !signs_in) {
+    if (const Status in = let_in(); !in) return Commands::refuse(*this, in.error());
+  }
   if (hx) return Commands::hx(*this, lower(name.substr(kHx.size())), arguments.subspan(1));
   const auto count = static_cast<int>(arguments.size());
   const bool fits = found->arity < 0 ? count >= -found->arity : count == found->arity;

@@ -59,6 +59,14 @@ void Session::sign_out() {
   credential_.clear();
 }
 
+Status Session::let_in() {
+  if (caller_->account == nullptr) return Ok{};
+  HAPAX_CHECK(front::keep_seat(seat_, caller_->account));
+  if (multi_) return Ok{};
+  const auto wait = caller_->account->charge(std::chrono::steady_clock::now());
+  return wait ? Status(front::rate_error(*wait)) : Status(Ok{});
+}
+
 void Session::sign_in_again() {
   const std::string credential = credential_;
   if (!sign_in(credential)) sign_out();

@@ -37,7 +37,10 @@ class Session final : public net::Session,
   void half_closed() override;
   void late() override {}
   void drain() override;
-  void lost() override { link_ = nullptr; }
+  void lost() override {
+    link_ = nullptr;
+    seat_.reset();
+  }
 
   void told(std::uint64_t ticket, const Verdict& verdict, Time when) override;
   void failed(std::uint64_t ticket, const Error& error) override;
@@ -64,6 +67,8 @@ class Session final : public net::Session,
   Next run(Arguments arguments);
   Status sign_in(std::string_view credential);
   void sign_out();
+  // Within the limits of the tenant. What waits for EXEC is charged with it.
+  [[nodiscard]] Status let_in();
   // A5: what was admitted once is asked again when it is over or keys have changed.
   void sign_in_again();
   void run_op(const Op& op, Say say);
@@ -82,7 +87,8 @@ class Session final : public net::Session,
   std::optional<front::Caller> caller_;
   std::optional<front::Admission> admission_;  // of who signed in
   std::string credential_;                     // that it was for
-  std::deque<Slot> slots_;                     // commands in their order that are not answered yet
+  std::shared_ptr<front::Seat> seat_;
+  std::deque<Slot> slots_;  // commands in their order that are not answered yet
   std::uint64_t first_ticket_ = 0;
   std::string out_;
   bool paused_ = false;

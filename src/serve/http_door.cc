@@ -54,6 +54,20 @@ Result<front::Caller> HttpDoor::caller_of(const http::Exchange& exchange) {
   return std::move(admission.caller);
 }
 
+std::optional<http::Response> HttpDoor::turn_away(http::Exchange& exchange,
+                                                  const front::Caller& caller) {
+  if (caller.account == nullptr) return std::nullopt;
+  if (const Status seated = front::keep_seat(exchange.seat(), caller.account); !seated) {
+    return http::problem_response(seated.error());
+  }
+  const auto wait = caller.account->charge(std::chrono::steady_clock::now());
+  if (!wait) return std::nullopt;
+  http::Response response = http::problem_response(front::rate_error(*wait));
+  const auto whole = std::chrono::ceil<std::chrono::seconds>(*wait);
+  response.fields.set("Retry-After", std::to_string(whole.count()));
+  return response;
+}
+
 void HttpDoor::handle(const std::shared_ptr<http::Exchange>& exchange) {
   const http::Request& request = exchange->request();
   http::Router::Found found = router_.find(request.method, request.path);
@@ -64,6 +78,7 @@ void HttpDoor::handle(const std::shared_ptr<http::Exchange>& exchange) {
     if (!caller) {
       return exchange->respond(refusal(caller.error(), request.fields.has("Authorization")));
     }
+    if (const auto away = turn_away(*exchange, *caller)) return exchange->respond(*away);
     call->caller = *std::move(caller);
   }
   if (found.route == nullptr) return exchange->respond(nothing_there(request, found.allowed));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "front/reception.h"
 #include "http/router.h"
@@ -18,6 +19,10 @@ class HttpDoor {
 
  private:
   [[nodiscard]] Result<front::Caller> caller_of(const http::Exchange& exchange);
+
+  // What a caller is told that is beyond the limits of its tenant; nothing if it is not.
+  [[nodiscard]] static std::optional<http::Response> turn_away(http::Exchange& exchange,
+                                                               const front::Caller& caller);
 
   const http::Router& router_;
   front::Reception& reception_;

@@ -58,6 +58,7 @@ Result<Options> options_from(const config::Config& config) {
   take_limits(options, config.limits);
   options.streams = config.streams;
   options.auth = config.auth;
+  options.tenants = config.tenants;
   options.log = config.log;
   return options;
 }

@@ -38,6 +38,7 @@ struct Options {
   std::size_t resp_pending_max = 10'000;
   std::vector<config::Stream> streams;  // there before the doors open
   config::Auth auth;
+  config::Tenants tenants;
   config::Log log;
   // The configuration as it is now, for SIGHUP; none: only certificates are read anew.
   std::function<Result<config::Config>()> reread;

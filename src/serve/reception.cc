@@ -45,14 +45,24 @@ auth::Settings guard_settings(const config::Auth& auth) {
   return settings;
 }
 
-Result<std::unique_ptr<Reception>> Reception::open(const config::Auth& auth, ports::Clock& clock,
+front::Accounts::LimitsOf limits_of(const config::Tenants& tenants) {
+  return [tenants](const std::string& tenant) {
+    const config::TenantLimits limits = tenants.of(tenant);
+    return front::TenantLimits{limits.storage_max.value_or(0), limits.rate.value_or(0),
+                               limits.burst.value_or(0), limits.ttl_max.value_or(Duration{0}),
+                               limits.connections_max.value_or(0)};
+  };
+}
+
+Result<std::unique_ptr<Reception>> Reception::open(const config::Auth& auth,
+                                                   front::Accounts& accounts, ports::Clock& clock,
                                                    Log& log) {
-  std::unique_ptr<Reception> made(new Reception(clock, log));
+  std::unique_ptr<Reception> made(new Reception(accounts, clock, log));
   if (auth.configured()) {
     HAPAX_TRY(auto guard, auth::Guard::build(guard_settings(auth), read_file));
     made->post_.emplace(std::move(guard));
   } else {
-    made->anybody_ = front::Caller{"", "anybody", front::Rights::all()};
+    made->anybody_ = front::Caller{"", "anybody", front::Rights::all(), accounts.of("")};
   }
   return made;
 }
@@ -69,6 +79,7 @@ Result<front::Admission> Reception::admit(std::string_view credential, std::stri
                {{"peer", std::string(peer)}, {"reason", outcome.reason}});
     return std::move(outcome.caller).error();
   }
+  outcome.caller->account = accounts_.of(outcome.caller->tenant);
   return front::Admission{*std::move(outcome.caller), outcome.until, edition};
 }
 

@@ -14,13 +14,16 @@
 
 namespace hapax::serve {
 
+// What each tenant may take, as a configuration says.
+[[nodiscard]] front::Accounts::LimitsOf limits_of(const config::Tenants& tenants);
 // What the guard needs to know of a configuration.
 [[nodiscard]] auth::Settings guard_settings(const config::Auth& auth);
 
 class Reception final : public front::Reception {
  public:
   // Reads every file of keys and tokens. Without any configured, everybody may come in.
-  static Result<std::unique_ptr<Reception>> open(const config::Auth& auth, ports::Clock& clock,
+  static Result<std::unique_ptr<Reception>> open(const config::Auth& auth,
+                                                 front::Accounts& accounts, ports::Clock& clock,
                                                  Log& log);
 
   [[nodiscard]] Result<front::Admission> admit(std::string_view credential,
@@ -33,8 +36,10 @@ class Reception final : public front::Reception {
   [[nodiscard]] Status reload(const config::Auth& auth);
 
  private:
-  Reception(ports::Clock& clock, Log& log) : clock_(clock), log_(log) {}
+  Reception(front::Accounts& accounts, ports::Clock& clock, Log& log)
+      : accounts_(accounts), clock_(clock), log_(log) {}
 
+  front::Accounts& accounts_;
   ports::Clock& clock_;
   Log& log_;
   std::optional<auth::GuardPost> post_;

@@ -41,12 +41,13 @@ class ReceptionTest : public testing::Test {
 
   std::string folder_;
   config::Auth auth_;
+  front::Accounts accounts_{limits_of({})};
   HeldClock clock_;
   Log log_{{.level = LogLevel::kError}, clock_};
 };
 
 TEST_F(ReceptionTest, WithoutKeysEverybodyIsAnybody) {
-  const auto open = Reception::open({}, clock_, log_);
+  const auto open = Reception::open({}, accounts_, clock_, log_);
   ASSERT_TRUE(open);
   ASSERT_TRUE((*open)->anybody());
   EXPECT_EQ((*open)->anybody()->tenant, "");
@@ -57,7 +58,7 @@ TEST_F(ReceptionTest, WithoutKeysEverybodyIsAnybody) {
 TEST_F(ReceptionTest, AnAdmissionEnds) {
   const auto made = make(time_from_ms(clock_.now + 5'000));
   put({made.token});
-  const auto opened = Reception::open(auth_, clock_, log_);
+  const auto opened = Reception::open(auth_, accounts_, clock_, log_);
   ASSERT_TRUE(opened);
   Reception& reception = **opened;
   EXPECT_FALSE(reception.anybody());
@@ -77,7 +78,7 @@ TEST_F(ReceptionTest, AnAdmissionEnds) {
 
 TEST_F(ReceptionTest, NeverOpensTheDoorsWithAReload) {
   put({make().token});
-  const auto opened = Reception::open(auth_, clock_, log_);
+  const auto opened = Reception::open(auth_, accounts_, clock_, log_);
   ASSERT_TRUE(opened);
   EXPECT_FALSE((*opened)->reload({}));
   EXPECT_FALSE((*opened)->anybody());

@@ -1,5 +1,7 @@
 #include "serve/serve.h"
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -23,6 +25,9 @@ namespace hapax::serve {
 
 namespace {
 
+constexpr std::chrono::milliseconds kTick{500};
+constexpr std::chrono::seconds kCountEvery{5};
+
 // Signals are taken by the main thread only; every other thread inherits the mask.
 class Signals {
  public:
@@ -32,10 +37,10 @@ class Signals {
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
   }
-  int wait() {
-    int signal = 0;
-    sigwait(&set_, &signal);
-    return signal;
+  // 0: none came in time.
+  int wait_for(std::chrono::milliseconds span) {
+    const timespec until{span.count() / 1000, (span.count() % 1000) * 1'000'000};
+    return std::max(0, sigtimedwait(&set_, nullptr, &until));
   }
 
  private:
@@ -49,9 +54,10 @@ class Process {
   Status run() {
     HAPAX_CHECK(check(options_));
     Signals signals;
-    HAPAX_TRY(reception_, Reception::open(options_.auth, clock_, log_));
+    HAPAX_TRY(reception_, Reception::open(options_.auth, accounts_, clock_, log_));
     HAPAX_TRY(store_, open_embedded(options_.data, store_options()));
     HAPAX_CHECK(make_streams(*store_, options_.streams));
+    count_storage();
     desk_ = std::make_unique<front::Desk>(*store_, options_.readers);
     http::add_store_routes(router_, *desk_);
     http_door_ = std::make_unique<HttpDoor>(router_, *reception_);
@@ -63,13 +69,31 @@ class Process {
     }
     server_->start();
     announce();
-    while (signals.wait() == SIGHUP) reload();
+    work(signals);
     log_.write(LogLevel::kInfo, "stopping");
     server_->stop(options_.drain);
     return Ok{};
   }
 
  private:
+  // Until a signal says to stop.
+  void work(Signals& signals) {
+    auto next_count = std::chrono::steady_clock::now();
+    for (;;) {
+      const int signal = signals.wait_for(kTick);
+      if (signal == SIGHUP) reload();
+      if (signal == SIGTERM || signal == SIGINT) return;
+      if (std::chrono::steady_clock::now() < next_count) continue;
+      if (accounts_.any_storage_max()) count_storage();
+      next_count = std::chrono::steady_clock::now() + kCountEvery;
+    }
+  }
+
+  void count_storage() {
+    auto counted = bytes_by_tenant(*store_);
+    if (counted) accounts_.count_records(*std::move(counted));
+  }
+
   EmbeddedOptions store_options() {
     EmbeddedOptions store = options_.store;
     store.log = [this](const std::string& line) { log_.write(LogLevel::kInfo, line); };
@@ -118,6 +142,7 @@ class Process {
     const Result<config::Config> config = options_.reread();
     if (!config) return tell("", config.error());
     log_.set_level(config->log.level);
+    accounts_.set(limits_of(config->tenants));
     if (options_.auth.configured() || config->auth.configured()) {
       tell("keys and tokens were read anew", reception_->reload(config->auth));
     }
@@ -132,6 +157,7 @@ class Process {
   const Options options_;
   host::HostClock clock_;
   Log log_{options_.log, clock_};
+  front::Accounts accounts_{limits_of(options_.tenants)};
   http::Router router_;
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
     http_door_->handle(exchange);

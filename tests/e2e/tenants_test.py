@@ -1,0 +1,172 @@
+"""Tenants on one server: the four threats of a dedup service, tried as attacks, and the limits."""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import server  # noqa: E402
+from server import jwt, wait_for  # noqa: E402
+
+server.ServerTest.HAPAX = os.path.abspath(sys.argv.pop(1))
+sys.argv.pop(1)  # The source tree: not needed here.
+
+VICTIM = jwt("victim", sub="billing")
+THIEF = jwt("thief", sub="mallory")
+WRITER = jwt("victim", roles=["produce"], sub="worker")
+
+
+class Threats(server.ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.served = self.serve()
+        for token in (VICTIM, THIEF):
+            self.served.call("PUT", "/streams/orders", token=token)
+
+    def call(self, *arguments, token, **more):
+        return self.served.call(*arguments, token=token, **more)
+
+    def test_poisoning_a_key_before_its_owner_comes(self):
+        order = {"id": "o-1", "payload": "poison"}
+        claim = {"owner": "mallory", "lease_ms": 600000}
+        self.assertEqual(self.call("POST", "/streams/orders/records", order, token=THIEF)[0], 201)
+        self.assertEqual(self.call("POST", "/claims/pay/o-1", claim, token=THIEF)[0], 200)
+        headers = {"Idempotency-Key": "k-1"}
+        self.call("POST", "/claims/pay/o-2", claim, token=THIEF, headers=headers)
+        thief = self.client(self.served, THIEF)
+        for name in ("\x01victim\x01orders", "\x01victim\x01pay"):
+            refused = thief("HX.APPEND", name, "poison", "ID", "o-1")
+            self.assertTrue(refused.startswith("-"), refused)
+            refused = thief("HX.CLAIM", name, "o-1", "OWNER", "mallory")
+            self.assertTrue(refused.startswith("-"), refused)
+        order = {"id": "o-1", "payload": "real"}
+        status, _, body = self.call("POST", "/streams/orders/records", order, token=VICTIM)
+        self.assertEqual((status, body["verdict"], body["sequence"]), (201, "fresh", 1))
+        status, _, body = self.call("POST", "/claims/pay/o-1", {"owner": "me"}, token=VICTIM,
+                                    headers=headers)
+        self.assertEqual((status, body["verdict"]), (200, "fresh"))
+
+    def test_tampering_with_what_another_stored(self):
+        self.call("POST", "/streams/orders/records", {"id": "o-1", "payload": "real"},
+                  token=VICTIM)
+        before = self.call("GET", "/streams/orders/records", token=VICTIM)[2]
+        encoded = "/streams/%01victim%01orders"
+        for method, path in (("DELETE", encoded), ("POST", encoded + "/trim"),
+                             ("PATCH", encoded), ("GET", encoded + "/records"),
+                             ("DELETE", "/claims/%01victim%01pay/o-1")):
+            status = self.call(method, path, {"before": 2} if method == "POST" else None,
+                               token=THIEF)[0]
+            self.assertIn(status, (400, 404), path)
+        # A worker of the tenant itself writes, and does not change what was written.
+        for method, path in (("DELETE", "/streams/orders"), ("PATCH", "/streams/orders"),
+                             ("DELETE", "/claims/pay/o-1")):
+            status = self.call(method, path, {} if method == "PATCH" else None, token=WRITER)[0]
+            self.assertEqual(status, 403, path)
+        status = self.call("POST", "/streams/orders/records", {"id": "o-1", "payload": "forged"},
+                           token=WRITER)[0]
+        self.assertEqual(status, 422)
+        self.assertEqual(self.call("GET", "/streams/orders/records", token=VICTIM)[2], before)
+
+    def test_replaying_what_was_captured(self):
+        # The credential is over, and so is what was captured with it.
+        old = jwt("victim", seconds=-1)
+        self.assertEqual(self.call("POST", "/claims/pay/o-1", {"owner": "w"}, token=old)[0], 401)
+        # A request that is sent again has the effect it had: none the second time.
+        order = {"id": "o-9", "payload": "real"}
+        self.assertEqual(self.call("POST", "/streams/orders/records", order, token=VICTIM)[0], 201)
+        _, _, body = self.call("POST", "/streams/orders/records", order, token=VICTIM)
+        self.assertEqual(body["verdict"], "duplicate")
+        # The same key and Idempotency-Key under another tenant are another's: no stored answer.
+        fence = self.call("POST", "/claims/pay/o-1", {"owner": "w"}, token=VICTIM,
+                          headers={"Idempotency-Key": "k"})[2]["fence"]
+        settled = {"fence": fence, "status": 200, "body": "card 4242"}
+        self.assertEqual(self.call("POST", "/claims/pay/o-1/settle", settled, token=VICTIM)[0], 200)
+        status, fields, body = self.call("POST", "/claims/pay/o-1", {"owner": "w"}, token=THIEF,
+                                         headers={"Idempotency-Key": "k"})
+        self.assertEqual(body["verdict"], "fresh")
+        self.assertNotIn("Idempotent-Replayed", fields)
+        self.assertNotIn("4242", json.dumps(body))
+        # An old fence changes nothing any more.
+        self.call("POST", "/claims/pay/o-1/settle", {**settled, "body": "other"}, token=VICTIM)
+        body = self.call("POST", "/claims/pay/o-1", {"owner": "w"}, token=VICTIM)[2]
+        self.assertIn("4242", json.dumps(body))
+
+    def test_no_answer_names_another_tenant(self):
+        self.call("PUT", "/streams/secret-plans", token=VICTIM)
+        self.assertEqual(self.call("GET", "/streams", token=THIEF)[2], {"streams": ["orders"]})
+        seen = []
+        for method, path in (("GET", "/streams"), ("GET", "/streams/secret-plans"),
+                             ("GET", "/streams/secret-plans/records"),
+                             ("POST", "/streams/secret-plans/records"),
+                             ("POST", "/streams/secret-plans/consumers/c/receive"),
+                             ("DELETE", "/streams/secret-plans")):
+            body = {"payload": "x"} if path.endswith("records") and method == "POST" else None
+            status, _, answer = self.call(method, path, body, token=THIEF)
+            self.assertIn(status, (200, 404), path)
+            seen.append(json.dumps(answer))
+        client = self.client(self.served, THIEF)
+        seen.append(str(client("HX.APPEND", "secret-plans", "x")))
+        seen.append(str([client("MULTI"), client("HX.APPEND", "secret-plans", "x"),
+                         client("EXEC")]))
+        self.assertNotIn("victim", "".join(seen))
+        self.assertNotIn("\\u0001", "".join(seen))
+
+
+class Exhaustion(server.ServerTest):
+    def limited(self, text):
+        return self.serve(self.AUTH + "tenants:\n  thief: {" + text + "}\n")
+
+    def test_storage(self):
+        served = self.limited("storage_max: 10kB")
+        served.call("PUT", "/streams/s", token=THIEF)
+        served.call("PUT", "/streams/s", token=VICTIM)
+        big = {"payload": "x" * 4000}
+        codes = [served.call("POST", "/streams/s/records", big, token=THIEF)[0] for _ in range(4)]
+        self.assertEqual(codes, [201, 201, 507, 507])
+        self.assertEqual(served.call("POST", "/streams/s/records", big, token=VICTIM)[0], 201)
+        self.assertEqual(served.stop(), 0)
+        served = self.limited("storage_max: 10kB")  # It is counted, not only remembered.
+        status, _, body = served.call("POST", "/streams/s/records", big, token=THIEF)
+        self.assertEqual((status, body["code"]), (507, "HX1006"))
+        served.call("DELETE", "/streams/s", token=THIEF)
+        served.call("PUT", "/streams/s", token=THIEF)
+        wait_for(lambda: served.call("POST", "/streams/s/records", big, token=THIEF)[0] == 201,
+                 "the count after the deletion")
+
+    def test_rate(self):
+        served = self.limited("rate: 1, burst: 3")
+        answers = [served.call("GET", "/streams", token=THIEF) for _ in range(5)]
+        self.assertEqual([answer[0] for answer in answers[:3]], [200, 200, 200])
+        status, fields, body = answers[4]
+        self.assertEqual((status, body["code"]), (429, "HX1015"))
+        self.assertGreaterEqual(int(fields["Retry-After"]), 1)
+        self.assertIn("rate", self.client(served, THIEF)("PING"))
+        self.assertEqual(served.call("GET", "/streams", token=VICTIM)[0], 200)
+        served.write(self.AUTH)
+        served.reload()
+        self.assertEqual(served.call("GET", "/streams", token=THIEF)[0], 200)
+
+    def test_time(self):
+        served = self.limited("ttl_max: 2h")
+        status, _, body = served.call("PUT", "/streams/s", {"window_s": 86400}, token=THIEF)
+        self.assertEqual((status, body["code"]), (413, "HX1002"))
+        self.assertEqual(served.call("PUT", "/streams/s", {"window_s": 7200}, token=THIEF)[0], 200)
+        claim = {"owner": "w", "retention_s": 60, "tombstone_s": "forever"}
+        self.assertEqual(served.call("POST", "/claims/a/b", claim, token=THIEF)[0], 413)
+        self.assertEqual(served.call("POST", "/claims/a/b", claim, token=VICTIM)[0], 200)
+
+    def test_connections(self):
+        served = self.limited("connections_max: 2")
+        clients = [self.client(served, THIEF) for _ in range(2)]
+        self.assertEqual([client("PING") for client in clients], ["PONG", "PONG"])
+        third = self.client(served, THIEF)
+        self.assertIn("connections", third("PING"))
+        self.assertEqual(served.call("GET", "/streams", token=THIEF)[0], 429)
+        self.assertEqual(self.client(served, VICTIM)("PING"), "PONG")
+        clients[0].close()
+        wait_for(lambda: third("PING") == "PONG", "a free place")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,6 +1,9 @@
 #include "front/desk.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "front/audit.h"
 
 namespace hapax::front {
 
@@ -41,23 +44,107 @@ Result<Answer> outside(Result<Answer> answer, const TenantNames& names) {
 Status check(const Caller& caller, const Op& op) {
   HAPAX_CHECK(check_right(caller, right_of(op)));
   HAPAX_CHECK(check_names(op));
+  HAPAX_CHECK(check_reserved(caller, op));
   if (caller.account == nullptr || !caller.account->limited()) return Ok{};
   return caller.account->check(op, std::chrono::steady_clock::now());
 }
 
 void Desk::commit(net::Loop& loop, const Caller& caller, wire::SharedRequest request, Then then) {
   const TenantNames names(caller);
+  const std::shared_ptr<Minutes> minutes = minutes_of(caller, *request);
   if (Status admitted = admit(caller, *request, names); !admitted) {
     loop.post([error = std::move(admitted).error(), then = std::move(then)] { then(error); });
     return;
   }
+  if (minutes == nullptr) return submit(loop, names, request, nullptr, std::move(then));
+  minutes->stream = names.inside(kAuditStream);
+  write_within(*minutes, *request);
+  with_stream(minutes->stream, [this, &loop, names, request, minutes, then = std::move(then)] {
+    submit(loop, names, request, minutes, then);
+  });
+}
+
+void Desk::submit(net::Loop& loop, const TenantNames& names, const wire::SharedRequest& request,
+                  const std::shared_ptr<Minutes>& minutes, Then then) {
   const Commit commit = request->commit();
-  store_.submit(commit, [this, &loop, names, request = std::move(request),
+  store_.submit(commit, [this, &loop, names, request, minutes,
                          then = std::move(then)](Result<Answer> answer) {
     if (answer) ring(request->ops, *answer);
     auto shared = std::make_shared<Result<Answer>>(outside(std::move(answer), names));
     // The request goes on the loop, too: it may be large, and the store's thread has better to do.
-    loop.post([request, shared, then] { then(std::move(*shared)); });
+    const auto tell = [&loop, request, shared, then] {
+      loop.post([request, shared, then] { then(std::move(*shared)); });
+    };
+    if (minutes == nullptr || !*shared) return tell();
+    std::vector<Verdict>& verdicts = (*shared)->verdicts;
+    verdicts.resize(verdicts.size() - std::min(minutes->within, verdicts.size()));
+    if (minutes->within != 0) return tell();
+    write_after(minutes, **shared, tell);
+  });
+}
+
+// --- audit
+
+std::shared_ptr<Desk::Minutes> Desk::minutes_of(const Caller& caller,
+                                                const wire::Request& request) {
+  std::shared_ptr<Minutes> minutes;
+  for (std::size_t i = 0; i < request.ops.size(); ++i) {
+    if (!is_audited(caller, request.ops[i])) continue;
+    if (minutes == nullptr) minutes = std::make_shared<Minutes>();
+    minutes->lines.resize(request.ops.size());
+    minutes->lines[i] = audit_line(caller, request.ops[i]);
+  }
+  return minutes;
+}
+
+// A commit that is all or nothing takes its audit with it.
+void Desk::write_within(Minutes& minutes, wire::Request& request) {
+  const std::size_t room =
+      limits::kCommitOpsMax - std::min<std::size_t>(request.ops.size(), limits::kCommitOpsMax);
+  if (request.mode != Mode::kAtomic || request.transaction || minutes.lines.size() > room) return;
+  for (const std::string& line : minutes.lines) {
+    if (line.empty()) continue;
+    request.ops.push_back(Append{.stream = minutes.stream, .payload = line});
+    ++minutes.within;
+  }
+}
+
+// Of the others only some may have held: what did is written before it is answered.
+void Desk::write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer, Next next) {
+  const auto ops = std::make_shared<std::vector<Op>>();
+  for (std::size_t i = 0; i < minutes->lines.size() && i < answer.verdicts.size(); ++i) {
+    if (minutes->lines[i].empty() || !holds(answer.verdicts[i])) continue;
+    ops->push_back(Append{.stream = minutes->stream, .payload = minutes->lines[i]});
+  }
+  if (ops->empty()) return next();
+  store_.submit({.ops = *ops, .mode = Mode::kEach},
+                [minutes, ops, next = std::move(next)](const Result<Answer>&) { next(); });
+}
+
+void Desk::with_stream(const std::string& stream, Next next) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (audits_.contains(stream)) return next();
+  }
+  const auto name = std::make_shared<std::string>(stream);
+  const auto op = std::make_shared<Op>(CreateStream{*name, {}});
+  store_.submit({.ops = {op.get(), 1}, .mode = Mode::kEach},
+                [this, name, op, next = std::move(next)](const Result<Answer>& answer) {
+                  if (answer) {
+                    const std::lock_guard lock(mutex_);
+                    audits_.insert(*name);
+                  }
+                  next();
+                });
+}
+
+void Desk::audit(const std::string& tenant, std::string line) {
+  const auto minutes = std::make_shared<Minutes>();
+  minutes->stream = TenantNames(Caller{tenant, "", {}}).inside(kAuditStream);
+  minutes->lines.push_back(std::move(line));
+  with_stream(minutes->stream, [this, minutes] {
+    const Answer answer{.committed = true, .verdicts = {Done{}}};
+    write_after(minutes, answer, [] {});
   });
 }
 

@@ -4,7 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
 
 #include <hapax/store.h>
 
@@ -25,6 +29,9 @@ class Desk {
   // Answers on the loop. The request's names are rewritten to the caller's tenant; the answer's
   // are as the caller knows them.
   void commit(net::Loop& loop, const Caller& caller, wire::SharedRequest request, Then then);
+
+  // Writes a line to the tenant's audit that no operation of the tenant caused.
+  void audit(const std::string& tenant, std::string line);
 
   // Reads on a thread that may wait, and answers on the loop.
   template <class Read, class Then>
@@ -47,9 +54,26 @@ class Desk {
   void ring(std::span<const Op> ops, const Answer& answer);
 
  private:
+  using Next = std::function<void()>;
+  // What is to be written about a commit.
+  struct Minutes {
+    std::string stream;              // inside
+    std::vector<std::string> lines;  // by operation; empty: not audited
+    std::size_t within = 0;          // so many operations of the commit itself write them
+  };
+
+  static std::shared_ptr<Minutes> minutes_of(const Caller& caller, const wire::Request& request);
+  static void write_within(Minutes& minutes, wire::Request& request);
+  void submit(net::Loop& loop, const TenantNames& names, const wire::SharedRequest& request,
+              const std::shared_ptr<Minutes>& minutes, Then then);
+  void write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer, Next next);
+  void with_stream(const std::string& stream, Next next);
+
   Store& store_;
   Readers readers_;
   Bell bell_;
+  std::mutex mutex_;
+  std::unordered_set<std::string> audits_;  // guarded by mutex_; streams that are known to be there
 };
 
 // Everything a caller may not ask for, before the store sees it.

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "front/audit.h"
 #include "resp/act.h"
 #include "resp/glob.h"
 #include "resp/key_value.h"
@@ -296,7 +297,36 @@ struct Commands : Act {
     auto op = read_op(name, kept,
                       session.multi_ ? session.queued_->headers : session.gatherer_.headers());
     if (!op) return refuse(session, op.error());
+    if (!session.multi_ && front::is_audited(*session.caller_, *op))
+      return hx_alone(session, name, arguments);
     return carry_out(session, *op, say_map);
+  }
+
+  // An administrative act is a commit of its own, which takes its audit with it.
+  static Next hx_alone(Session& session, std::string_view name, Arguments arguments) {
+    if (session.busy()) return Next::kWaitFirst;  // Operations before it may not have left yet.
+    const auto request = std::make_shared<wire::Request>();
+    std::vector<std::string_view> kept;
+    for (const std::string_view argument : arguments) kept.push_back(request->keep(argument));
+    const auto op = read_op(name, kept, request->headers);
+    if (!op) return refuse(session, op.error());
+    request->ops.push_back(*op);
+    session.slots_.push_back({});
+    const std::uint64_t ticket = session.first_ticket_ + session.slots_.size() - 1;
+    session.hall_.desk.commit(
+        session.loop_, *session.caller_, request,
+        [self = session.shared_from_this(), ticket](const Result<Answer>& answer) {
+          if (self->link_ == nullptr) return;
+          if (answer) {
+            say_map(self->replies_, answer->verdicts.front(), *self);
+          } else if (answer.error().code == Errc::kForbidden) {
+            self->replies_.error("NOPERM", answer.error().text());
+          } else {
+            reply_error(self->replies_, answer.error());
+          }
+          self->fill(ticket, self->replies_.take());
+        });
+    return Next::kGoOn;
   }
 };
 

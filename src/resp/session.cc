@@ -101,7 +101,9 @@ void Session::told(std::uint64_t ticket, const Verdict& verdict, Time when) {
 
 void Session::failed(std::uint64_t ticket, const Error& error) {
   if (link_ == nullptr) return;
-  reply_error(replies_, error);
+  Error clean = error;
+  if (caller_) front::TenantNames(*caller_).clean(clean.detail);
+  reply_error(replies_, clean);
   fill(ticket, replies_.take());
 }
 

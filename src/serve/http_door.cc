@@ -83,6 +83,10 @@ void HttpDoor::handle(const std::shared_ptr<http::Exchange>& exchange) {
   }
   if (found.route == nullptr) return exchange->respond(nothing_there(request, found.allowed));
   call->names = std::move(found.names);
+  if (call->name("stream").starts_with('$')) {
+    const Status allowed = front::check_right(call->caller, front::Right::kAdmin);
+    if (!allowed) return exchange->respond(http::problem_response(allowed.error()));
+  }
   found.route->act(call);
 }
 

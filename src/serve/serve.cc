@@ -20,6 +20,7 @@
 #include "serve/log.h"
 #include "serve/reception.h"
 #include "serve/streams.h"
+#include "wire/json_text.h"
 
 namespace hapax::serve {
 
@@ -144,7 +145,21 @@ class Process {
     log_.set_level(config->log.level);
     accounts_.set(limits_of(config->tenants));
     if (options_.auth.configured() || config->auth.configured()) {
-      tell("keys and tokens were read anew", reception_->reload(config->auth));
+      const Status reloaded = reception_->reload(config->auth);
+      tell("keys and tokens were read anew", reloaded);
+      if (reloaded) audit_reload();
+    }
+  }
+
+  // Who could sign in changed; every tenant that was here may want to know.
+  void audit_reload() {
+    const std::string line = wire::JsonObject()
+                                 .add("act", "reload")
+                                 .add("subject", "keys and tokens")
+                                 .add("actor", "server")
+                                 .text();
+    for (const auto& [tenant, account] : accounts_.all()) {
+      if (!tenant.empty()) desk_->audit(tenant, line);
     }
   }
 

@@ -30,7 +30,7 @@ class Http(server.ServerTest):
         self.assertEqual((status, body["code"]), (403, "HX1014"))
         self.assertIn("admin", body["detail"])
         self.assertEqual(served.call("PUT", "/streams/orders", token=jwt())[0], 200)
-        self.assertEqual(served.call("GET", "/streams", token=jwt())[2], {"streams": ["orders"]})
+        self.assertIn("orders", served.call("GET", "/streams", token=jwt())[2]["streams"])
 
     def test_the_log_has_the_reason_and_never_the_credential(self):
         served = self.serve()

@@ -1,0 +1,87 @@
+"""The audit of a tenant: a record for every administrative act, for administrators only."""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import server  # noqa: E402
+from server import jwt, wait_for  # noqa: E402
+
+server.ServerTest.HAPAX = os.path.abspath(sys.argv.pop(1))
+sys.argv.pop(1)  # The source tree: not needed here.
+
+ADMIN = jwt("acme", sub="root")
+WORKER = jwt("acme", roles=["produce", "consume"], sub="worker")
+
+
+class Audit(server.ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.served = self.serve()
+
+    def acts(self, token=ADMIN):
+        _, _, body = self.served.call("GET", "/streams/$audit/records", token=token)
+        return [json.loads(record["payload"]) if isinstance(record["payload"], str)
+                else record["payload"] for record in body["records"]]
+
+    def test_what_holds_is_written_with_who_did_it(self):
+        call = self.served.call
+        self.assertEqual(call("PUT", "/streams/orders", token=ADMIN)[0], 200)
+        call("PATCH", "/streams/orders", {"window_s": 60}, token=ADMIN)
+        call("PUT", "/streams/orders/consumers/c", token=ADMIN)
+        call("DELETE", "/streams/none", token=ADMIN)  # There is none: nothing happened.
+        call("PUT", "/streams/mine", token=WORKER)  # Not allowed: nothing happened.
+        call("POST", "/claims/pay/o-1", {"owner": "w"}, token=WORKER)
+        forget = {"actor": "ann", "reason": "asked to"}
+        self.assertEqual(call("DELETE", "/claims/pay/o-1", forget, token=ADMIN)[0], 200)
+        client = self.client(self.served, ADMIN)
+        client("HX.CREATE_STREAM", "other")
+        client("MULTI")
+        client("HX.DELETE_STREAM", "other")
+        self.assertEqual(len(client("EXEC")), 1)
+        self.served.call("PUT", "/streams/of-another", token=jwt("other"))
+        acts = self.acts()
+        self.assertEqual([(act["act"], act["subject"]) for act in acts],
+                         [("create_stream", "orders"), ("configure_stream", "orders"),
+                          ("create_consumer", "orders/c"), ("forget", "pay/o-1"),
+                          ("create_stream", "other"), ("delete_stream", "other")])
+        self.assertEqual({act["actor"] for act in acts}, {"root"})
+        self.assertEqual((acts[3]["on_behalf_of"], acts[3]["reason"]), ("ann", "asked to"))
+        self.assertEqual(len(self.acts(jwt("other"))), 1)
+
+    def test_commits_of_several(self):
+        ops = [{"op": "create_stream", "stream": "a"}, {"op": "delete_stream", "stream": "none"}]
+        for mode, verdicts in (("each", ["done", "refused"]),
+                               ("atomic", ["not_applied", "refused"])):
+            body = self.served.call("POST", "/api/v1/commit", {"mode": mode, "ops": ops},
+                                    token=ADMIN)[2]
+            self.assertEqual(len(body["verdicts"]), 2, body)
+        self.assertEqual([act["subject"] for act in self.acts()], ["a"])
+
+    def test_only_administrators_read_it_and_only_the_server_writes_it(self):
+        call = self.served.call
+        call("PUT", "/streams/orders", token=ADMIN)
+        audit = "/streams/$audit"
+        self.assertEqual(call("GET", audit + "/records", token=WORKER)[0], 403)
+        self.assertEqual(call("GET", audit, token=WORKER)[0], 403)
+        self.assertEqual(call("POST", audit + "/consumers/c/receive", token=WORKER)[0], 403)
+        for token in (WORKER, ADMIN):
+            status = call("POST", audit + "/records", {"payload": "forged"}, token=token)[0]
+            self.assertIn(status, (400, 403))
+        self.assertEqual(call("DELETE", audit, token=ADMIN)[0], 400)
+        said = self.client(self.served, ADMIN)("HX.APPEND", "$audit", "forged")
+        self.assertIn("reserved", said)
+        self.assertEqual(call("POST", audit + "/consumers/c/receive", token=ADMIN)[0], 200)
+        self.assertEqual(len(self.acts()), 1)
+
+    def test_new_keys_are_an_act(self):
+        self.served.call("PUT", "/streams/orders", token=ADMIN)
+        self.served.reload()
+        wait_for(lambda: [act["act"] for act in self.acts()] == ["create_stream", "reload"],
+                 "the reload in the audit")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

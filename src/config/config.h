@@ -109,6 +109,7 @@ enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 struct Log {
   LogFormat format = LogFormat::kText;
   LogLevel level = LogLevel::kInfo;
+  bool requests = false;  // a line for each, over HTTP
 };
 
 struct Metrics {

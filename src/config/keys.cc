@@ -273,6 +273,8 @@ void describe_log(Keys& keys, Log& log) {
   keys.key(word_key<LogFormat>(key_for("format", Kind::kWord, log.format, "How lines look")));
   keys.key(reloaded(word_key<LogLevel>(
       key_for("level", Kind::kWord, log.level, "The least important lines that are written"))));
+  keys.key(key_for("requests", Kind::kFlag, log.requests,
+                   "A line of level info for every request over HTTP"));
 }
 
 void describe_metrics(Keys& keys, Metrics& metrics) {

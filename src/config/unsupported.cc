@@ -4,9 +4,6 @@ namespace hapax::config {
 
 Unsupported unsupported(const Config& config) {
   Unsupported found;
-  if (!config.metrics.address.empty() || config.metrics.open) {
-    found.ignored.emplace_back("metrics: this server has no metrics");
-  }
   for (const Stream& stream : config.streams) {
     if (stream.tenant.empty() != config.auth.configured()) continue;
     found.ignored.push_back("streams: '" + stream.stream +

@@ -67,9 +67,10 @@ void Desk::commit(net::Loop& loop, const Caller& caller, wire::SharedRequest req
 void Desk::submit(net::Loop& loop, const TenantNames& names, const wire::SharedRequest& request,
                   const std::shared_ptr<Minutes>& minutes, Then then) {
   const Commit commit = request->commit();
-  store_.submit(commit, [this, &loop, names, request, minutes,
+  const Steady since = std::chrono::steady_clock::now();
+  store_.submit(commit, [this, &loop, names, request, minutes, since,
                          then = std::move(then)](Result<Answer> answer) {
-    if (answer) ring(request->ops, *answer);
+    answered(request->ops, answer, since);
     auto shared = std::make_shared<Result<Answer>>(outside(std::move(answer), names));
     // The request goes on the loop, too: it may be large, and the store's thread has better to do.
     const auto tell = [&loop, request, shared, then] {
@@ -146,6 +147,13 @@ void Desk::audit(const std::string& tenant, std::string line) {
     const Answer answer{.committed = true, .verdicts = {Done{}}};
     write_after(minutes, answer, [] {});
   });
+}
+
+void Desk::answered(std::span<const Op> ops, const Result<Answer>& answer, Steady since) {
+  if (answer) ring(ops, *answer);
+  if (meter_ == nullptr) return;
+  if (!answer) return meter_->failed();
+  meter_->answered(ops, *answer, std::chrono::steady_clock::now() - since);
 }
 
 void Desk::ring(std::span<const Op> ops, const Answer& answer) {

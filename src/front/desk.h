@@ -2,6 +2,7 @@
 // store and rings for whoever waits. One for the process, used from every loop.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include "front/bell.h"
 #include "front/caller.h"
 #include "front/readers.h"
+#include "metrics/meter.h"
 #include "net/link.h"
 #include "wire/request.h"
 
@@ -22,8 +24,10 @@ namespace hapax::front {
 
 class Desk {
  public:
-  explicit Desk(Store& store, std::size_t readers) : store_(store), readers_(readers) {}
+  Desk(Store& store, std::size_t readers, metrics::Meter* meter = nullptr)
+      : store_(store), meter_(meter), readers_(readers) {}
 
+  using Steady = std::chrono::steady_clock::time_point;
   using Then = std::function<void(Result<Answer>)>;
 
   // Answers on the loop. The request's names are rewritten to the caller's tenant; the answer's
@@ -50,8 +54,9 @@ class Desk {
   [[nodiscard]] Store& store() { return store_; }
   [[nodiscard]] Bell& bell() { return bell_; }
 
-  // Rings for the records that a commit appended. From any thread.
-  void ring(std::span<const Op> ops, const Answer& answer);
+  // A commit that was handed over at `since` has its answer: counts it, and rings for the records
+  // that it appended. From any thread.
+  void answered(std::span<const Op> ops, const Result<Answer>& answer, Steady since);
 
  private:
   using Next = std::function<void()>;
@@ -69,7 +74,10 @@ class Desk {
   void write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer, Next next);
   void with_stream(const std::string& stream, Next next);
 
+  void ring(std::span<const Op> ops, const Answer& answer);
+
   Store& store_;
+  metrics::Meter* const meter_;
   Readers readers_;
   Bell bell_;
   std::mutex mutex_;

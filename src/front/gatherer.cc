@@ -41,8 +41,9 @@ void Gatherer::submit() {
   const std::shared_ptr<Bundle> full = std::exchange(bundle_, nullptr);
   if (full == nullptr || full->ops.empty()) return;
   const Commit commit{.ops = full->ops, .mode = Mode::kEach};
-  desk_.store().submit(commit, [this, full](Result<Answer> answer) {
-    if (answer) desk_.ring(full->ops, *answer);
+  const Desk::Steady since = std::chrono::steady_clock::now();
+  desk_.store().submit(commit, [this, full, since](Result<Answer> answer) {
+    desk_.answered(full->ops, answer, since);
     auto shared = std::make_shared<Result<Answer>>(std::move(answer));
     loop_.post([this, full, shared] { tell(*full, *shared); });
   });

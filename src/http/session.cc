@@ -25,14 +25,25 @@ std::size_t Exchange::unsent() const {
   return ready_.size() + (gone() ? 0 : session_->link_->unsent());
 }
 
+void Exchange::always(std::string_view name, std::string_view value) {
+  always_.append(name).append(": ").append(value).append("\r\n");
+}
+
+std::string Exchange::dressed(const Response& response, Framing framing) {
+  std::string text = text_of(response, framing, keep_alive_, head_only_);
+  if (!always_.empty()) text.insert(text.find("\r\n") + 2, always_);
+  if (answered_) std::exchange(answered_, nullptr)(response.status);
+  return text;
+}
+
 void Exchange::respond(const Response& response) {
-  ready_ += text_of(response, Framing::kWhole, keep_alive_, head_only_);
+  ready_ += dressed(response, Framing::kWhole);
   complete_ = true;
   session_->advance();
 }
 
 void Exchange::begin(const Response& response) {
-  ready_ += text_of(response, Framing::kChunked, keep_alive_, head_only_);
+  ready_ += dressed(response, Framing::kChunked);
   session_->advance();
 }
 

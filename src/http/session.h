@@ -37,6 +37,10 @@ class Exchange {
   [[nodiscard]] bool gone() const;  // nobody will see the answer
 
   void respond(const Response& response);
+  // Header fields of whatever will be answered. REQUIRES: text that may stand in one.
+  void always(std::string_view name, std::string_view value);
+  // Is told the status when the answer is given.
+  void when_answered(std::function<void(unsigned status)> act) { answered_ = std::move(act); }
   // Stays with the connection: the seat of the tenant that uses it.
   [[nodiscard]] std::shared_ptr<front::Seat>& seat();
 
@@ -53,6 +57,10 @@ class Exchange {
   Request request_;
   const bool head_only_;
   const bool keep_alive_;
+  [[nodiscard]] std::string dressed(const Response& response, Framing framing);
+
+  std::string always_;  // header lines
+  std::function<void(unsigned)> answered_;
   std::string ready_;  // waits for the answers before it
   bool complete_ = false;
 };

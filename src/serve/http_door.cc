@@ -1,5 +1,7 @@
 #include "serve/http_door.h"
 
+#include <chrono>
+#include <string>
 #include <utility>
 
 #include "http/problem.h"
@@ -40,7 +42,7 @@ http::Response nothing_there(const http::Request& request, const std::string& al
 }  // namespace
 
 Result<front::Caller> HttpDoor::caller_of(const http::Exchange& exchange) {
-  if (const auto& anybody = reception_.anybody()) return *anybody;
+  if (const auto& anybody = doorway_.reception.anybody()) return *anybody;
   const http::Fields& fields = exchange.request().fields;
   if (fields.count("Authorization") > 1) {
     return Error{Errc::kUnauthenticated, "Authorization is there more than once"};
@@ -50,7 +52,7 @@ Result<front::Caller> HttpDoor::caller_of(const http::Exchange& exchange) {
     return Error{Errc::kUnauthenticated,
                  "this server wants to know who calls: send Authorization: Bearer TOKEN"};
   }
-  HAPAX_TRY(front::Admission admission, reception_.admit(credential, exchange.peer()));
+  HAPAX_TRY(front::Admission admission, doorway_.reception.admit(credential, exchange.peer()));
   return std::move(admission.caller);
 }
 
@@ -68,9 +70,50 @@ std::optional<http::Response> HttpDoor::turn_away(http::Exchange& exchange,
   return response;
 }
 
+// What a line of the log says of a request. Names and keys stand in paths, and keys are secrets of
+// a kind: it is the route that is told.
+struct HttpDoor::Visit {
+  Trace trace;
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+  std::string method;
+  std::string route;
+  std::string tenant;
+  std::string subject;
+};
+
 void HttpDoor::handle(const std::shared_ptr<http::Exchange>& exchange) {
+  const auto visit = std::make_shared<Visit>();
+  watch(*exchange, visit);
+  admit(exchange, *visit);
+}
+
+void HttpDoor::watch(http::Exchange& exchange, const std::shared_ptr<Visit>& visit) {
+  visit->trace = doorway_.tracer.trace_of(exchange.request().fields);
+  exchange.always("X-Request-Id", visit->trace.request_id);
+  if (!visit->trace.parent.empty()) exchange.always("traceparent", visit->trace.parent);
+  if (doorway_.log_requests) visit->method = exchange.request().method;
+  exchange.when_answered([this, visit, peer = std::string(exchange.peer())](unsigned status) {
+    doorway_.meter.responded(status);
+    if (!doorway_.log_requests || !doorway_.log.wants(LogLevel::kInfo)) return;
+    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
+        std::chrono::steady_clock::now() - visit->begun);
+    doorway_.log.write(LogLevel::kInfo, "request",
+                       {{"request", visit->trace.request_id},
+                        {"trace", visit->trace.trace_id},
+                        {"peer", peer},
+                        {"tenant", visit->tenant},
+                        {"subject", visit->subject},
+                        {"method", visit->method},
+                        {"route", visit->route},
+                        {"status", std::to_string(status)},
+                        {"micros", std::to_string(took.count())}});
+  });
+}
+
+void HttpDoor::admit(const std::shared_ptr<http::Exchange>& exchange, Visit& visit) {
   const http::Request& request = exchange->request();
   http::Router::Found found = router_.find(request.method, request.path);
+  if (found.route != nullptr) visit.route = found.route->pattern;
   auto call = std::make_shared<http::Call>();
   call->exchange = exchange;
   if (found.route == nullptr || !found.route->open) {
@@ -78,6 +121,8 @@ void HttpDoor::handle(const std::shared_ptr<http::Exchange>& exchange) {
     if (!caller) {
       return exchange->respond(refusal(caller.error(), request.fields.has("Authorization")));
     }
+    visit.tenant = caller->tenant;
+    visit.subject = caller->subject;
     if (const auto away = turn_away(*exchange, *caller)) return exchange->respond(*away);
     call->caller = *std::move(caller);
   }
@@ -87,6 +132,19 @@ void HttpDoor::handle(const std::shared_ptr<http::Exchange>& exchange) {
     const Status allowed = front::check_right(call->caller, front::Right::kAdmin);
     if (!allowed) return exchange->respond(http::problem_response(allowed.error()));
   }
+  found.route->act(call);
+}
+
+void HttpDoor::handle_early(const std::shared_ptr<http::Exchange>& exchange,
+                            const http::Router& open) {
+  const http::Request& request = exchange->request();
+  const http::Router::Found found = open.find(request.method, request.path);
+  if (found.route == nullptr) {
+    return exchange->respond(http::problem_response(
+        Error{Errc::kUnavailable, "the server is starting: its journal is being read; try again"}));
+  }
+  const auto call = std::make_shared<http::Call>();
+  call->exchange = exchange;
   found.route->act(call);
 }
 

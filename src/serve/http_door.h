@@ -7,25 +7,42 @@
 #include "front/reception.h"
 #include "http/router.h"
 #include "http/session.h"
+#include "metrics/meter.h"
+#include "serve/log.h"
+#include "serve/trace.h"
 
 namespace hapax::serve {
 
+// What all doors of the process have in common.
+struct Doorway {
+  front::Reception& reception;
+  Tracer& tracer;
+  metrics::Meter& meter;
+  Log& log;
+  bool log_requests = false;
+};
+
 class HttpDoor {
  public:
-  HttpDoor(const http::Router& router, front::Reception& reception)
-      : router_(router), reception_(reception) {}
+  HttpDoor(const http::Router& router, const Doorway& doorway)
+      : router_(router), doorway_(doorway) {}
 
   void handle(const std::shared_ptr<http::Exchange>& exchange);
+  // While there is no store yet: the routes of `open` only.
+  static void handle_early(const std::shared_ptr<http::Exchange>& exchange,
+                           const http::Router& open);
 
  private:
+  struct Visit;
+  void admit(const std::shared_ptr<http::Exchange>& exchange, Visit& visit);
+  void watch(http::Exchange& exchange, const std::shared_ptr<Visit>& visit);
   [[nodiscard]] Result<front::Caller> caller_of(const http::Exchange& exchange);
-
   // What a caller is told that is beyond the limits of its tenant; nothing if it is not.
   [[nodiscard]] static std::optional<http::Response> turn_away(http::Exchange& exchange,
                                                                const front::Caller& caller);
 
   const http::Router& router_;
-  front::Reception& reception_;
+  const Doorway doorway_;
 };
 
 }  // namespace hapax::serve

@@ -60,6 +60,8 @@ Result<Options> options_from(const config::Config& config) {
   options.auth = config.auth;
   options.tenants = config.tenants;
   options.log = config.log;
+  options.metrics = config.metrics;
+  options.outbox = config.exactly_once.outbox.table_name;
   return options;
 }
 

@@ -40,6 +40,8 @@ struct Options {
   config::Auth auth;
   config::Tenants tenants;
   config::Log log;
+  config::Metrics metrics;
+  std::string outbox;  // stream whose records are outbox events
   // The configuration as it is now, for SIGHUP; none: only certificates are read anew.
   std::function<Result<config::Config>()> reread;
   std::string version;

@@ -1,6 +1,7 @@
 #include "serve/serve.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -12,14 +13,22 @@
 #include "front/desk.h"
 #include "front/gatherer.h"
 #include "host/clock.h"
+#include "host/entropy.h"
 #include "http/api.h"
 #include "http/session.h"
 #include "net/server.h"
 #include "resp/session.h"
+#include "serve/health.h"
 #include "serve/http_door.h"
+#include "serve/loading.h"
 #include "serve/log.h"
+#include "serve/metrics_page.h"
+#include "serve/notify.h"
+#include "serve/own_routes.h"
 #include "serve/reception.h"
 #include "serve/streams.h"
+#include "serve/survey.h"
+#include "serve/trace.h"
 #include "wire/json_text.h"
 
 namespace hapax::serve {
@@ -27,7 +36,7 @@ namespace hapax::serve {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{500};
-constexpr std::chrono::seconds kCountEvery{5};
+constexpr std::chrono::seconds kFiguresEvery{5};
 
 // Signals are taken by the main thread only; every other thread inherits the mask.
 class Signals {
@@ -56,43 +65,72 @@ class Process {
     HAPAX_CHECK(check(options_));
     Signals signals;
     HAPAX_TRY(reception_, Reception::open(options_.auth, accounts_, clock_, log_));
-    HAPAX_TRY(store_, open_embedded(options_.data, store_options()));
-    HAPAX_CHECK(make_streams(*store_, options_.streams));
-    count_storage();
-    desk_ = std::make_unique<front::Desk>(*store_, options_.readers);
-    http::add_store_routes(router_, *desk_);
-    http_door_ = std::make_unique<HttpDoor>(router_, *reception_);
-    hall_ = std::make_unique<resp::Hall>(resp::Hall{
-        *desk_, *reception_, options_.version, options_.resp_limits, options_.resp_pending_max});
+    add_health_routes(early_router_, health_);
     HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, options_.connection_limits));
-    for (net::Loop* loop : server_->loops()) {
-      gatherers_.push_back(std::make_unique<front::Gatherer>(*desk_, *loop));
-    }
-    server_->start();
+    server_->start();  // From here on its health can be asked for.
+    HAPAX_CHECK(open_store());
+    open_doors();
     announce();
+    notifier_.tell("READY=1");
     work(signals);
     log_.write(LogLevel::kInfo, "stopping");
+    notifier_.tell("STOPPING=1");
+    health_.draining();
     server_->stop(options_.drain);
     return Ok{};
   }
 
  private:
+  Status open_store() {
+    HAPAX_TRY(store_, open_embedded(options_.data, store_options()));
+    HAPAX_CHECK(make_streams(*store_, options_.streams));
+    take_figures();
+    return Ok{};
+  }
+
+  void open_doors() {
+    desk_ = std::make_unique<front::Desk>(*store_, options_.readers, &meter_);
+    http::add_store_routes(router_, *desk_);
+    add_health_routes(router_, health_);
+    add_metrics_route(router_,
+                      options_.metrics.open ? MetricsFor::kEverybody : MetricsFor::kAdministrators,
+                      metrics_page_);
+    add_health_routes(metrics_router_, health_);
+    add_metrics_route(metrics_router_, MetricsFor::kEverybody, metrics_page_);
+    const Doorway doorway{*reception_, tracer_, meter_, log_, options_.log.requests};
+    http_door_ = std::make_unique<HttpDoor>(router_, doorway);
+    metrics_door_ = std::make_unique<HttpDoor>(metrics_router_, doorway);
+    hall_ = std::make_unique<resp::Hall>(resp::Hall{
+        *desk_, *reception_, options_.version, options_.resp_limits, options_.resp_pending_max});
+    for (net::Loop* loop : server_->loops()) {
+      gatherers_.push_back(std::make_unique<front::Gatherer>(*desk_, *loop));
+    }
+    open_ = true;
+  }
+
   // Until a signal says to stop.
   void work(Signals& signals) {
-    auto next_count = std::chrono::steady_clock::now();
+    const auto watchdog = watchdog_of_environment();
+    const auto tick = std::min(kTick, watchdog.value_or(kTick));
+    auto next_figures = std::chrono::steady_clock::now() + kFiguresEvery;
     for (;;) {
-      const int signal = signals.wait_for(kTick);
+      const int signal = signals.wait_for(tick);
       if (signal == SIGHUP) reload();
       if (signal == SIGTERM || signal == SIGINT) return;
-      if (std::chrono::steady_clock::now() < next_count) continue;
-      if (accounts_.any_storage_max()) count_storage();
-      next_count = std::chrono::steady_clock::now() + kCountEvery;
+      health_.look_at(store_->statistics());
+      if (watchdog) notifier_.tell("WATCHDOG=1");  // The store has just answered.
+      if (std::chrono::steady_clock::now() < next_figures) continue;
+      take_figures();
+      next_figures = std::chrono::steady_clock::now() + kFiguresEvery;
     }
   }
 
-  void count_storage() {
-    auto counted = bytes_by_tenant(*store_);
-    if (counted) accounts_.count_records(*std::move(counted));
+  void take_figures() {
+    auto survey = take_survey(*store_);
+    health_.look_at(survey ? Result<Statistics>(survey->store) : survey.error());
+    if (!survey) return;
+    accounts_.count_records(survey->bytes_by_tenant());
+    survey_.put(*std::move(survey));
   }
 
   EmbeddedOptions store_options() {
@@ -103,20 +141,25 @@ class Process {
 
   std::vector<net::Endpoint> endpoints() {
     std::vector<net::Endpoint> all;
+    const auto http = [this](const http::Handler& handler) {
+      return [this, &handler](net::Link& link) -> std::shared_ptr<net::Session> {
+        return std::make_shared<http::Session>(link, options_.http_limits, handler);
+      };
+    };
     if (!options_.http.address.empty()) {
-      all.push_back({options_.http.address,
-                     [this](net::Link& link) -> std::shared_ptr<net::Session> {
-                       return std::make_shared<http::Session>(link, options_.http_limits, handler_);
-                     },
-                     options_.http.tls});
+      all.push_back({options_.http.address, http(handler_), options_.http.tls});
     }
     if (!options_.resp.address.empty()) {
       all.push_back({options_.resp.address,
                      [this](net::Link& link) -> std::shared_ptr<net::Session> {
+                       if (!open_) return std::make_shared<Loading>(link);
                        return std::make_shared<resp::Session>(link, *hall_,
                                                               *gatherers_[link.loop().number()]);
                      },
                      options_.resp.tls});
+    }
+    if (!options_.metrics.address.empty()) {
+      all.push_back({options_.metrics.address, http(metrics_handler_), std::nullopt});
     }
     return all;
   }
@@ -131,7 +174,10 @@ class Process {
     }
     if (!options_.resp.address.empty()) {
       const char* scheme = options_.resp.tls ? "rediss" : "redis";
-      std::printf("RESP  %s://%s\n", scheme, addresses[next].c_str());
+      std::printf("RESP  %s://%s\n", scheme, addresses[next++].c_str());
+    }
+    if (!options_.metrics.address.empty()) {
+      std::printf("also  http://%s/metrics\n", addresses[next].c_str());
     }
     std::fflush(stdout);
   }
@@ -173,14 +219,34 @@ class Process {
   host::HostClock clock_;
   Log log_{options_.log, clock_};
   front::Accounts accounts_{limits_of(options_.tenants)};
+  host::HostEntropy entropy_;
+  Tracer tracer_{entropy_};
+  metrics::Meter meter_;
+  Health health_;
+  SurveyBoard survey_;
+  const Notifier notifier_ = Notifier::of_environment();
+  const MetricsSources sources_{meter_,  accounts_,        survey_,
+                                health_, options_.version, options_.outbox};
+  const MetricsPage metrics_page_ = [this](const std::optional<std::string>& tenant) {
+    return metrics_page(sources_, server_->statistics(), tenant);
+  };
+  std::atomic<bool> open_ = false;  // there is a store, and everything below is made
+  http::Router early_router_;
   http::Router router_;
+  http::Router metrics_router_;
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
+    if (!open_) return HttpDoor::handle_early(exchange, early_router_);
     http_door_->handle(exchange);
+  };
+  const http::Handler metrics_handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
+    if (!open_) return HttpDoor::handle_early(exchange, early_router_);
+    metrics_door_->handle(exchange);
   };
   std::unique_ptr<Reception> reception_;
   std::unique_ptr<Store> store_;  // outlives everything that asks it
   std::unique_ptr<front::Desk> desk_;
   std::unique_ptr<HttpDoor> http_door_;
+  std::unique_ptr<HttpDoor> metrics_door_;
   std::unique_ptr<resp::Hall> hall_;
   std::vector<std::unique_ptr<front::Gatherer>> gatherers_;
   std::unique_ptr<net::Server> server_;

@@ -34,14 +34,4 @@ Status make_streams(Store& store, std::span<const config::Stream> streams) {
   return Ok{};
 }
 
-Result<std::unordered_map<std::string, std::uint64_t>> bytes_by_tenant(Store& store) {
-  std::unordered_map<std::string, std::uint64_t> bytes;
-  HAPAX_TRY(const std::vector<std::string> streams, store.streams());
-  for (const std::string& stream : streams) {
-    const Result<StreamStats> stats = store.describe(stream);
-    if (stats) bytes[std::string(front::tenant_of(stream))] += stats->bytes;
-  }
-  return bytes;
-}
-
 }  // namespace hapax::serve

@@ -1,0 +1,127 @@
+#include "metrics/meter.h"
+
+#include <algorithm>
+#include <tuple>
+#include <variant>
+
+#include "wire/op_fields.h"
+
+namespace hapax::metrics {
+
+namespace {
+
+template <class AnyOp>
+std::string_view name_of() {
+  std::string_view name;
+  const auto look = [&]<class Other>(const wire::Named<Other>& named) {
+    if constexpr (std::is_same_v<Other, AnyOp>) name = named.name;
+  };
+  std::apply([&](const auto&... named) { (look(named), ...); }, wire::kOps);
+  return name;
+}
+
+template <std::size_t... I>
+std::vector<std::string_view> op_names(std::index_sequence<I...>) {
+  return {name_of<std::variant_alternative_t<I, Op>>()...};
+}
+
+template <std::size_t... I>
+std::vector<std::string_view> verdict_words(std::index_sequence<I...>) {
+  return {word_of(Verdict(std::in_place_index<I>))...};
+}
+
+const std::vector<std::string_view>& names_of_ops() {
+  static const auto names = op_names(std::make_index_sequence<std::variant_size_v<Op>>{});
+  return names;
+}
+
+const std::vector<std::string_view>& words_of_verdicts() {
+  static const auto words = verdict_words(std::make_index_sequence<std::variant_size_v<Verdict>>{});
+  return words;
+}
+
+// Where an id or a key is looked up; empty: the operation looks up none.
+std::string_view queue_of(const Op& op) {
+  if (const auto* append = std::get_if<Append>(&op)) return append->stream;
+  if (const auto* claim = std::get_if<Claim>(&op)) return claim->scope;
+  return {};
+}
+
+bool is_duplicate(std::size_t verdict) {
+  static const std::size_t append = Verdict(Duplicate{}).index();
+  static const std::size_t claim = Verdict(DuplicateClaim{}).index();
+  return verdict == append || verdict == claim;
+}
+
+}  // namespace
+
+Meter::Meter()
+    : commit_seconds_({0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                       0.5, 1, 2.5, 5, 10}),
+      commit_ops_({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1'024, 4'096, 16'384, 65'536}),
+      duplicate_age_seconds_({0.1, 1, 10, 60, 300, 1'800, 3'600, 6 * 3'600, 86'400, 7 * 86'400,
+                              30 * 86'400, 365 * 86'400}) {}
+
+void Meter::answered(std::span<const Op> ops, const Answer& answer, std::chrono::nanoseconds took) {
+  commit_seconds_.observe(std::chrono::duration<double>(took).count());
+  commit_ops_.observe(static_cast<double>(ops.size()));
+  const std::lock_guard lock(mutex_);
+  std::string_view last;
+  Counts* counts = nullptr;
+  for (std::size_t i = 0; i < ops.size() && i < answer.verdicts.size(); ++i) {
+    const std::size_t verdict = answer.verdicts[i].index();
+    ++verdicts_[ops[i].index()][verdict];
+    const std::string_view queue = queue_of(ops[i]);
+    if (queue.empty()) continue;
+    if (counts == nullptr || queue != last) counts = &counts_of(queue);
+    last = queue;
+    ++(*counts)[verdict];
+    if (is_duplicate(verdict)) age(answer.verdicts[i], answer.time);
+  }
+}
+
+Meter::Counts& Meter::counts_of(std::string_view queue) {
+  if (const auto found = queues_.find(queue); found != queues_.end()) return found->second;
+  const bool full = queues_.size() >= kQueuesMax;
+  return queues_[std::string(full ? kOtherQueues : queue)];
+}
+
+void Meter::age(const Verdict& verdict, Time now) {
+  const auto* record = std::get_if<Duplicate>(&verdict);
+  const Time first =
+      record != nullptr ? record->first_seen : std::get<DuplicateClaim>(verdict).settled_at;
+  duplicate_age_seconds_.observe(std::chrono::duration<double>(now - first).count());
+}
+
+void Meter::responded(unsigned status) {
+  responses_[std::min(status / 100, 5U)].fetch_add(1, std::memory_order_relaxed);
+}
+
+std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> Meter::verdicts() const {
+  std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> all;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t op = 0; op < kOps; ++op) {
+    for (std::size_t verdict = 0; verdict < kVerdicts; ++verdict) {
+      const std::uint64_t count = verdicts_[op][verdict];
+      if (count != 0) all[{names_of_ops()[op], words_of_verdicts()[verdict]}] += count;
+    }
+  }
+  return all;
+}
+
+std::vector<Meter::Queue> Meter::queues() const {
+  std::vector<Queue> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, counts] : queues_) {
+    Queue& queue = all.emplace_back();
+    queue.name = name;
+    for (std::size_t verdict = 0; verdict < kVerdicts; ++verdict) {
+      if (counts[verdict] == 0) continue;
+      queue.checks[words_of_verdicts()[verdict]] += counts[verdict];
+      if (is_duplicate(verdict)) queue.duplicates += counts[verdict];
+    }
+  }
+  return all;
+}
+
+}  // namespace hapax::metrics

@@ -1,0 +1,70 @@
+// What is counted while commits are answered. What it costs does not depend on how much is stored.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <hapax/ops.h>
+#include <hapax/verdicts.h>
+
+#include "metrics/histogram.h"
+
+namespace hapax::metrics {
+
+inline constexpr std::size_t kQueuesMax = 1'000;  // with figures of their own; then one for all
+inline constexpr std::string_view kOtherQueues = "(others)";
+
+class Meter {
+ public:
+  Meter();
+
+  // A commit was answered. Names are as the store knows them.
+  void answered(std::span<const Op> ops, const Answer& answer, std::chrono::nanoseconds took);
+  void failed() { failures_.fetch_add(1, std::memory_order_relaxed); }
+  void responded(unsigned status);  // to a request over HTTP
+
+  // By operation and word of the verdict.
+  [[nodiscard]] std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> verdicts()
+      const;
+  // Of appends and claims, by stream or scope, by word.
+  struct Queue {
+    std::string name;
+    std::map<std::string_view, std::uint64_t> checks;
+    std::uint64_t duplicates = 0;
+  };
+  [[nodiscard]] std::vector<Queue> queues() const;
+
+  [[nodiscard]] std::uint64_t failures() const { return failures_; }
+  [[nodiscard]] std::uint64_t responses(unsigned hundred) const { return responses_.at(hundred); }
+  [[nodiscard]] const Histogram& commit_seconds() const { return commit_seconds_; }
+  [[nodiscard]] const Histogram& commit_ops() const { return commit_ops_; }
+  [[nodiscard]] const Histogram& duplicate_age_seconds() const { return duplicate_age_seconds_; }
+
+ private:
+  static constexpr std::size_t kOps = std::variant_size_v<Op>;
+  static constexpr std::size_t kVerdicts = std::variant_size_v<Verdict>;
+  using Counts = std::array<std::uint64_t, kVerdicts>;
+
+  Counts& counts_of(std::string_view queue);  // REQUIRES: mutex_ is held.
+  void age(const Verdict& verdict, Time now);
+
+  mutable std::mutex mutex_;
+  std::array<Counts, kOps> verdicts_{};                // guarded by mutex_
+  std::map<std::string, Counts, std::less<>> queues_;  // guarded by mutex_
+  std::atomic<std::uint64_t> failures_ = 0;
+  std::array<std::atomic<std::uint64_t>, 6> responses_{};
+  Histogram commit_seconds_;
+  Histogram commit_ops_;
+  Histogram duplicate_age_seconds_;
+};
+
+}  // namespace hapax::metrics

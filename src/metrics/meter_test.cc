@@ -1,0 +1,66 @@
+#include "metrics/meter.h"
+
+#include <gtest/gtest.h>
+
+#include "metrics/page.h"
+
+namespace hapax::metrics {
+namespace {
+
+TEST(Page, IsTheTextThatPrometheusReads) {
+  Histogram sizes({1, 2.5});
+  for (const double value : {0.5, 1.0, 2.0, 7.0}) sizes.observe(value);
+  Page page;
+  page.counter("a_total", "Counts.");
+  page.sample({{"queue", "x\"\\\n"}, {"result", "fresh"}}, std::uint64_t{3});
+  page.gauge("b", "Is.");
+  page.sample({}, 0.25);
+  page.histogram("c", "Sizes.", sizes);
+  EXPECT_EQ(page.text(),
+            "# HELP a_total Counts.\n# TYPE a_total counter\n"
+            "a_total{queue=\"x\\\"\\\\\\n\",result=\"fresh\"} 3\n"
+            "# HELP b Is.\n# TYPE b gauge\nb 0.25\n"
+            "# HELP c Sizes.\n# TYPE c histogram\n"
+            "c_bucket{le=\"1\"} 2\nc_bucket{le=\"2.5\"} 3\nc_bucket{le=\"+Inf\"} 4\n"
+            "c_sum 10.5\nc_count 4\n");
+}
+
+TEST(Meter, CountsVerdictsByOperationAndQueue) {
+  Meter meter;
+  const Op ops[] = {Append{.stream = "s"}, Append{.stream = "s"}, Claim{.scope = "k"}, Ack{}};
+  Answer answer;
+  answer.time = time_from_ms(10'000);
+  answer.verdicts = {Appended{}, Duplicate{.first_seen = time_from_ms(8'000)},
+                     DuplicateClaim{.settled_at = time_from_ms(9'950)}, Done{}};
+  meter.answered(ops, answer, std::chrono::milliseconds{2});
+  const auto verdicts = meter.verdicts();
+  EXPECT_EQ(verdicts.size(), 4U);
+  EXPECT_EQ(verdicts.at({"append", "duplicate"}), 1U);
+  EXPECT_EQ(verdicts.at({"claim", "duplicate"}), 1U);
+  const auto queues = meter.queues();
+  ASSERT_EQ(queues.size(), 2U);
+  EXPECT_EQ(queues[1].name, "s");
+  EXPECT_EQ(queues[1].checks.at("fresh"), 1U);
+  EXPECT_EQ(queues[1].duplicates, 1U);
+  EXPECT_DOUBLE_EQ(meter.duplicate_age_seconds().sum(), 2.05);
+  EXPECT_DOUBLE_EQ(meter.commit_ops().sum(), 4);
+}
+
+// What a scrape costs does not grow with what clients make up.
+TEST(Meter, KeepsAnEndToNames) {
+  Meter meter;
+  Answer answer;
+  answer.verdicts = {Claimed{}};
+  for (std::size_t i = 0; i < 2 * kQueuesMax; ++i) {
+    const std::string scope = std::to_string(i);
+    const Op ops[] = {Claim{.scope = scope}};
+    meter.answered(ops, answer, {});
+  }
+  const auto queues = meter.queues();
+  EXPECT_EQ(queues.size(), kQueuesMax + 1);
+  EXPECT_EQ(queues.front().name, kOtherQueues);
+  EXPECT_EQ(queues.front().checks.at("fresh"), kQueuesMax);
+}
+
+}  // namespace
+}  // namespace hapax::metrics

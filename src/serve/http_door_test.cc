@@ -1,0 +1,94 @@
+#include "serve/http_door.h"
+
+#include <gtest/gtest.h>
+
+#include "serve/own_routes.h"
+
+namespace hapax::serve {
+namespace {
+
+class HeldLoop final : public net::Loop {
+ public:
+  void post(std::function<void()> act) override { act(); }
+  void at_end_of_turn(std::function<void()> act) override { act(); }
+  void at(std::chrono::steady_clock::time_point, std::function<void()>) override {}
+  [[nodiscard]] std::size_t number() const override { return 0; }
+};
+
+class HeldLink final : public net::Link {
+ public:
+  void send(std::string_view bytes) override { sent += bytes; }
+  void finish() override {}
+  void set_deadline(std::chrono::steady_clock::time_point) override {}
+  void clear_deadline() override {}
+  void pause() override {}
+  void resume() override {}
+  [[nodiscard]] std::size_t unsent() const override { return 0; }
+  [[nodiscard]] const std::string& peer() const override { return peer_; }
+  [[nodiscard]] bool encrypted() const override { return false; }
+  [[nodiscard]] net::Loop& loop() override { return loop_; }
+
+  std::string sent;
+
+ private:
+  HeldLoop loop_;
+  std::string peer_ = "127.0.0.1:1";
+};
+
+// What is answered to a request for the path.
+std::string ask(const http::Handler& handler, const std::string& path) {
+  HeldLink link;
+  const http::SessionLimits limits;
+  const auto session = std::make_shared<http::Session>(link, limits, handler);
+  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n";
+  EXPECT_EQ(session->take(request), request.size());
+  session->lost();
+  return link.sent;
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+Statistics figures(bool Statistics::*trouble = nullptr) {
+  Statistics statistics;
+  if (trouble != nullptr) statistics.*trouble = true;
+  return statistics;
+}
+
+TEST(HttpDoor, WhileTheStoreOpensOnlyItsHealthIsTold) {
+  Health health;
+  http::Router router;
+  add_health_routes(router, health);
+  const http::Handler handler = [&](const std::shared_ptr<http::Exchange>& exchange) {
+    HttpDoor::handle_early(exchange, router);
+  };
+  EXPECT_TRUE(has(ask(handler, "/health/live"), " 200 "));
+  const std::string ready = ask(handler, "/health/ready");
+  EXPECT_TRUE(has(ready, " 503 "));
+  EXPECT_TRUE(has(ready, "starting"));
+  const std::string other = ask(handler, "/api/v1/streams");
+  EXPECT_TRUE(has(other, " 503 "));
+  EXPECT_TRUE(has(other, "Retry-After"));
+}
+
+TEST(Health, SaysWhyItIsNotReady) {
+  Health health;
+  EXPECT_TRUE(health.trouble());
+  health.look_at(figures());
+  EXPECT_FALSE(health.trouble());
+  for (const auto trouble :
+       {&Statistics::damaged, &Statistics::writes_refused, &Statistics::clock_jump_pending}) {
+    health.look_at(figures(trouble));
+    EXPECT_TRUE(health.trouble());
+  }
+  health.look_at(Error{Errc::kShuttingDown, "over"});
+  EXPECT_TRUE(has(health.trouble().value_or(""), "over"));
+  health.look_at(figures());
+  EXPECT_FALSE(health.trouble());
+  health.draining();
+  EXPECT_TRUE(has(health.trouble().value_or(""), "stopping"));
+}
+
+}  // namespace
+}  // namespace hapax::serve

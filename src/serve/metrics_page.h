@@ -1,0 +1,29 @@
+// /metrics: everything that is counted, as Prometheus reads it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "front/account.h"
+#include "metrics/meter.h"
+#include "net/server.h"
+#include "serve/health.h"
+#include "serve/survey.h"
+
+namespace hapax::serve {
+
+struct MetricsSources {
+  const metrics::Meter& meter;
+  const front::Accounts& accounts;
+  const SurveyBoard& survey;
+  const Health& health;
+  std::string version;
+  std::string outbox;  // stream whose records are outbox events
+};
+
+// A6: With a tenant, its own figures only. Without, those of all and of the process.
+[[nodiscard]] std::string metrics_page(const MetricsSources& sources,
+                                       const net::ServerStatistics& connections,
+                                       const std::optional<std::string>& tenant);
+
+}  // namespace hapax::serve

@@ -1,0 +1,57 @@
+#include "serve/own_routes.h"
+
+#include <utility>
+
+#include "http/problem.h"
+#include "http/verdict_response.h"
+#include "metrics/page.h"
+#include "wire/json_text.h"
+
+namespace hapax::serve {
+
+namespace {
+
+http::Response live() {
+  return http::json_response(200, wire::JsonObject().add("status", "live").text());
+}
+
+http::Response ready(const Health& health) {
+  const auto trouble = health.trouble();
+  if (!trouble) {
+    return http::json_response(200, wire::JsonObject().add("status", "ready").text());
+  }
+  return http::problem_response(Error{Errc::kUnavailable, *trouble});
+}
+
+http::Response figures(const MetricsPage& page, const front::Caller& caller) {
+  http::Response response;
+  response.fields.add("Content-Type", metrics::Page::kMediaType);
+  response.body =
+      page(caller.tenant.empty() ? std::nullopt : std::optional<std::string>(caller.tenant));
+  return response;
+}
+
+}  // namespace
+
+void add_health_routes(http::Router& router, const Health& health) {
+  router.add({"GET", "/health/live",
+              [](const http::SharedCall& call) { call->exchange->respond(live()); },
+              "Whether the process answers", "", true});
+  router.add({"GET", "/health/ready",
+              [&health](const http::SharedCall& call) { call->exchange->respond(ready(health)); },
+              "Whether it is of use, or why not", "", true});
+}
+
+void add_metrics_route(http::Router& router, MetricsFor whom, MetricsPage page) {
+  const auto act = [page = std::move(page), whom](const http::SharedCall& call) {
+    if (whom == MetricsFor::kAdministrators) {
+      const Status allowed = front::check_right(call->caller, front::Right::kAdmin);
+      if (!allowed) return call->exchange->respond(http::problem_response(allowed.error()));
+    }
+    call->exchange->respond(figures(page, call->caller));
+  };
+  router.add(
+      {"GET", "/metrics", act, "Figures for Prometheus", "", whom == MetricsFor::kEverybody});
+}
+
+}  // namespace hapax::serve

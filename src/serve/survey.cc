@@ -1,0 +1,29 @@
+#include "serve/survey.h"
+
+#include "front/caller.h"
+
+namespace hapax::serve {
+
+std::unordered_map<std::string, std::uint64_t> Survey::bytes_by_tenant() const {
+  std::unordered_map<std::string, std::uint64_t> bytes;
+  for (const StreamStats& stream : streams) {
+    bytes[std::string(front::tenant_of(stream.stream))] += stream.bytes;
+  }
+  return bytes;
+}
+
+Result<Survey> take_survey(Store& store) {
+  Survey survey;
+  HAPAX_TRY(survey.store, store.statistics());
+  HAPAX_TRY(const std::vector<std::string> names, store.streams());
+  survey.streams.reserve(names.size());
+  for (const std::string& name : names) {
+    Result<StreamStats> stats = store.describe(name);
+    if (!stats) continue;  // It was deleted meanwhile.
+    stats->stream = name;
+    survey.streams.push_back(*std::move(stats));
+  }
+  return survey;
+}
+
+}  // namespace hapax::serve

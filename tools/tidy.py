@@ -17,7 +17,8 @@ from tidy_tree import Tree
 ROOT_ALLOWED = set(
     """.ci .clang-format .clang-tidy .editorconfig .gitignore ARCHITECTURE.md CHANGELOG.md
     CMakeLists.txt CMakePresets.json CONTRIBUTING.md LICENSE README.md SECURITY.md bench changes
-    cmake dev docs examples include migrations rooms.txt sdk src tests tools web""".split()
+    cmake dev docs examples include migrations packaging rooms.txt sdk src tests tools
+    web""".split()
 )
 COLUMNS_MAX = 100
 FUNCTION_LINES_MAX = 70

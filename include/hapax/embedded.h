@@ -1,6 +1,7 @@
 // The embedded store: a data folder on a local disk, owned by this process. See docs/guide.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -11,6 +12,12 @@
 
 namespace hapax {
 
+// A sync of the journal: how long it took, and how many bytes it made durable.
+struct Synced {
+  std::chrono::nanoseconds took{0};
+  std::uint64_t bytes = 0;
+};
+
 struct EmbeddedOptions {
   std::uint64_t memory_max = std::uint64_t{4} << 30;  // of remembered ids, claims, registers …
   std::uint64_t segment_bytes = std::uint64_t{256} << 20;
@@ -18,6 +25,7 @@ struct EmbeddedOptions {
   Duration clock_jump_max{std::chrono::hours{24}};  // a larger jump at start is not believed …
   bool accept_clock_jump = false;                   // … unless told so, once
   std::function<void(const std::string&)> log{};    // one line per notable event; none = stderr
+  std::function<void(const Synced&)> synced{};      // on a thread of the store; must not block
 };
 
 // Exit code of the process when a sync to disk failed: nothing after it can be trusted.

@@ -7,6 +7,7 @@
 
 #include <hapax/embedded.h>
 
+#include "embedded/watched_folder.h"
 #include "engine/embedded_store.h"
 #include "engine/engine.h"
 #include "host/clock.h"
@@ -79,6 +80,9 @@ Result<std::unique_ptr<Store>> open_embedded(const std::filesystem::path& folder
   auto ports = std::make_shared<HostPorts>();
   HAPAX_TRY(ports->folder,
             host::DiskFolder::open_folder(folder, host::FolderMode::kCreateIfMissing));
+  if (options.synced) {
+    ports->folder = embedded::watch_syncs(std::move(ports->folder), options.synced);
+  }
   HAPAX_TRY(std::unique_ptr<engine::Engine> engine,
             engine::Engine::open(*ports->folder, ports->clock, ports->entropy, to_engine(options)));
   for (const std::string& line : engine->report().lines) log(line);

@@ -40,6 +40,11 @@ const std::vector<std::string_view>& words_of_verdicts() {
   return words;
 }
 
+std::vector<double> latencies() {
+  return {0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
+          0.01,    0.025,    0.05,    0.1,    0.25,    0.5,    1,     2.5,    10};
+}
+
 // Where an id or a key is looked up; empty: the operation looks up none.
 std::string_view queue_of(const Op& op) {
   if (const auto* append = std::get_if<Append>(&op)) return append->stream;
@@ -56,11 +61,17 @@ bool is_duplicate(std::size_t verdict) {
 }  // namespace
 
 Meter::Meter()
-    : commit_seconds_({0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
-                       0.5, 1, 2.5, 5, 10}),
+    : commit_seconds_(latencies()),
       commit_ops_({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1'024, 4'096, 16'384, 65'536}),
       duplicate_age_seconds_({0.1, 1, 10, 60, 300, 1'800, 3'600, 6 * 3'600, 86'400, 7 * 86'400,
-                              30 * 86'400, 365 * 86'400}) {}
+                              30 * 86'400, 365 * 86'400}),
+      sync_seconds_(latencies()),
+      sync_bytes_({1'024, 4'096, 16'384, 65'536, 262'144, 1'048'576, 4'194'304, 16'777'216}) {}
+
+void Meter::synced(std::chrono::nanoseconds took, std::uint64_t bytes) {
+  sync_seconds_.observe(std::chrono::duration<double>(took).count());
+  sync_bytes_.observe(static_cast<double>(bytes));
+}
 
 void Meter::answered(std::span<const Op> ops, const Answer& answer, std::chrono::nanoseconds took) {
   commit_seconds_.observe(std::chrono::duration<double>(took).count());

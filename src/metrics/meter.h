@@ -30,7 +30,8 @@ class Meter {
   // A commit was answered. Names are as the store knows them.
   void answered(std::span<const Op> ops, const Answer& answer, std::chrono::nanoseconds took);
   void failed() { failures_.fetch_add(1, std::memory_order_relaxed); }
-  void responded(unsigned status);  // to a request over HTTP
+  void synced(std::chrono::nanoseconds took, std::uint64_t bytes);  // the journal was
+  void responded(unsigned status);                                  // to a request over HTTP
 
   // By operation and word of the verdict.
   [[nodiscard]] std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> verdicts()
@@ -48,6 +49,8 @@ class Meter {
   [[nodiscard]] const Histogram& commit_seconds() const { return commit_seconds_; }
   [[nodiscard]] const Histogram& commit_ops() const { return commit_ops_; }
   [[nodiscard]] const Histogram& duplicate_age_seconds() const { return duplicate_age_seconds_; }
+  [[nodiscard]] const Histogram& sync_seconds() const { return sync_seconds_; }
+  [[nodiscard]] const Histogram& sync_bytes() const { return sync_bytes_; }
 
  private:
   static constexpr std::size_t kOps = std::variant_size_v<Op>;
@@ -65,6 +68,8 @@ class Meter {
   Histogram commit_seconds_;
   Histogram commit_ops_;
   Histogram duplicate_age_seconds_;
+  Histogram sync_seconds_;
+  Histogram sync_bytes_;
 };
 
 }  // namespace hapax::metrics

@@ -207,6 +207,10 @@ class Writer {
     one("hapax_commits_total", "Commits since the start.", now.commits);
     one("hapax_batches_total", "Batches that were written and synced since the start.",
         now.batches);
+    page_.histogram("hapax_fsync_duration_seconds", "How long a sync of the journal took.",
+                    sources_.meter.sync_seconds());
+    page_.histogram("hapax_batch_bytes", "Bytes that one sync of the journal made durable.",
+                    sources_.meter.sync_bytes());
     one("hapax_snapshots_total", "Snapshots since the start.", now.snapshots);
     one("hapax_repairs", "Repairs that accepted a loss.", now.gaps);
     one("hapax_records_lost", "Payloads of records that repairs gave up.", now.records_lost);

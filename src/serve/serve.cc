@@ -136,6 +136,7 @@ class Process {
   EmbeddedOptions store_options() {
     EmbeddedOptions store = options_.store;
     store.log = [this](const std::string& line) { log_.write(LogLevel::kInfo, line); };
+    store.synced = [this](const Synced& sync) { meter_.synced(sync.took, sync.bytes); };
     return store;
   }
 

@@ -78,6 +78,8 @@ class Metrics(server.ServerTest):
         self.assertEqual(found['hapax_verdicts_total{op="claim",verdict="fresh"}'], 1)
         self.assertEqual(found["hapax_duplicate_age_seconds_count"], 1)
         self.assertGreaterEqual(found["hapax_commit_duration_seconds_count"], 6)
+        self.assertGreaterEqual(found["hapax_fsync_duration_seconds_count"], 5)
+        self.assertGreater(found["hapax_batch_bytes_sum"], 500)
         self.assertGreaterEqual(found["hapax_connections"], 1)
         self.assertIn('hapax_build_info{version="', text)
 

@@ -1,0 +1,188 @@
+#include "net/server.h"
+
+#include <array>
+#include <atomic>
+#include <future>
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace hapax::net {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Sends back what it gets; "hold" is answered when the server stops, "never" not at all.
+class Echo final : public Session {
+ public:
+  explicit Echo(Link& link, milliseconds patience) : link_(link) {
+    if (patience.count() != 0) link.set_deadline(std::chrono::steady_clock::now() + patience);
+  }
+
+  std::size_t take(std::string_view bytes) override {
+    holds_ = bytes == "hold";
+    never_ = bytes == "never";
+    if (holds_ || never_) {
+      taken.fetch_add(1);
+      taken.notify_all();
+    } else {
+      link_.send(bytes);
+    }
+    return bytes.size();
+  }
+  void half_closed() override { link_.finish(); }
+  void late() override {
+    link_.send("late");
+    link_.finish();
+  }
+  void drain() override {
+    if (never_) return;
+    if (holds_) link_.send("held");
+    link_.finish();
+  }
+  void lost() override {}
+
+  static inline std::atomic<int> taken = 0;
+
+ private:
+  Link& link_;
+  bool holds_ = false;
+  bool never_ = false;
+};
+
+class Client {
+ public:
+  explicit Client(const std::string& address) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port =
+        htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1))));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  }
+  ~Client() { ::close(socket_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void send(std::string_view text) const {
+    EXPECT_EQ(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  void end() const { ::shutdown(socket_, SHUT_WR); }
+  // Sends until nothing more is taken for a while, and says how much that was.
+  [[nodiscard]] std::size_t send_until_stuck(std::size_t most) const {
+    const std::string piece(std::size_t{64} << 10, 'x');
+    std::size_t sent = 0;
+    while (sent < most && ready(POLLOUT, milliseconds{300})) {
+      const ssize_t count =
+          ::send(socket_, piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (count > 0) sent += static_cast<std::size_t>(count);
+    }
+    return sent;
+  }
+  // Up to so many bytes, or to the end of the connection.
+  [[nodiscard]] std::string read(std::size_t most = ~std::size_t{0}) const {
+    std::string text;
+    std::array<char, 65'536> piece{};
+    while (text.size() < most && ready(POLLIN, milliseconds{20'000})) {
+      const ssize_t count = ::recv(socket_, piece.data(), piece.size(), 0);
+      if (count <= 0) break;
+      text.append(piece.data(), static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+
+ private:
+  [[nodiscard]] bool ready(short what, milliseconds span) const {
+    pollfd asked{socket_, what, 0};
+    return ::poll(&asked, 1, static_cast<int>(span.count())) == 1;
+  }
+  int socket_;
+};
+
+class ServerTest : public testing::Test {
+ protected:
+  std::string start(const ServerLimits& limits = {}, milliseconds patience = milliseconds{0}) {
+    Endpoint endpoint;
+    endpoint.address = "127.0.0.1:0";
+    endpoint.make_session = [patience](Link& link) -> std::shared_ptr<Session> {
+      return std::make_shared<Echo>(link, patience);
+    };
+    auto opened = Server::open({endpoint}, 1, limits);
+    EXPECT_TRUE(opened);
+    server_ = *std::move(opened);
+    server_->start();
+    return server_->addresses().front();
+  }
+
+  std::unique_ptr<Server> server_;
+};
+
+// A client that takes no answers is not read from any more: it costs a bounded amount of memory.
+TEST_F(ServerTest, ASlowClientIsNotReadFrom) {
+  constexpr std::size_t kMost = std::size_t{256} << 20;
+  const std::string address = start({.unsent_max = 65'536});
+  const Client slow(address);
+  const std::size_t sent = slow.send_until_stuck(kMost);
+  EXPECT_LT(sent, kMost);
+  const Client other(address);
+  other.send("hello");
+  EXPECT_EQ(other.read(5), "hello");
+  slow.end();
+  EXPECT_EQ(slow.read().size(), sent);
+}
+
+TEST_F(ServerTest, AClientThatIsLateIsToldAndCutOff) {
+  const Client client(start({}, milliseconds{1}));
+  EXPECT_EQ(client.read(), "late");
+}
+
+TEST_F(ServerTest, ConnectionsBeyondTheLimitAreClosed) {
+  const std::string address = start({.connections_max = 1});
+  const Client first(address);
+  first.send("a");
+  EXPECT_EQ(first.read(1), "a");
+  const Client second(address);
+  EXPECT_EQ(second.read(), "");
+  EXPECT_EQ(server_->statistics().refused, 1U);
+  first.send("b");
+  EXPECT_EQ(first.read(1), "b");
+}
+
+TEST_F(ServerTest, StoppingEndsWhatWasBegunAndNothingElse) {
+  const std::string address = start();
+  const int before = Echo::taken;
+  const Client begun(address);
+  begun.send("hold");
+  Echo::taken.wait(before);
+  const auto started = std::chrono::steady_clock::now();
+  server_->stop(milliseconds{60'000});
+  EXPECT_EQ(begun.read(), "held");
+  EXPECT_LT(std::chrono::steady_clock::now() - started, milliseconds{30'000});
+}
+
+TEST_F(ServerTest, StoppingCutsOffWhatDoesNotEnd) {
+  const std::string address = start();
+  const int before = Echo::taken;
+  const Client begun(address);
+  begun.send("never");
+  Echo::taken.wait(before);
+  server_->stop(milliseconds{50});
+  EXPECT_EQ(begun.read(), "");
+}
+
+TEST_F(ServerTest, FilesThatAreNoCertificateAreRefusedByName) {
+  Endpoint endpoint;
+  endpoint.address = "127.0.0.1:0";
+  endpoint.tls = TlsFiles{"/no/such/cert.pem", "/no/such/key.pem"};
+  const auto opened = Server::open({endpoint}, 1, {});
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().text().find("cert.pem"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hapax::net

@@ -71,6 +71,10 @@ void Desk::submit(net::Loop& loop, const TenantNames& names, const wire::SharedR
   store_.submit(commit, [this, &loop, names, request, minutes, since,
                          then = std::move(then)](Result<Answer> answer) {
     answered(request->ops, answer, since);
+    if (minutes != nullptr && prevented(*minutes, answer)) {
+      request->ops.resize(request->ops.size() - std::exchange(minutes->within, 0));
+      return submit(loop, names, request, minutes, then);
+    }
     auto shared = std::make_shared<Result<Answer>>(outside(std::move(answer), names));
     // The request goes on the loop, too: it may be large, and the store's thread has better to do.
     const auto tell = [&loop, request, shared, then] {
@@ -108,6 +112,18 @@ void Desk::write_within(Minutes& minutes, wire::Request& request) {
     request.ops.push_back(Append{.stream = minutes.stream, .payload = line});
     ++minutes.within;
   }
+}
+
+// Whether it was the audit that could not be written. A full disk must not keep anybody from
+// deleting: then the act goes first, and its audit follows if it can.
+bool Desk::prevented(const Minutes& minutes, const Result<Answer>& answer) {
+  if (minutes.within == 0) return false;
+  if (!answer) return answer.error().code == Errc::kNoSpace;
+  const std::size_t own =
+      answer->verdicts.size() - std::min(minutes.within, answer->verdicts.size());
+  return std::any_of(
+      answer->verdicts.begin() + static_cast<std::ptrdiff_t>(own), answer->verdicts.end(),
+      [](const Verdict& verdict) { return std::holds_alternative<Refused>(verdict); });
 }
 
 // Of the others only some may have held: what did is written before it is answered.

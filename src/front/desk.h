@@ -51,6 +51,9 @@ class Desk {
     });
   }
 
+  // Reads no more: the store may go before the desk does.
+  void close() { readers_.stop(); }
+
   [[nodiscard]] Store& store() { return store_; }
   [[nodiscard]] Bell& bell() { return bell_; }
 
@@ -68,6 +71,7 @@ class Desk {
   };
 
   static std::shared_ptr<Minutes> minutes_of(const Caller& caller, const wire::Request& request);
+  static bool prevented(const Minutes& minutes, const Result<Answer>& answer);
   static void write_within(Minutes& minutes, wire::Request& request);
   void submit(net::Loop& loop, const TenantNames& names, const wire::SharedRequest& request,
               const std::shared_ptr<Minutes>& minutes, Then then);

@@ -15,9 +15,12 @@ namespace hapax::front {
 class Readers {
  public:
   explicit Readers(std::size_t threads);
-  ~Readers();
+  ~Readers() { stop(); }
   Readers(const Readers&) = delete;
   Readers& operator=(const Readers&) = delete;
+
+  // Ends what was taken; nothing more is.
+  void stop();
 
   // Runs `work` on one of the threads. False: too much is waiting, nothing was taken.
   [[nodiscard]] bool run(std::function<void()> work);

@@ -77,6 +77,8 @@ class Process {
     notifier_.tell("STOPPING=1");
     health_.draining();
     server_->stop(options_.drain);
+    desk_->close();
+    store_.reset();  // What it still answers finds everybody that asked.
     return Ok{};
   }
 

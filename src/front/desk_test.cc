@@ -1,0 +1,107 @@
+#include "front/desk.h"
+
+#include <gtest/gtest.h>
+
+namespace hapax::front {
+namespace {
+
+class HeldLoop final : public net::Loop {
+ public:
+  void post(std::function<void()> act) override { act(); }
+  void at_end_of_turn(std::function<void()> act) override { act(); }
+  void at(std::chrono::steady_clock::time_point, std::function<void()>) override {}
+  [[nodiscard]] std::size_t number() const override { return 0; }
+};
+
+// Answers at once: everything is done, but appends where it is full.
+class HeldStore final : public Store {
+ public:
+  bool full = false;
+  std::vector<std::string> commits;  // operations as letters, streams behind them
+
+  Result<Answer> commit(const Commit& commit) override {
+    std::string text;
+    Answer answer{.committed = true};
+    for (const Op& op : commit.ops) {
+      const auto* append = std::get_if<Append>(&op);
+      if (append != nullptr && full) answer.committed = false;
+      text += append != nullptr ? "a" : std::holds_alternative<CreateStream>(op) ? "c" : "d";
+    }
+    commits.push_back(text);
+    for (const Op& op : commit.ops) answer.verdicts.push_back(verdict(op, answer.committed));
+    return answer;
+  }
+  void submit(const Commit& commit, Done done) override { done(this->commit(commit)); }
+
+  Result<Records> read(const ReadRange&) override { return none(); }
+  Result<std::optional<IdStatus>> find_id(std::string_view, std::string_view,
+                                          std::string_view) override {
+    return none();
+  }
+  Result<std::optional<ClaimStatus>> find_claim(std::string_view, std::string_view) override {
+    return none();
+  }
+  Result<std::optional<RegisterValue>> find_register(std::string_view) override { return none(); }
+  Result<std::optional<Position>> find_position(std::string_view) override { return none(); }
+  Result<std::optional<ProducerStatus>> find_producer(std::string_view, std::string_view) override {
+    return none();
+  }
+  Result<StreamStats> describe(std::string_view) override { return none(); }
+  Result<std::vector<std::string>> streams() override { return none(); }
+  Result<Statistics> statistics() override { return none(); }
+
+ private:
+  static Error none() { return {Errc::kNotFound, "none"}; }
+  Verdict verdict(const Op& op, bool committed) const {
+    if (std::holds_alternative<Append>(op)) {
+      if (full) return Refused{{Errc::kNoSpace, "the disk is full"}};
+      return Appended{};
+    }
+    return committed ? Verdict(hapax::Done{}) : Verdict(NotApplied{});
+  }
+};
+
+class DeskTest : public testing::Test {
+ protected:
+  Answer delete_stream() {
+    const auto request = std::make_shared<wire::Request>();
+    request->ops.push_back(DeleteStream{"s"});
+    Answer told;
+    desk_.commit(loop_, {"acme", "root", Rights::all()}, request,
+                 [&](Result<Answer> answer) { told = *answer; });
+    return told;
+  }
+
+  HeldStore store_;
+  HeldLoop loop_;
+  Desk desk_{store_, 1};
+};
+
+TEST_F(DeskTest, AnActTakesItsAuditWithIt) {
+  const Answer answer = delete_stream();
+  EXPECT_EQ(answer.verdicts, std::vector<Verdict>{hapax::Done{}});
+  delete_stream();
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "da", "da"}));
+}
+
+// Deleting is what helps when the disk is full.
+TEST_F(DeskTest, AnAuditThatCannotBeWrittenPreventsNothing) {
+  store_.full = true;
+  const Answer answer = delete_stream();
+  EXPECT_TRUE(answer.committed);
+  EXPECT_EQ(answer.verdicts, std::vector<Verdict>{hapax::Done{}});
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "da", "d", "a"}));
+}
+
+TEST_F(DeskTest, WhatIsNotAllowedDoesNotReachTheStore) {
+  const auto request = std::make_shared<wire::Request>();
+  request->ops.push_back(DeleteStream{"s"});
+  Errc code = Errc::kIo;
+  desk_.commit(loop_, {"acme", "w", {Right::kProduce}}, request,
+               [&](Result<Answer> answer) { code = answer.error().code; });
+  EXPECT_EQ(code, Errc::kForbidden);
+  EXPECT_TRUE(store_.commits.empty());
+}
+
+}  // namespace
+}  // namespace hapax::front

@@ -37,7 +37,31 @@ bool split_query(std::string_view text, Request& request) {
   return true;
 }
 
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::string_view without_parameters(std::string_view type) {
+  return trimmed(type.substr(0, std::min(type.find(';'), type.size())));
+}
+
 }  // namespace
+
+std::string_view media_type(const Request& request) {
+  return without_parameters(request.fields.get("Content-Type"));
+}
+
+bool accepts(const Request& request, std::string_view type) {
+  std::string_view list = request.fields.get("Accept");
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    if (same_name(without_parameters(list.substr(0, comma)), type)) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
+}
 
 bool same_name(std::string_view a, std::string_view b) { return wire::same_word(a, b); }
 
@@ -83,10 +107,10 @@ std::string text_of(const Response& response, Framing framing, bool keep_alive, 
   const bool has_body = response.status >= 200 && response.status != 204 && response.status != 304;
   if (framing == Framing::kChunked) {
     out.append("Transfer-Encoding: chunked\r\n");
-  } else if (has_body) {
+  } else if (framing == Framing::kWhole && has_body) {
     out.append("Content-Length: ").append(std::to_string(response.body.size())).append("\r\n");
   }
-  if (!keep_alive) out.append("Connection: close\r\n");
+  if (!keep_alive || framing == Framing::kUntilClose) out.append("Connection: close\r\n");
   out.append("\r\n");
   if (framing == Framing::kWhole && has_body && !head_only) out.append(response.body);
   return out;

@@ -50,8 +50,12 @@ struct Response {
 };
 
 [[nodiscard]] std::string_view reason_of(unsigned status);
+// The media type of the body, without its parameters.
+[[nodiscard]] std::string_view media_type(const Request& request);
+// Whether the Accept field names exactly this media type.
+[[nodiscard]] bool accepts(const Request& request, std::string_view type);
 
-enum class Framing : std::uint8_t { kWhole, kChunked };
+enum class Framing : std::uint8_t { kWhole, kChunked, kUntilClose };
 // Status line, header fields and, if whole, the body. `head_only`: the answer to HEAD.
 [[nodiscard]] std::string text_of(const Response& response, Framing framing, bool keep_alive,
                                   bool head_only);

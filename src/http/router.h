@@ -27,13 +27,24 @@ struct Call {
 using SharedCall = std::shared_ptr<Call>;
 using Act = std::function<void(const SharedCall&)>;
 
+// A value in the query that is no field of the operation.
+struct QueryField {
+  std::string name;
+  std::string type;  // as JSON Schema calls it
+  std::string help;
+};
+
+// The members below `op` describe it; the OpenAPI document is made from them.
 struct Route {
   std::string method;
   std::string pattern;  // "/api/v1/streams/{stream}"
   Act act;
   std::string summary;
-  std::string op;     // the operation its body describes; empty: none
-  bool open = false;  // needs no credential
+  std::string op;        // the operation its body describes; empty: none
+  bool open = false;     // needs no credential
+  std::string list{};    // its body may be several operations, under this name
+  std::string answer{};  // what a good answer is, in words of the OpenAPI document; empty: verdicts
+  std::vector<QueryField> query{};
 };
 
 class Router {

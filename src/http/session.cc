@@ -36,26 +36,41 @@ std::string Exchange::dressed(const Response& response, Framing framing) {
   return text;
 }
 
-void Exchange::respond(const Response& response) {
-  ready_ += dressed(response, Framing::kWhole);
+bool Exchange::leaving() const { return gone() || session_->ended_ || session_->draining_; }
+
+// HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
+Framing Exchange::framing() const {
+  return request_.version == 10 ? Framing::kUntilClose : Framing::kChunked;
+}
+
+void Exchange::finish() {
   complete_ = true;
+  at_leave_ = nullptr;
+  at_sent_ = nullptr;
   session_->advance();
 }
 
+void Exchange::respond(const Response& response) {
+  ready_ += dressed(response, Framing::kWhole);
+  finish();
+}
+
 void Exchange::begin(const Response& response) {
-  ready_ += dressed(response, Framing::kChunked);
+  begun_ = true;
+  if (framing() == Framing::kUntilClose) session_->closing_ = true;
+  ready_ += dressed(response, framing());
   session_->advance();
 }
 
 void Exchange::write(std::string_view bytes) {
-  if (!bytes.empty() && !head_only_) ready_ += chunk_of(bytes);
+  if (bytes.empty() || head_only_) return;
+  ready_ += framing() == Framing::kChunked ? chunk_of(bytes) : std::string(bytes);
   session_->advance();
 }
 
 void Exchange::end() {
-  if (!head_only_) ready_ += chunk_of({});
-  complete_ = true;
-  session_->advance();
+  if (!head_only_ && framing() == Framing::kChunked) ready_ += chunk_of({});
+  finish();
 }
 
 // --- Session
@@ -141,7 +156,11 @@ void Session::advance() {
   if (link_ == nullptr) return;
   while (!exchanges_.empty()) {
     Exchange& front = *exchanges_.front();
-    if (!front.ready_.empty()) link_->send(std::exchange(front.ready_, {}));
+    if (!front.ready_.empty()) {
+      link_->send(std::exchange(front.ready_, {}));
+      // Who takes a body piece by piece has to take each piece.
+      if (front.begun_ && !parser_->started()) set_deadline(limits_.body_time);
+    }
     if (!front.complete_) return;
     exchanges_.pop_front();
   }
@@ -152,7 +171,24 @@ void Session::advance() {
 
 void Session::half_closed() {
   closing_ = true;
-  if (exchanges_.empty()) link_->finish();
+  ended_ = true;
+  if (exchanges_.empty()) return link_->finish();
+  tell_leaving();
+}
+
+void Session::sent() {
+  if (link_ == nullptr || exchanges_.empty() || !exchanges_.front()->begun_) return;
+  if (!parser_->started()) link_->clear_deadline();
+  const auto act = exchanges_.front()->at_sent_;  // It may replace itself.
+  if (act) act();
+}
+
+void Session::tell_leaving() {
+  const auto all = exchanges_;  // Answers take them off the list.
+  for (const auto& exchange : all) {
+    const auto act = std::exchange(exchange->at_leave_, nullptr);
+    if (act) act();
+  }
 }
 
 void Session::late() {
@@ -166,12 +202,15 @@ void Session::late() {
 void Session::drain() {
   draining_ = true;
   closing_ = true;
-  if (exchanges_.empty() && !parser_->started()) link_->finish();
+  if (exchanges_.empty() && !parser_->started()) return link_->finish();
+  tell_leaving();
 }
 
 void Session::lost() {
   link_ = nullptr;
   seat_.reset();
+  tell_leaving();
+  for (const auto& exchange : exchanges_) exchange->at_sent_ = nullptr;
   exchanges_.clear();
 }
 

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "front/account.h"
 #include "http/parser.h"
@@ -35,6 +36,9 @@ class Exchange {
   [[nodiscard]] std::string_view peer() const;
   [[nodiscard]] bool encrypted() const;
   [[nodiscard]] bool gone() const;  // nobody will see the answer
+  // It is time to come to an end: the client sends no more or has gone, or the server stops. A
+  // client that closed its socket looks like one that closed only its sending side.
+  [[nodiscard]] bool leaving() const;
 
   void respond(const Response& response);
   // Header fields of whatever will be answered. REQUIRES: text that may stand in one.
@@ -44,14 +48,22 @@ class Exchange {
   // Stays with the connection: the seat of the tenant that uses it.
   [[nodiscard]] std::shared_ptr<front::Seat>& seat();
 
-  // A body that comes piece by piece; `ended` is called when the client leaves.
+  // A body that comes piece by piece.
   void begin(const Response& response);
   void write(std::string_view bytes);
   void end();
   [[nodiscard]] std::size_t unsent() const;
 
+  // Called when leaving() becomes true, and when everything written has left. Both are dropped
+  // when the answer is complete.
+  void at_leave(std::function<void()> act) { at_leave_ = std::move(act); }
+  void at_sent(std::function<void()> act) { at_sent_ = std::move(act); }
+
  private:
   friend class Session;
+
+  [[nodiscard]] Framing framing() const;
+  void finish();
 
   std::shared_ptr<Session> session_;
   Request request_;
@@ -62,6 +74,9 @@ class Exchange {
   std::string always_;  // header lines
   std::function<void(unsigned)> answered_;
   std::string ready_;  // waits for the answers before it
+  std::function<void()> at_leave_;
+  std::function<void()> at_sent_;
+  bool begun_ = false;  // its body comes piece by piece
   bool complete_ = false;
 };
 
@@ -73,6 +88,7 @@ class Session final : public net::Session, public std::enable_shared_from_this<S
 
   std::size_t take(std::string_view bytes) override;
   void half_closed() override;
+  void sent() override;
   void late() override;
   void drain() override;
   void lost() override;
@@ -86,6 +102,7 @@ class Session final : public net::Session, public std::enable_shared_from_this<S
   void finish_request();
   void refuse(const Problem& problem);
   void advance();
+  void tell_leaving();
   void set_deadline(std::chrono::milliseconds span);
 
   net::Link* link_;  // null: the connection is gone
@@ -99,6 +116,7 @@ class Session final : public net::Session, public std::enable_shared_from_this<S
   std::deque<std::shared_ptr<Exchange>> exchanges_;
   bool closing_ = false;  // no more requests are taken
   bool draining_ = false;
+  bool ended_ = false;  // the client sends no more
   bool paused_ = false;
 };
 

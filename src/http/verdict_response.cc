@@ -1,11 +1,14 @@
 #include "http/verdict_response.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "http/problem.h"
 #include "wire/answer.h"
 #include "wire/json_text.h"
+#include "wire/verdict_fields.h"
+#include "wire/words.h"
 
 namespace hapax::http {
 
@@ -73,6 +76,47 @@ struct DetailOf {
   }
 };
 
+// The numbers of a verdict as header fields: sequence is Hapax-Sequence, expires_at_ms is
+// Hapax-Expires-At-Ms. What holds for ever has no field.
+class NumberFields {
+ public:
+  explicit NumberFields(Fields& fields) : fields_(fields) {}
+
+  template <class Value>
+  void add(std::string_view key, const Value& value) {
+    if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
+      fields_.add(name_of(key), std::to_string(value));
+    }
+  }
+  template <class Tag>
+  void add(std::string_view key, Number<Tag> number) {
+    add(key, number.value);
+  }
+  void time(std::string_view key, Time time) {
+    if (time != Time::max()) add(key, to_ms(time));
+  }
+  void bytes(std::string_view, std::string_view) {}
+  template <class Pairs>
+  void pairs(std::string_view, const Pairs&) {}
+  template <class Tell>
+  void object(std::string_view, const Tell&) {}
+  template <class List, class Tell>
+  void list(std::string_view, const List&, const Tell&) {}
+
+ private:
+  static std::string name_of(std::string_view key) {
+    std::string name = "Hapax-";
+    bool first = true;
+    for (const char c : key) {
+      name.push_back(c == '_' ? '-' : first ? wire::to_upper(c) : c);
+      first = c == '_';
+    }
+    return name;
+  }
+
+  Fields& fields_;
+};
+
 }  // namespace
 
 unsigned status_of(const Verdict& verdict) { return std::visit(StatusOf{}, verdict); }
@@ -108,6 +152,8 @@ Response verdict_response(const Verdict& verdict) {
     if (std::holds_alternative<InProgress>(verdict)) response.fields.add("Retry-After", "1");
   }
   response.fields.add("Hapax-Verdict", word);
+  NumberFields numbers(response.fields);
+  wire::tell_verdict(numbers, verdict);
   return response;
 }
 

@@ -107,6 +107,12 @@ std::string json_of(const Records& records) {
   return out.list("records", records.records, tell).text();
 }
 
+std::string json_of(const ConsumerStats& stats) {
+  Fields out;
+  tell_consumer(out, stats);
+  return out.text();
+}
+
 std::string json_of(const StreamStats& stats) {
   const StreamSettings& settings = stats.settings;
   Fields own;

@@ -15,6 +15,7 @@ namespace hapax::wire {
 [[nodiscard]] std::string json_of(const Record& record);
 [[nodiscard]] std::string json_of(const Records& records);
 [[nodiscard]] std::string json_of(const StreamStats& stats);
+[[nodiscard]] std::string json_of(const ConsumerStats& stats);
 [[nodiscard]] std::string json_of(const Statistics& statistics);
 [[nodiscard]] std::string json_of(const IdStatus& status);
 [[nodiscard]] std::string json_of(const ProducerStatus& status);

@@ -1,0 +1,96 @@
+// Routes whose body is operations.
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "http/api.h"
+#include "http/commits.h"
+#include "http/record_frames.h"
+#include "http/replies.h"
+
+namespace hapax::http {
+
+namespace {
+
+constexpr std::string_view kLines = "application/x-ndjson";
+
+Act one_op(front::Desk& desk, std::string op) {
+  return [&desk, op = std::move(op)](const SharedCall& call) {
+    carry_out(desk, call, wire::read_op(op, call->request().body, call->fields()));
+  };
+}
+
+// One object is answered with its verdict, a list with a list.
+Act many_ops(front::Desk& desk, std::string op, std::string list) {
+  return [&desk, op = std::move(op), list = std::move(list)](const SharedCall& call) {
+    const Request& http = call->request();
+    const bool lines = media_type(http) == kLines;
+    const std::size_t first = http.body.find_first_not_of(" \t\r\n");
+    const bool one = !lines && first != std::string::npos && http.body[first] == '{' &&
+                     http.body.find("\"" + list + "\"") == std::string::npos;
+    auto request = lines ? wire::read_op_lines(op, http.body, call->fields())
+                         : wire::read_ops(op, list, http.body, call->fields());
+    carry_out(desk, call, std::move(request), one ? respond_one : respond_list);
+  };
+}
+
+Act append(front::Desk& desk) {
+  return [&desk, json = many_ops(desk, "append", "records")](const SharedCall& call) {
+    if (!same_name(media_type(call->request()), kRecordFrames)) return json(call);
+    carry_out(desk, call, read_frames(call->name("stream"), call->request().body), respond_list);
+  };
+}
+
+}  // namespace
+
+void add_operation_routes(Router& router, front::Desk& desk) {
+  const auto op_route = [&](std::string method, std::string path, std::string op,
+                            std::string summary) {
+    router.add(
+        {std::move(method), std::string(kRoot) + path, one_op(desk, op), std::move(summary), op});
+  };
+  const auto list_route = [&](std::string path, std::string op, std::string list,
+                              std::string summary) {
+    Route route{"POST", std::string(kRoot) + path, many_ops(desk, op, list), std::move(summary),
+                op};
+    route.list = std::move(list);
+    router.add(std::move(route));
+  };
+
+  op_route("PUT", "/streams/{stream}", "create_stream", "Create a stream");
+  op_route("PATCH", "/streams/{stream}", "configure_stream", "Replace the settings of a stream");
+  op_route("DELETE", "/streams/{stream}", "delete_stream", "Delete a stream");
+  op_route("POST", "/streams/{stream}/trim", "trim", "Remove the oldest records");
+  Route appends{"POST", std::string(kRoot) + "/streams/{stream}/records", append(desk),
+                "Append one record, or many", "append"};
+  appends.list = "records";
+  router.add(std::move(appends));
+  op_route("POST", "/streams/{stream}/producers/{producer}", "open_producer",
+           "Become the only writer under a name");
+  op_route("DELETE", "/streams/{stream}/producers/{producer}", "retire_producer",
+           "Free the place of a producer");
+  op_route("PUT", "/streams/{stream}/consumers/{consumer}", "create_consumer", "Create a consumer");
+  op_route("DELETE", "/streams/{stream}/consumers/{consumer}", "delete_consumer",
+           "Delete a consumer");
+  list_route("/streams/{stream}/consumers/{consumer}/ack", "ack", "acks", "Ack records");
+  list_route("/streams/{stream}/consumers/{consumer}/nack", "nack", "nacks", "Give records back");
+  list_route("/streams/{stream}/consumers/{consumer}/extend", "extend", "extends", "Extend leases");
+  op_route("POST", "/streams/{stream}/consumers/{consumer}/seek", "seek", "Go on from elsewhere");
+  op_route("POST", "/streams/{dead_letters}/redrive", "redrive", "Put a dead letter back");
+  op_route("POST", "/claims/{scope}/{key}", "claim", "Claim the work behind a key");
+  op_route("POST", "/claims/{scope}/{key}/renew", "renew", "Renew the lease of a claim");
+  op_route("POST", "/claims/{scope}/{key}/settle", "settle", "Finish a claim");
+  op_route("POST", "/claims/{scope}/{key}/resolve", "resolve", "Decide an unknown outcome");
+  op_route("DELETE", "/claims/{scope}/{key}", "forget", "Forget a key");
+  op_route("PUT", "/registers/{name}", "set", "Set a register");
+  op_route("PUT", "/positions/{source}", "advance", "Move the position of an outside source");
+  op_route("POST", "/transactions/{transaction}", "begin", "Open a transaction");
+  op_route("POST", "/transactions/{transaction}/end", "end", "Commit or abort a transaction");
+  router.add({"POST", std::string(kRoot) + "/commit",
+              [&desk](const SharedCall& call) {
+                carry_out(desk, call, wire::read_commit(call->request().body), respond_list);
+              },
+              "Several operations, all or nothing", "commit"});
+}
+
+}  // namespace hapax::http

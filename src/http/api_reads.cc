@@ -1,0 +1,231 @@
+// Routes that look and change nothing.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "http/api.h"
+#include "http/replies.h"
+#include "wire/answer.h"
+#include "wire/json_text.h"
+
+namespace hapax::http {
+
+namespace {
+
+using front::Right;
+
+template <class Read, class Then>
+void ask(front::Desk& desk, const SharedCall& call, Read read, Then then) {
+  desk.ask(call->exchange->loop(), std::move(read), std::move(then));
+}
+
+// --- streams
+
+Result<std::vector<std::string>> own_streams(Store& store, const front::TenantNames& names) {
+  HAPAX_TRY(std::vector<std::string> all, store.streams());
+  std::erase_if(all, [&](const std::string& stream) { return !names.is_ours(stream); });
+  return all;
+}
+
+void list_streams(front::Desk& desk, const SharedCall& call) {
+  const front::TenantNames names(call->caller);
+  ask(
+      desk, call, [names](Store& store) { return own_streams(store, names); },
+      [call, names](const Result<std::vector<std::string>>& streams) {
+        respond_read(call, streams, [&](const std::vector<std::string>& own) {
+          wire::JsonArray list;
+          for (const std::string& stream : own) list.add(wire::json_text(names.outside(stream)));
+          return wire::JsonObject().raw("streams", list.text()).text();
+        });
+      });
+}
+
+template <class ToJson>
+void describe(front::Desk& desk, const SharedCall& call, ToJson to_json) {
+  ask(
+      desk, call,
+      [stream = inside(call, "stream")](Store& store) { return store.describe(stream); },
+      [call, to_json](Result<StreamStats> stats) {
+        if (stats) stats->stream = call->name("stream");
+        respond_read(call, stats, to_json);
+      });
+}
+
+void describe_stream(front::Desk& desk, const SharedCall& call) {
+  describe(desk, call, [](const StreamStats& stats) { return wire::json_of(stats); });
+}
+
+void get_horizon(front::Desk& desk, const SharedCall& call) {
+  describe(desk, call, [](const StreamStats& stats) {
+    return wire::JsonObject()
+        .add("stream", stats.stream)
+        .add("horizon_ms", to_ms(stats.horizon))
+        .text();
+  });
+}
+
+void list_consumers(front::Desk& desk, const SharedCall& call) {
+  describe(desk, call, [](const StreamStats& stats) {
+    wire::JsonArray list;
+    for (const ConsumerStats& one : stats.consumers) list.add(wire::json_of(one));
+    return wire::JsonObject().raw("consumers", list.text()).text();
+  });
+}
+
+void get_consumer(front::Desk& desk, const SharedCall& call) {
+  const auto find = [stream = inside(call, "stream"), name = std::string(call->name("consumer"))](
+                        Store& store) -> Result<std::optional<ConsumerStats>> {
+    HAPAX_TRY(const StreamStats stats, store.describe(stream));
+    for (const ConsumerStats& one : stats.consumers) {
+      if (one.consumer == name) return std::optional(one);
+    }
+    return std::optional<ConsumerStats>();
+  };
+  ask(desk, call, find, [call](const Result<std::optional<ConsumerStats>>& found) {
+    respond_found(call, found, "the consumer",
+                  [](const ConsumerStats& one) { return wire::json_of(one); });
+  });
+}
+
+void get_producer(front::Desk& desk, const SharedCall& call) {
+  const auto find = [stream = inside(call, "stream"),
+                     producer = std::string(call->name("producer"))](Store& store) {
+    return store.find_producer(stream, producer);
+  };
+  ask(desk, call, find, [call](const Result<std::optional<ProducerStatus>>& found) {
+    respond_found(call, found, "the producer",
+                  [](const ProducerStatus& status) { return wire::json_of(status); });
+  });
+}
+
+void get_id(front::Desk& desk, const SharedCall& call) {
+  const auto find = [stream = inside(call, "stream"), id = std::string(call->name("id")),
+                     group = std::string(call->request().query_value("group").value_or(""))](
+                        Store& store) { return store.find_id(stream, id, group); };
+  ask(desk, call, find, [call](const Result<std::optional<IdStatus>>& found) {
+    respond_found(call, found, "the id",
+                  [](const IdStatus& status) { return wire::json_of(status); });
+  });
+}
+
+// --- claims, registers, positions
+
+void get_claim(front::Desk& desk, const SharedCall& call) {
+  const auto find = [scope = inside(call, "scope"), key = std::string(call->name("key"))](
+                        Store& store) { return store.find_claim(scope, key); };
+  ask(desk, call, find, [call](const Result<std::optional<ClaimStatus>>& found) {
+    const auto bodies =
+        call->caller.rights.has(Right::kReadBodies) ? wire::Bodies::kShown : wire::Bodies::kHidden;
+    respond_found(call, found, "the key",
+                  [&](const ClaimStatus& status) { return wire::json_of(status, bodies); });
+  });
+}
+
+void get_register(front::Desk& desk, const SharedCall& call) {
+  ask(
+      desk, call, [name = inside(call, "name")](Store& store) { return store.find_register(name); },
+      [call](const Result<std::optional<RegisterValue>>& found) {
+        respond_found(call, found, "the register",
+                      [](const RegisterValue& value) { return wire::json_of(value); });
+      });
+}
+
+void get_position(front::Desk& desk, const SharedCall& call) {
+  ask(
+      desk, call,
+      [source = inside(call, "source")](Store& store) { return store.find_position(source); },
+      [call](const Result<std::optional<Position>>& found) {
+        respond_found(call, found, "the source",
+                      [](const Position& position) { return wire::json_of(position); });
+      });
+}
+
+// --- figures
+
+struct TenantFigures {
+  std::uint64_t streams = 0;
+  std::uint64_t ids = 0;
+  std::uint64_t producers = 0;
+  std::uint64_t consumers = 0;
+  std::uint64_t bytes = 0;
+};
+
+Result<TenantFigures> figures_of(Store& store, const front::TenantNames& names) {
+  HAPAX_TRY(const std::vector<std::string> own, own_streams(store, names));
+  TenantFigures sum;
+  for (const std::string& stream : own) {
+    const auto stats = store.describe(stream);
+    if (!stats) continue;  // Deleted since it was listed.
+    ++sum.streams;
+    sum.ids += stats->ids;
+    sum.producers += stats->producers;
+    sum.consumers += stats->consumers.size();
+    sum.bytes += stats->bytes;
+  }
+  return sum;
+}
+
+std::string json_of(const TenantFigures& sum) {
+  return wire::JsonObject()
+      .add("streams", sum.streams)
+      .add("ids", sum.ids)
+      .add("producers", sum.producers)
+      .add("consumers", sum.consumers)
+      .add("bytes", sum.bytes)
+      .text();
+}
+
+// The store's own figures tell of every tenant: a tenant gets the sums over its streams.
+void get_statistics(front::Desk& desk, const SharedCall& call) {
+  const front::TenantNames names(call->caller);
+  if (names.plain()) {
+    return ask(
+        desk, call, [](Store& store) { return store.statistics(); },
+        [call](const Result<Statistics>& statistics) {
+          respond_read(call, statistics, [](const Statistics& all) { return wire::json_of(all); });
+        });
+  }
+  ask(
+      desk, call, [names](Store& store) { return figures_of(store, names); },
+      [call](const Result<TenantFigures>& sum) {
+        respond_read(call, sum, [](const TenantFigures& all) { return json_of(all); });
+      });
+}
+
+}  // namespace
+
+void add_read_routes(Router& router, front::Desk& desk) {
+  using Look = void (*)(front::Desk&, const SharedCall&);
+  const auto add = [&](std::initializer_list<Right> any_of, std::string path, Look look,
+                       std::string answer, std::string summary) {
+    Route route{"GET", std::string(kRoot) + path,
+                guarded(any_of, [&desk, look](const SharedCall& call) { look(desk, call); }),
+                std::move(summary), ""};
+    route.answer = std::move(answer);
+    if (look == get_id) {
+      route.query.push_back({"group", "string", "Group key, where ids are unique per group"});
+    }
+    router.add(std::move(route));
+  };
+  const auto anybody = {Right::kConsume, Right::kProduce, Right::kAdmin};
+  const auto workers = {Right::kProduce, Right::kAdmin};
+
+  add(anybody, "/streams", list_streams, "Streams", "Names of all streams");
+  add(anybody, "/streams/{stream}", describe_stream, "Stream", "Settings and figures of a stream");
+  add(anybody, "/streams/{stream}/horizon", get_horizon, "Horizon",
+      "Since when every id of a stream is known");
+  add(workers, "/streams/{stream}/ids/{id}", get_id, "Id", "What is known of a message id");
+  add(workers, "/streams/{stream}/producers/{producer}", get_producer, "Producer",
+      "Where a producer stands");
+  add(anybody, "/streams/{stream}/consumers", list_consumers, "Consumers", "Consumers of a stream");
+  add(anybody, "/streams/{stream}/consumers/{consumer}", get_consumer, "Consumer",
+      "Where a consumer stands");
+  add(workers, "/claims/{scope}/{key}", get_claim, "Claim",
+      "State of a key; its stored result with the right to read bodies");
+  add(workers, "/registers/{name}", get_register, "Register", "Value and version of a register");
+  add(workers, "/positions/{source}", get_position, "Position", "Position of an outside source");
+  add({Right::kAdmin}, "/statistics", get_statistics, "Statistics", "Figures of the store");
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,119 @@
+// Receive, with waiting. Each look is a commit of its own: what it hands out is leased, so nothing
+// is asked of the store on behalf of a client that has left.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "http/api.h"
+#include "http/commits.h"
+#include "http/replies.h"
+#include "http/waiter.h"
+
+namespace hapax::http {
+
+namespace {
+
+constexpr unsigned kLooksMax = 1'000;
+
+class Reception : public std::enable_shared_from_this<Reception> {
+ public:
+  Reception(front::Desk& desk, SharedCall call, Waiter::Time until)
+      : desk_(desk),
+        call_(std::move(call)),
+        waiter_(std::make_shared<Waiter>(desk, call_, inside(call_, "stream"), until)) {}
+
+  void look() {
+    auto request = wire::read_op("receive", call_->request().body, call_->fields());
+    if (request) {
+      Status named = give_id(call_->request(), **request);
+      if (named) named = number(**request);
+      if (!named) request = std::move(named).error();
+    }
+    if (!request) return respond_error(call_, std::move(request).error());
+    has_id_ = !(*request)->id.empty();
+    if (!waiter_->over()) waiter_->listen();
+    desk_.commit(
+        call_->exchange->loop(), call_->caller, *std::move(request),
+        [self = shared_from_this()](const Result<Answer>& answer) { self->answered(answer); });
+  }
+
+ private:
+  // An empty answer is remembered under its id like any other. So each look behind the first has an
+  // id of its own, made from the caller's: a repetition walks through the same answers, without
+  // waiting, up to the one that has records.
+  Status number(wire::Request& request) {
+    if (request.id.empty() || looks_++ == 0) return Ok{};
+    const std::string id = std::string(request.id) + "~" + std::to_string(looks_);
+    if (id.size() > limits::kMessageIdBytesMax) {
+      return Error{Errc::kLimitExceeded, "the id of a receive that waits: at most 250 bytes"};
+    }
+    request.id = request.keep(id);
+    return Ok{};
+  }
+
+  void answered(const Result<Answer>& answer) {
+    const Exchange& exchange = *call_->exchange;
+    const Received* received = received_in(answer);
+    const bool nothing = received != nullptr && received->deliveries.empty();
+    if (nothing && !waiter_->over() && !exchange.leaving() && looks_ < kLooksMax) {
+      return answer->repeated ? look() : rest();
+    }
+    waiter_->quit();
+    if (received != nullptr && !nothing && exchange.gone() && !has_id_) return give_back(*received);
+    respond_one(call_, answer);
+  }
+
+  static const Received* received_in(const Result<Answer>& answer) {
+    if (!answer || answer->verdicts.size() != 1) return nullptr;
+    return std::get_if<Received>(&answer->verdicts.front());
+  }
+
+  void rest() {
+    waiter_->wait([self = shared_from_this()] {
+      if (!self->call_->exchange->leaving()) return self->look();
+      self->waiter_->quit();
+      self->call_->exchange->respond(verdict_response(Received{}));
+    });
+  }
+
+  // The client left while the store decided. Without an id nobody can ask for this answer again, so
+  // the records would only wait for their leases to run out.
+  void give_back(const Received& received) {
+    auto request = std::make_shared<wire::Request>();
+    request->mode = Mode::kEach;
+    const std::string_view stream = request->keep(call_->name("stream"));
+    const std::string_view consumer = request->keep(call_->name("consumer"));
+    for (const Delivery& delivery : received.deliveries) {
+      request->ops.emplace_back(Nack{stream,
+                                     consumer,
+                                     {delivery.record.sequence, delivery.token},
+                                     Duration{0},
+                                     "the client left before the answer"});
+    }
+    desk_.commit(call_->exchange->loop(), call_->caller, std::move(request),
+                 [](const Result<Answer>&) {});  // If it fails, the leases run out.
+  }
+
+  front::Desk& desk_;
+  const SharedCall call_;
+  const std::shared_ptr<Waiter> waiter_;
+  unsigned looks_ = 0;
+  bool has_id_ = false;
+};
+
+}  // namespace
+
+void add_receive_route(Router& router, front::Desk& desk) {
+  Route route{"POST", std::string(kRoot) + "/streams/{stream}/consumers/{consumer}/receive",
+              guarded({front::Right::kConsume},
+                      [&desk](const SharedCall& call) {
+                        const auto until = wait_until(call);
+                        if (!until) return respond_error(call, until.error());
+                        std::make_shared<Reception>(desk, call, *until)->look();
+                      }),
+              "Hand out records under leases; wait_ms waits for some", "receive"};
+  route.query = {{"wait_ms", "integer", "Wait so long for a first record; at most 60,000"}};
+  router.add(std::move(route));
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,90 @@
+// Reading records: as JSON, as frames, or as events; with or without waiting.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "http/api.h"
+#include "http/event_stream.h"
+#include "http/record_frames.h"
+#include "http/replies.h"
+#include "http/waiter.h"
+#include "wire/answer.h"
+
+namespace hapax::http {
+
+namespace {
+
+struct Range {
+  Sequence from{1};
+  std::uint32_t max = 100;
+};
+
+Result<Range> range_of(const SharedCall& call) {
+  HAPAX_TRY(const Sequence from, option(call, "from", Sequence{1}));
+  HAPAX_TRY(const std::uint32_t max, option<std::uint32_t>(call, "max", 100));
+  return Range{from, max};
+}
+
+Response records_response(const SharedCall& call, const Records& records) {
+  const bool framed = accepts(call->request(), kRecordFrames);
+  Response response = json_response(200, framed ? frames_of(records) : wire::json_of(records));
+  if (framed) {
+    response.fields = {};
+    response.fields.add("Content-Type", kRecordFrames);
+  }
+  response.fields.add("Hapax-First", std::to_string(records.first.value));
+  response.fields.add("Hapax-Last", std::to_string(records.last.value));
+  return response;
+}
+
+void respond_records(const SharedCall& call, Result<Records> records) {
+  if (!records) return respond_error(call, std::move(records).error());
+  const front::TenantNames names(call->caller);
+  for (Record& record : records->records) {
+    if (record.lineage) names.clean(record.lineage->stream);
+  }
+  call->exchange->respond(records_response(call, *records));
+}
+
+void read_records(front::Desk& desk, const SharedCall& call, Range range,
+                  const std::shared_ptr<Waiter>& waiter) {
+  if (!waiter->over()) waiter->listen();
+  const auto read = [stream = inside(call, "stream"), range](Store& store) {
+    return store.read({.stream = stream, .from = range.from, .max = range.max});
+  };
+  desk.ask(call->exchange->loop(), read, [&desk, call, range, waiter](Result<Records> records) {
+    const bool nothing = records && records->records.empty();
+    if (!nothing || waiter->over() || call->exchange->leaving()) {
+      waiter->quit();
+      return respond_records(call, std::move(records));
+    }
+    waiter->wait([&desk, call, range, waiter] { read_records(desk, call, range, waiter); });
+  });
+}
+
+void get_records(front::Desk& desk, const SharedCall& call) {
+  const auto range = range_of(call);
+  const auto until = wait_until(call);
+  if (!range) return respond_error(call, range.error());
+  if (!until) return respond_error(call, until.error());
+  if (accepts(call->request(), kEventStream)) return stream_events(desk, call, range->from);
+  read_records(desk, call, *range,
+               std::make_shared<Waiter>(desk, call, inside(call, "stream"), *until));
+}
+
+}  // namespace
+
+void add_record_routes(Router& router, front::Desk& desk) {
+  Route route{"GET", std::string(kRoot) + "/streams/{stream}/records",
+              guarded({front::Right::kConsume},
+                      [&desk](const SharedCall& call) { get_records(desk, call); }),
+              "Read records; wait_ms waits for some, Accept: text/event-stream never ends", ""};
+  route.answer = "Records";
+  route.query = {{"from", "integer", "First sequence wanted; 1 without it"},
+                 {"max", "integer", "How many records at most; 100 without it"},
+                 {"wait_ms", "integer", "Wait so long for a first record; at most 60,000"}};
+  router.add(std::move(route));
+}
+
+}  // namespace hapax::http

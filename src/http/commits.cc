@@ -1,0 +1,79 @@
+#include "http/commits.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "http/problem.h"
+#include "http/verdict_response.h"
+
+namespace hapax::http {
+
+namespace {
+
+// Empty: there is none.
+Result<std::string> idempotency_key(const Request& request) {
+  const auto bad = [](std::string_view why) {
+    return Error{Errc::kInvalidArgument, "Idempotency-Key: " + std::string(why) +
+                                             "; send 1 to 255 printable ASCII characters, once"};
+  };
+  if (!request.fields.has("Idempotency-Key")) return std::string();
+  if (request.fields.count("Idempotency-Key") > 1) return bad("it is there more than once");
+  std::string_view raw = request.fields.get("Idempotency-Key");
+  std::string key;
+  if (raw.starts_with('"')) {
+    if (raw.size() < 2 || !raw.ends_with('"')) return bad("the quotes do not match");
+    raw = raw.substr(1, raw.size() - 2);
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+      const bool escapes = raw[i] == '\\' && i + 1 < raw.size();
+      if (escapes) ++i;
+      if (!escapes && (raw[i] == '"' || raw[i] == '\\')) return bad("a quote is not escaped");
+      key.push_back(raw[i]);
+    }
+  } else {
+    if (raw.find(',') != std::string_view::npos) return bad("it is a list");
+    key = raw;
+  }
+  if (key.empty()) return bad("it is empty");
+  if (key.size() > limits::kMessageIdBytesMax) return bad("it is too long");
+  const auto printable = [](char c) { return c >= 0x20 && c <= 0x7e; };
+  if (!std::all_of(key.begin(), key.end(), printable)) return bad("it has other characters");
+  return key;
+}
+
+}  // namespace
+
+Status give_id(const Request& http, wire::Request& request) {
+  HAPAX_TRY(const std::string key, idempotency_key(http));
+  if (key.empty()) return Ok{};
+  if (!request.id.empty() && request.id != key) {
+    return Error{Errc::kInvalidArgument, "id: differs from the Idempotency-Key header"};
+  }
+  request.id = request.keep(key);
+  return Ok{};
+}
+
+void respond_one(const SharedCall& call, const Result<Answer>& answer) {
+  if (!answer) return call->exchange->respond(problem_response(answer.error()));
+  if (answer->verdicts.size() != 1) return call->exchange->respond(answer_response(*answer));
+  Response response = verdict_response(answer->verdicts.front());
+  if (answer->repeated) response.fields.add("Idempotent-Replayed", "true");
+  call->exchange->respond(response);
+}
+
+void respond_list(const SharedCall& call, const Result<Answer>& answer) {
+  if (!answer) return call->exchange->respond(problem_response(answer.error()));
+  call->exchange->respond(answer_response(*answer));
+}
+
+void carry_out(front::Desk& desk, const SharedCall& call, Result<wire::SharedRequest> request,
+               Tell tell) {
+  if (request) {
+    if (Status named = give_id(call->request(), **request); !named) request = named.error();
+  }
+  if (!request) return call->exchange->respond(problem_response(request.error()));
+  desk.commit(call->exchange->loop(), call->caller, *std::move(request),
+              [call, tell](const Result<Answer>& answer) { tell(call, answer); });
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,142 @@
+#include "http/event_stream.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "http/replies.h"
+#include "http/waiter.h"
+#include "wire/answer.h"
+#include "wire/json_text.h"
+
+namespace hapax::http {
+
+namespace {
+
+constexpr std::uint32_t kRecordsAtOnce = 100;
+constexpr std::uint64_t kBytesAtOnce = std::uint64_t{256} << 10;
+constexpr std::chrono::seconds kHeartbeat{15};
+
+// At most one batch is under way to the client: the next is read when the last has left.
+class EventStream : public std::enable_shared_from_this<EventStream> {
+ public:
+  EventStream(front::Desk& desk, SharedCall call, Sequence from)
+      : desk_(desk),
+        call_(std::move(call)),
+        stream_(inside(call_, "stream")),
+        waiter_(std::make_shared<Waiter>(desk, call_, stream_, Waiter::Time::max())),
+        next_(from) {}
+
+  void look() {
+    waiter_->listen();
+    const auto read = [stream = stream_, from = next_](Store& store) {
+      return store.read({stream, from, kRecordsAtOnce, kBytesAtOnce});
+    };
+    desk_.ask(exchange().loop(), read,
+              [self = shared_from_this()](const Result<Records>& found) { self->found(found); });
+  }
+
+ private:
+  Exchange& exchange() { return *call_->exchange; }
+
+  void found(const Result<Records>& records) {
+    if (exchange().gone()) return waiter_->quit();
+    if (!records) return fail(records.error());
+    if (!std::exchange(begun_, true)) begin();
+    if (exchange().leaving()) return end();
+    tell_trimmed(records->first);
+    std::string events;
+    for (const Record& record : records->records) events += event_of(record);
+    events.empty() ? rest() : send(events);
+  }
+
+  void begin() {
+    Response response;
+    response.fields.add("Content-Type", kEventStream);
+    response.fields.add("Cache-Control", "no-store");
+    response.fields.add("X-Accel-Buffering", "no");  // nginx holds back what it does not know
+    exchange().begin(response);
+    exchange().write("retry: 1000\n\n");
+    last_word_ = std::chrono::steady_clock::now();
+  }
+
+  // Records that are gone are told, not skipped silently.
+  void tell_trimmed(Sequence first) {
+    if (next_ >= first || first.value == 0) return;
+    const std::string data =
+        wire::JsonObject().add("expected", next_.value).add("first", first.value).text();
+    if (next_.value != 0) exchange().write("event: trimmed\ndata: " + data + "\n\n");
+    next_ = first;
+  }
+
+  std::string event_of(const Record& record) {
+    next_ = record.sequence.next();
+    Record known = record;
+    if (known.lineage) front::TenantNames(call_->caller).clean(known.lineage->stream);
+    return "id: " + std::to_string(record.sequence.value) + "\ndata: " + wire::json_of(known) +
+           "\n\n";
+  }
+
+  void send(const std::string& events) {
+    last_word_ = std::chrono::steady_clock::now();
+    exchange().at_sent([self = shared_from_this()] {
+      self->exchange().at_sent(nullptr);
+      self->exchange().leaving() ? self->end() : self->look();
+    });
+    exchange().at_leave([self = shared_from_this()] {
+      if (self->exchange().gone()) self->waiter_->quit();
+    });
+    exchange().write(events);
+  }
+
+  void rest() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_word_ >= kHeartbeat && exchange().unsent() == 0) {
+      last_word_ = now;
+      exchange().write(": still here\n\n");
+    }
+    waiter_->wait([self = shared_from_this()] {
+      if (self->exchange().gone()) return self->waiter_->quit();
+      self->exchange().leaving() ? self->end() : self->look();
+    });
+  }
+
+  void end() {
+    waiter_->quit();
+    exchange().end();
+  }
+
+  // The stream was deleted, or the store stops: the client hears why and may come back.
+  void fail(Error error) {
+    waiter_->quit();
+    if (!begun_) return respond_error(call_, std::move(error));
+    front::TenantNames(call_->caller).clean(error.detail);
+    exchange().write("event: error\ndata: " + problem_response(error).body + "\n\n");
+    exchange().end();
+  }
+
+  front::Desk& desk_;
+  const SharedCall call_;
+  const std::string stream_;
+  const std::shared_ptr<Waiter> waiter_;
+  Sequence next_;
+  bool begun_ = false;
+  std::chrono::steady_clock::time_point last_word_;
+};
+
+}  // namespace
+
+void stream_events(front::Desk& desk, const SharedCall& call, Sequence from) {
+  if (const auto last = call->request().fields.get("Last-Event-ID"); !last.empty()) {
+    Sequence seen;
+    if (wire::from_text(last, seen)) {
+      return respond_error(
+          call, {Errc::kInvalidArgument,
+                 "Last-Event-ID: expected the id of an event, got '" + std::string(last) + "'"});
+    }
+    from = seen.next();
+  }
+  std::make_shared<EventStream>(desk, call, from)->look();
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,52 @@
+#include "http/replies.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace hapax::http {
+
+namespace {
+
+// Only a name that the nameless tenant owns can come from outside.
+bool from_outside(std::string_view name) {
+  return front::TenantNames(front::Caller{}).is_ours(name);
+}
+
+Status admit(const Call& call, const std::vector<front::Right>& any_of) {
+  const auto has = [&](front::Right right) { return call.caller.rights.has(right); };
+  if (std::none_of(any_of.begin(), any_of.end(), has)) {
+    return front::check_right(call.caller, any_of.front());
+  }
+  for (const auto& [name, value] : call.names) {
+    if (from_outside(value)) continue;
+    return Error{Errc::kInvalidArgument, name + ": must not begin with the byte 0x01"};
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+std::string inside_name(const SharedCall& call, std::string_view name) {
+  return front::TenantNames(call->caller).inside(name);
+}
+std::string inside(const SharedCall& call, std::string_view name) {
+  return inside_name(call, call->name(name));
+}
+
+Act guarded(std::initializer_list<front::Right> any_of, Act act) {
+  return
+      [any_of = std::vector<front::Right>(any_of), act = std::move(act)](const SharedCall& call) {
+        if (Status admitted = admit(*call, any_of); !admitted) {
+          return respond_error(call, std::move(admitted).error());
+        }
+        act(call);
+      };
+}
+
+void respond_error(const SharedCall& call, Error error) {
+  front::TenantNames(call->caller).clean(error.detail);
+  call->exchange->respond(problem_response(error));
+}
+
+}  // namespace hapax::http

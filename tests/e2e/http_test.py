@@ -1,0 +1,299 @@
+"""The HTTP door, route by route, as docs/reference/http.md describes it."""
+
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import unittest
+
+import running
+
+HAPAX = os.path.abspath(sys.argv.pop(1))
+SOURCE = os.path.abspath(sys.argv.pop(1))
+running.ServerTest.HAPAX = HAPAX
+FRAMES = "application/vnd.hapax.records"
+
+
+def text(value):
+    return struct.pack("<I", len(value)) + value
+
+
+def frame(payload, message_id=b""):
+    body = bytes([2 if message_id else 0]) + (text(message_id) if message_id else b"") + payload
+    return text(body)
+
+
+class Events:
+    """A client of server-sent events that reads one at a time."""
+
+    def __init__(self, server, path, *headers):
+        self.link = server.connect()
+        head = [f"GET /api/v1{path} HTTP/1.1", "Host: h", "Accept: text/event-stream", *headers]
+        self.link.sendall(("\r\n".join(head) + "\r\n\r\n").encode())
+        self.file = self.link.makefile("rb")
+        self.status = self.file.readline().split()[1]
+        while self.file.readline().strip():
+            pass
+
+    def chunk(self):
+        size = int(self.file.readline(), 16)
+        data = self.file.read(size)
+        self.file.readline()
+        return data.decode()
+
+    def next(self):
+        """Fields of the next event that has data."""
+        while True:
+            for one in self.events():
+                if "data" in one:
+                    return one
+
+    def events(self):
+        if getattr(self, "left", None):
+            taken, self.left = self.left[:1], self.left[1:]
+            return taken
+        parts = self.chunk().split("\n\n")
+        all_events = [dict(line.split(": ", 1) for line in part.split("\n")) for part in parts
+                      if part]
+        self.left = all_events[1:]
+        return all_events[:1]
+
+    def close(self):
+        self.file.close()
+        self.link.close()
+
+
+class Reads(running.ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.assertEqual(self.call("PUT", "/streams/orders", {"track_groups": True}).status, 200)
+
+    def test_a_claim_is_told_with_its_state(self):
+        self.assertEqual(self.call("GET", "/claims/pay/o-1").status, 404)
+        fence = self.call("POST", "/claims/pay/o-1", {"owner": "me"}).json["fence"]
+        claim = self.call("GET", "/claims/pay/o-1").json
+        self.assertEqual((claim["state"], claim["owner"], claim["fence"]),
+                         ("processing", "me", fence))
+        self.call("POST", "/claims/pay/o-1/settle", {"fence": fence, "status": 201, "body": "ok"})
+        claim = self.call("GET", "/claims/pay/o-1").json
+        self.assertEqual((claim["state"], claim["status"], claim["body"]), ("completed", 201, "ok"))
+
+    def test_registers_positions_producers_ids_and_the_horizon(self):
+        self.call("PUT", "/registers/leader", {"value": "a"})
+        register = self.call("GET", "/registers/leader").json
+        self.assertEqual((register["value"], register["version"]), ("a", 1))
+        self.call("PUT", "/positions/kafka%2F0", {"to": "17", "epoch": 2})
+        position = self.call("GET", "/positions/kafka%2F0").json
+        self.assertEqual(position, {"position": "17", "epoch": 2})
+        self.call("POST", "/streams/orders/records",
+                  {"payload": "x", "id": "o-1", "producer": "p", "producer_epoch": 3,
+                   "producer_sequence": 0})
+        producer = self.call("GET", "/streams/orders/producers/p").json
+        self.assertEqual(producer, {"producer_epoch": 3, "next": 1, "retired": False})
+        known = self.call("GET", "/streams/orders/ids/o-1").json
+        self.assertEqual(known["sequence"], 1)
+        self.assertGreater(known["expires_at_ms"], known["first_seen_ms"])
+        self.assertLessEqual(self.call("GET", "/streams/orders/horizon").json["horizon_ms"],
+                             known["first_seen_ms"])
+        for path in ("/registers/none", "/positions/none", "/streams/orders/producers/none",
+                     "/streams/orders/ids/none", "/streams/none/horizon"):
+            answer = self.call("GET", path)
+            self.assertEqual((answer.status, answer.json["code"]), (404, "HX1003"), path)
+
+    def test_consumers_and_statistics(self):
+        self.call("POST", "/streams/orders/records", {"payload": "x", "id": "a"})
+        self.call("PUT", "/streams/orders/consumers/mail")
+        self.call("POST", "/streams/orders/consumers/mail/receive")
+        listed = self.call("GET", "/streams/orders/consumers").json["consumers"]
+        self.assertEqual([one["consumer"] for one in listed], ["mail"])
+        self.assertEqual(self.call("GET", "/streams/orders/consumers/mail").json, listed[0])
+        self.assertEqual(listed[0]["in_flight"], 1)
+        self.assertEqual(self.call("GET", "/streams/orders/consumers/no").status, 404)
+        figures = self.call("GET", "/statistics").json
+        self.assertEqual((figures["streams"], figures["ids"]), (1, 1))
+
+    def test_a_name_cannot_reach_into_another_tenant(self):
+        for path in ("/streams/%01t%01s", "/streams/%01t%01s/records", "/claims/%01t%01s/k",
+                     "/registers/%01t%01s"):
+            self.assertEqual(self.call("GET", path).status, 400, path)
+
+    def test_what_a_verdict_says_in_numbers_is_in_headers_too(self):
+        body = {"payload": "x", "id": "a"}
+        fresh = self.call("POST", "/streams/orders/records", body)
+        self.assertEqual((fresh.headers["Hapax-Verdict"], fresh.headers["Hapax-Sequence"]),
+                         ("fresh", "1"))
+        again = self.call("POST", "/streams/orders/records", body)
+        told = again.json
+        self.assertEqual(again.headers["Hapax-Verdict"], "duplicate")
+        self.assertEqual(again.headers["Hapax-First-Seen-Ms"], str(told["first_seen_ms"]))
+        self.assertEqual(again.headers["Hapax-Expires-At-Ms"], str(told["expires_at_ms"]))
+        old = self.call("POST", "/streams/orders/records",
+                        {"payload": "y", "id": "b", "first_sent_ms": 1})
+        self.assertEqual(old.status, 412)
+        self.assertEqual(old.headers["Hapax-Horizon-Ms"], str(old.json["horizon_ms"]))
+
+
+class Receives(running.ServerTest):
+    PATH = "/streams/orders/consumers/mail/receive"
+
+    def setUp(self):
+        super().setUp()
+        self.call("PUT", "/streams/orders")
+        self.call("PUT", "/streams/orders/consumers/mail")
+
+    def append(self, payload):
+        self.call("POST", "/streams/orders/records", {"payload": payload})
+
+    def waiting(self, headers=None):
+        got = []
+        thread = threading.Thread(target=lambda: got.append(
+            self.call("POST", self.PATH + "?wait_ms=30000", {}, headers)))
+        thread.start()
+        return thread, got
+
+    def test_a_receive_waits_for_a_record(self):
+        self.assertEqual(self.call("POST", self.PATH + "?wait_ms=1").json["records"], [])
+        thread, got = self.waiting()
+        self.append("one")
+        thread.join()
+        self.assertEqual([r["payload"] for r in got[0].json["records"]], ["one"])
+
+    def test_a_lost_answer_is_found_again_under_its_key(self):
+        key = {"Idempotency-Key": "r-1"}
+        thread, got = self.waiting(key)
+        self.append("one")
+        thread.join()
+        again = self.call("POST", self.PATH + "?wait_ms=30000", {}, key)
+        self.assertEqual(again.json["records"], got[0].json["records"])
+        self.assertEqual(again.headers["Idempotent-Replayed"], "true")
+
+    def test_nothing_is_leased_to_a_client_that_left(self):
+        with self.server.connect() as link:
+            link.sendall((f"POST /api/v1{self.PATH}?wait_ms=30000 HTTP/1.1\r\nHost: h\r\n"
+                          "Content-Length: 0\r\n\r\n").encode())
+            link.shutdown(socket.SHUT_WR)
+            answer = link.makefile("rb").read()
+        self.assertIn(b'"records":[]', answer)
+        self.append("one")
+        self.assertEqual(self.call("GET", "/streams/orders/consumers/mail").json["in_flight"], 0)
+        self.assertEqual(self.call("POST", self.PATH).json["records"][0]["attempt"], 1)
+
+    def test_a_stop_answers_who_waits(self):
+        thread, got = self.waiting()
+        # Ordered behind it on the same loop.
+        self.call("GET", "/streams")
+        self.assertEqual(self.server.stop(), 0)
+        thread.join()
+        if got:
+            self.assertEqual(got[0].json["records"], [])
+
+
+class Streaming(running.ServerTest):
+    PATH = "/streams/orders/records"
+
+    def setUp(self):
+        super().setUp()
+        self.call("PUT", "/streams/orders")
+        for name in "abc":
+            self.call("POST", self.PATH, {"payload": name})
+
+    def events(self, path, *headers):
+        events = Events(self.server, path, *headers)
+        self.addCleanup(events.close)
+        return events
+
+    def test_events_have_the_sequence_as_id_and_go_on_with_new_records(self):
+        events = self.events(self.PATH + "?from=2")
+        self.assertEqual(events.status, b"200")
+        self.assertEqual([events.next()["id"] for _ in range(2)], ["2", "3"])
+        self.call("POST", self.PATH, {"payload": "d"})
+        event = events.next()
+        self.assertEqual(event["id"], "4")
+        self.assertIn('"payload":"d"', event["data"])
+
+    def test_last_event_id_resumes(self):
+        events = self.events(self.PATH, "Last-Event-ID: 2")
+        self.assertEqual(events.next()["id"], "3")
+        self.assertEqual(self.events(self.PATH, "Last-Event-ID: x").status, b"400")
+        self.assertEqual(self.events("/streams/none/records").status, b"404")
+
+    def test_trimmed_records_are_told(self):
+        self.call("POST", "/streams/orders/trim", {"before": 3})
+        events = self.events(self.PATH + "?from=1")
+        told = events.next()
+        self.assertEqual((told["event"], told["data"]), ("trimmed", '{"expected":1,"first":3}'))
+        self.assertEqual(events.next()["id"], "3")
+
+    def test_a_client_that_does_not_read_holds_up_nothing_but_itself(self):
+        big = "x" * 500_000
+        for _ in range(60):
+            self.call("POST", self.PATH, {"payload": big})
+        slow = self.events(self.PATH)
+        self.assertEqual(self.call("GET", "/streams").status, 200)  # It takes nothing yet.
+        self.assertEqual([slow.next()["id"] for _ in range(63)], [str(n) for n in range(1, 64)])
+
+    def test_a_deleted_stream_ends_its_events(self):
+        events = self.events(self.PATH + "?from=4")
+        self.call("DELETE", "/streams/orders")
+        self.assertEqual(events.next()["event"], "error")
+        self.assertEqual(events.chunk(), "")
+
+    def test_http_1_0_gets_no_chunks(self):
+        got = self.server.raw(b"GET /api/v1" + self.PATH.encode() + b" HTTP/1.0\r\n"
+                              b"Accept: text/event-stream\r\n\r\n")
+        head, body = got.split(b"\r\n\r\n", 1)
+        self.assertNotIn(b"chunked", head)
+        self.assertTrue(body.startswith(b"retry: 1000\n\n"))
+
+    def test_a_stop_ends_events(self):
+        events = self.events(self.PATH)
+        events.next()
+        self.assertEqual(self.server.stop(), 0)
+        while events.chunk():
+            pass
+
+
+class Frames(running.ServerTest):
+    PATH = "/streams/orders/records"
+
+    def setUp(self):
+        super().setUp()
+        self.call("PUT", "/streams/orders")
+
+    def test_frames_are_appended_and_read(self):
+        body = b"HXR1" + frame(b"one\0", b"a") + frame(b"two") + frame(b"one\0", b"a")
+        answer = self.call("POST", self.PATH, body, {"Content-Type": FRAMES})
+        self.assertEqual([v["verdict"] for v in answer.json["verdicts"]],
+                         ["fresh", "fresh", "duplicate"])
+        read = self.call("GET", self.PATH, None, {"Accept": FRAMES})
+        self.assertEqual((read.headers["Content-Type"], read.headers["Hapax-Last"]), (FRAMES, "2"))
+        self.assertEqual(read.body[:4], b"HXR1")
+        size, flags, sequence = struct.unpack_from("<IBQ", read.body, 4)
+        self.assertEqual((flags, sequence), (3, 1))
+        self.assertEqual(read.body[8:8 + size][-4:], b"one\0")
+
+    def test_broken_frames_are_refused_whole(self):
+        for body in (b"", b"HXR2", b"HXR1\5\0\0\0\0", b"HXR1" + frame(b"x") + text(b"\x40"),
+                     b"HXR1" + text(b"\x02" + text(b"")), b"HXR1" + text(b""),
+                     b"HXR1" + text(b"\x01" + bytes(16))):
+            answer = self.call("POST", self.PATH, body, {"Content-Type": FRAMES})
+            self.assertEqual((answer.status, answer.json["code"]), (400, "HX1001"), body)
+        self.assertEqual(self.call("GET", "/streams/orders").json["last"], 0)
+
+
+class Page(running.ServerTest):
+    def test_the_lines_of_the_page_work_when_pasted(self):
+        with open(os.path.join(SOURCE, "docs/reference/http.md"), encoding="utf-8") as page:
+            blocks = re.findall(r"^```sh\n(.*?)^```$", page.read(), re.M | re.S)
+        script = "".join(blocks).replace("http://127.0.0.1:7171", self.server.url)
+        strict = 'set -e\ncurl() { command curl -sS --fail-with-body "$@"; echo; }\n'
+        done = subprocess.run(["bash", "-c", strict + script], capture_output=True, text=True,
+                              timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -173,6 +173,7 @@ void Desk::answered(std::span<const Op> ops, const Result<Answer>& answer, Stead
 }
 
 void Desk::ring(std::span<const Op> ops, const Answer& answer) {
+  if (!answer.repeated) duplicates_.count(ops, answer);
   for (std::size_t i = 0; i < ops.size() && i < answer.verdicts.size(); ++i) {
     const auto* append = std::get_if<Append>(&ops[i]);
     if (append != nullptr && std::holds_alternative<Appended>(answer.verdicts[i])) {

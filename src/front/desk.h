@@ -15,6 +15,7 @@
 
 #include "front/bell.h"
 #include "front/caller.h"
+#include "front/duplicates.h"
 #include "front/readers.h"
 #include "metrics/meter.h"
 #include "net/link.h"
@@ -56,6 +57,7 @@ class Desk {
 
   [[nodiscard]] Store& store() { return store_; }
   [[nodiscard]] Bell& bell() { return bell_; }
+  [[nodiscard]] const Duplicates& duplicates() const { return duplicates_; }
 
   // A commit that was handed over at `since` has its answer: counts it, and rings for the records
   // that it appended. From any thread.
@@ -78,12 +80,14 @@ class Desk {
   void write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer, Next next);
   void with_stream(const std::string& stream, Next next);
 
+  // Rings for the records that a commit appended, and counts its duplicates. From any thread.
   void ring(std::span<const Op> ops, const Answer& answer);
 
   Store& store_;
   metrics::Meter* const meter_;
   Readers readers_;
   Bell bell_;
+  Duplicates duplicates_;
   std::mutex mutex_;
   std::unordered_set<std::string> audits_;  // guarded by mutex_; streams that are known to be there
 };

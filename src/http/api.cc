@@ -7,6 +7,8 @@ void add_store_routes(Router& router, front::Desk& desk) {
   add_record_routes(router, desk);
   add_receive_route(router, desk);
   add_read_routes(router, desk);
+  add_dedup_routes(router, desk);
+  add_outbox_routes(router, desk);
 }
 
 }  // namespace hapax::http

@@ -15,5 +15,7 @@ void add_operation_routes(Router& router, front::Desk& desk);
 void add_read_routes(Router& router, front::Desk& desk);
 void add_record_routes(Router& router, front::Desk& desk);
 void add_receive_route(Router& router, front::Desk& desk);
+void add_dedup_routes(Router& router, front::Desk& desk);
+void add_outbox_routes(Router& router, front::Desk& desk);
 
 }  // namespace hapax::http

@@ -28,6 +28,7 @@ Status admit(const Call& call, const std::vector<front::Right>& any_of) {
 }  // namespace
 
 std::string inside_name(const SharedCall& call, std::string_view name) {
+  if (!from_outside(name)) return {};
   return front::TenantNames(call->caller).inside(name);
 }
 std::string inside(const SharedCall& call, std::string_view name) {

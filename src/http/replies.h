@@ -21,6 +21,7 @@ inline constexpr std::string_view kRoot = "/api/v1";
 
 // The name of that place in the path, as the store knows it.
 [[nodiscard]] std::string inside(const SharedCall& call, std::string_view name);
+// Empty, which is nobody's name, for one that would reach into another tenant.
 [[nodiscard]] std::string inside_name(const SharedCall& call, std::string_view name);
 
 // An act for callers who have one of the rights; the others are told so. No name of the path

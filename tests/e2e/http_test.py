@@ -119,6 +119,11 @@ class Reads(running.ServerTest):
         for path in ("/streams/%01t%01s", "/streams/%01t%01s/records", "/claims/%01t%01s/k",
                      "/registers/%01t%01s"):
             self.assertEqual(self.call("GET", path).status, 400, path)
+        for path in ("/dedup/stats?queue=%01t%01s", "/dedup/keys/dedup:%01t%01s:job/status",
+                     "/outbox/stats?table=%01t%01s"):
+            answer = self.call("GET", path)
+            self.assertTrue(answer.status in (400, 404) or answer.json.get("pending") == 0 or
+                            answer.json.get("status") == "not_seen", answer.body)
 
     def test_what_a_verdict_says_in_numbers_is_in_headers_too(self):
         body = {"payload": "x", "id": "a"}
@@ -282,6 +287,82 @@ class Frames(running.ServerTest):
             answer = self.call("POST", self.PATH, body, {"Content-Type": FRAMES})
             self.assertEqual((answer.status, answer.json["code"]), (400, "HX1001"), body)
         self.assertEqual(self.call("GET", "/streams/orders").json["last"], 0)
+
+
+class ExactlyOnceDocument(running.ServerTest):
+    """The endpoints of the design document "Exactly Once Patterns", member by member."""
+
+    def test_statistics_of_a_queue(self):
+        self.assertEqual(self.call("GET", "/dedup/stats?queue=mail").status, 404)
+        self.call("PUT", "/streams/mail")
+        for number in (1, 2, 3, 1):
+            self.call("POST", "/streams/mail/records", {"id": f"job-{number}", "payload": "x"})
+        self.assertEqual(self.call("GET", "/dedup/stats?queue=mail").json, {
+            "queue_name": "mail", "total_keys": 3, "hit_rate_24h": 0.25,
+            "duplicate_jobs_blocked": 1, "storage_size_mb": 0.0,
+            "ttl_distribution": {"0-1h": 0, "1-6h": 0, "6-24h": 3}})
+        self.call("PUT", "/streams/default", {"window_s": 1800})
+        self.call("POST", "/streams/default/records", {"id": "a", "payload": "x"})
+        told = self.call("GET", "/dedup/stats").json
+        self.assertEqual(told["queue_name"], "default")
+        self.assertEqual(told["ttl_distribution"], {"0-1h": 1, "1-6h": 0, "6-24h": 0})
+        self.call("PUT", "/streams/years", {"window_s": 30_000_000})
+        self.call("POST", "/streams/years/records", {"id": "a", "payload": "x"})
+        told = self.call("GET", "/dedup/stats?queue=years").json
+        self.assertEqual(told["ttl_distribution"]["24h+"], 1)
+
+    def test_status_and_deletion_of_a_key(self):
+        path = "/dedup/keys/" + running.quote("dedup:mail:job-123")
+        status = path + "/status"
+        self.assertEqual(self.call("GET", status).json["status"], "not_seen")
+        claim = self.call("POST", "/claims/mail/job-123", {"owner": "worker-001"}).json
+        told = self.call("GET", status).json
+        self.assertEqual((told["status"], told["worker_id"], told["attempt_count"]),
+                         ("processing", "worker-001", 1))
+        self.assertIsNone(told["processed_at"])
+        self.call("POST", "/claims/mail/job-123/settle", {"fence": claim["fence"]})
+        told = self.call("GET", "/dedup/keys/job-123/status?queue=mail").json
+        self.assertEqual(told["status"], "completed")
+        self.assertRegex(told["processed_at"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual(self.call("DELETE", path).json,
+                         {"key": "dedup:mail:job-123", "deleted": True})
+        self.assertEqual(self.call("GET", status).json["status"], "not_seen")
+        self.assertEqual(self.call("DELETE", path).status, 404)
+
+    def test_a_key_may_be_a_message_id_or_a_plain_key(self):
+        self.call("PUT", "/streams/mail")
+        self.call("POST", "/streams/mail/records", {"id": "job-9", "payload": "x"})
+        self.assertEqual(self.call("GET", "/dedup/keys/mail:job-9/status").json["status"],
+                         "completed")
+        self.call("PUT", "/registers/dedup:q:j", {"value": "processing"})
+        self.assertEqual(self.call("GET", "/dedup/keys/dedup:q:j/status").json["status"],
+                         "processing")
+
+    def test_the_outbox_is_a_stream_and_its_relay_a_consumer(self):
+        empty = {"pending": 0, "published": 0, "failed": 0, "oldest_pending_at": None,
+                 "lag_seconds": 0}
+        self.assertEqual(self.call("GET", "/outbox/stats").json, empty)
+        self.assertEqual(self.call("GET", "/outbox/pending").json, {"pending": 0, "events": []})
+        self.call("PUT", "/streams/outbox_events")
+        for number in (1, 2):
+            self.call("POST", "/streams/outbox_events/records", {
+                "id": f"e-{number}", "group": "order-7", "payload": {"total": number},
+                "headers": {"event_type": "OrderPaid", "tenant_id": "t"}})
+        events = self.call("GET", "/outbox/pending?max=1").json
+        created = events["events"][0].pop("created_at")
+        self.assertEqual(events, {"pending": 2, "events": [{
+            "id": "e-1", "event_type": "OrderPaid", "aggregate_id": "order-7",
+            "data": {"total": 1}, "metadata": {"tenant_id": "t"}, "status": "pending",
+            "published_at": None}]})
+        relay = "/streams/outbox_events/consumers/relay"
+        self.call("PUT", relay)
+        receipt = self.call("POST", relay + "/receive").json["records"][0]["receipt"]
+        self.assertEqual(self.call("GET", "/outbox/stats").json["oldest_pending_at"], created)
+        self.call("POST", relay + "/ack", {"receipt": receipt})
+        told = self.call("GET", "/outbox/stats").json
+        self.assertEqual((told["pending"], told["published"], told["failed"]), (1, 1, 0))
+        self.assertEqual([e["id"] for e in self.call("GET", "/outbox/pending").json["events"]],
+                         ["e-2"])
 
 
 class Page(running.ServerTest):

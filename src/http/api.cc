@@ -1,5 +1,7 @@
 #include "http/api.h"
 
+#include "http/openapi.h"
+
 namespace hapax::http {
 
 void add_store_routes(Router& router, front::Desk& desk) {
@@ -9,6 +11,7 @@ void add_store_routes(Router& router, front::Desk& desk) {
   add_read_routes(router, desk);
   add_dedup_routes(router, desk);
   add_outbox_routes(router, desk);
+  add_description_routes(router);
 }
 
 }  // namespace hapax::http

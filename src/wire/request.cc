@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 
 #include "digest/base64.h"
+#include "wire/commit_fields.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
 #include "wire/text_value.h"
@@ -323,26 +324,6 @@ Status add_named_op(Request& request, const json::value& value, const std::strin
                "'" + std::string(op) + "' is not an operation" + suggestion(op, known));
   }
   return add_op(request, op, value, {}, where, "op");
-}
-
-// The members of a commit beside its operations.
-struct CommitFields {
-  Request& request;
-  std::optional<std::string_view> transaction;
-  std::optional<Epoch> epoch;
-};
-template <class V>
-void fields(V& v, CommitFields& commit) {
-  v.optional("mode", commit.request.mode, "All or nothing, or each on its own");
-  v.optional("id", commit.request.id, "Repeating it returns the first answer");
-  v.optional("id_window_s", commit.request.id_window, "How long the answer is remembered");
-  v.optional("transaction", commit.transaction, "Stage the operations there");
-  v.optional("epoch", commit.epoch, "Of the transaction");
-  if (commit.transaction.has_value() != commit.epoch.has_value()) {
-    v.refuse("transaction", "transaction and epoch come together");
-  } else if (commit.transaction) {
-    commit.request.transaction = TransactionRef{*commit.transaction, *commit.epoch};
-  }
 }
 
 Status add_list(Request& request, std::string_view op, const json::array& list,

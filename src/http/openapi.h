@@ -1,0 +1,16 @@
+// The API described by itself: OpenAPI 3.1 from the routes, the fields of the operations and what
+// the writers of answers write.
+#pragma once
+
+#include <string>
+
+#include "http/router.h"
+
+namespace hapax::http {
+
+[[nodiscard]] std::string openapi_document(const Router& router);
+
+// /openapi.json, and a page at / for people.
+void add_description_routes(Router& router);
+
+}  // namespace hapax::http

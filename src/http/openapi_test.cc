@@ -1,0 +1,33 @@
+#include "http/openapi.h"
+
+#include <set>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "http/answer_samples.h"
+#include "wire/strict_json.h"
+
+namespace hapax::http {
+namespace {
+
+TEST(OpenApi, KnowsEveryVerdict) {
+  std::set<std::size_t> kinds;
+  for (const auto& samples : verdict_samples()) {
+    for (const Verdict& sample : samples) EXPECT_EQ(sample.index(), samples.front().index());
+    kinds.insert(samples.front().index());
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Verdict>);
+}
+
+TEST(OpenApi, DescribesRoutesThatAreAddedLater) {
+  Router router;
+  add_description_routes(router);
+  router.add({"GET", "/later/{name}", [](const SharedCall&) {}, "Later", ""});
+  const std::string text = openapi_document(router);
+  EXPECT_NE(text.find("\"/later/{name}\""), std::string::npos);
+  EXPECT_EQ(text.front(), '{');
+}
+
+}  // namespace
+}  // namespace hapax::http

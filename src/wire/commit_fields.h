@@ -1,0 +1,31 @@
+// A commit as a list of named fields, beside its operations.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "wire/op_fields.h"
+#include "wire/request.h"
+
+namespace hapax::wire {
+
+struct CommitFields {
+  Request& request;
+  std::optional<std::string_view> transaction;
+  std::optional<Epoch> epoch;
+};
+template <class V>
+void fields(V& v, CommitFields& commit) {
+  v.optional("mode", commit.request.mode, "All or nothing, or each on its own");
+  v.optional("id", commit.request.id, "Repeating it returns the first answer");
+  v.optional("id_window_s", commit.request.id_window, "How long the answer is remembered");
+  v.optional("transaction", commit.transaction, "Stage the operations there");
+  v.optional("epoch", commit.epoch, "Of the transaction");
+  if (commit.transaction.has_value() != commit.epoch.has_value()) {
+    v.refuse("transaction", "transaction and epoch come together");
+  } else if (commit.transaction) {
+    commit.request.transaction = TransactionRef{*commit.transaction, *commit.epoch};
+  }
+}
+
+}  // namespace hapax::wire

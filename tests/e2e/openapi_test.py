@@ -1,0 +1,292 @@
+"""Every operation of /openapi.json is called, and what it says of bodies and answers is true."""
+
+import os
+import re
+import sys
+import unittest
+
+import running
+
+running.ServerTest.HAPAX = os.path.abspath(sys.argv.pop(1))
+sys.argv.pop(1)  # The source tree: not needed here.
+
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),
+         "integer": int, "number": (int, float)}
+
+
+class Schemas:
+    """As much of JSON Schema as the document uses; an unknown keyword is an error."""
+
+    IGNORED = {"description", "contentEncoding"}
+
+    def __init__(self, document):
+        self.document = document
+
+    def faults(self, schema, value, where="$"):
+        for word, rule in schema.items():
+            if word in self.IGNORED or word == "additionalProperties":
+                continue
+            check = getattr(self, "check_" + word.replace("$", ""), None)
+            if check is None:
+                raise AssertionError(f"unknown keyword {word}")
+            yield from check(rule, value, where)
+        if schema.get("additionalProperties") is False and isinstance(value, dict):
+            for name in value.keys() - schema.get("properties", {}).keys():
+                yield f"{where}.{name} is not allowed"
+
+    def fits(self, schema, value):
+        return not list(self.faults(schema, value))
+
+    def check_ref(self, rule, value, where):
+        schema = self.document
+        for part in rule.removeprefix("#/").split("/"):
+            schema = schema[part]
+        yield from self.faults(schema, value, where)
+
+    def check_type(self, rule, value, where):
+        names = rule if isinstance(rule, list) else [rule]
+        if isinstance(value, bool) and "boolean" not in names:
+            yield f"{where} is a boolean, not {names}"
+        elif not any(isinstance(value, TYPES[name]) for name in names):
+            yield f"{where} is {value!r}, not {names}"
+
+    def check_properties(self, rule, value, where):
+        if isinstance(value, dict):
+            for name, schema in rule.items():
+                if name in value:
+                    yield from self.faults(schema, value[name], f"{where}.{name}")
+
+    def check_required(self, rule, value, where):
+        if isinstance(value, dict):
+            yield from (f"{where}.{name} is missing" for name in rule if name not in value)
+
+    def check_items(self, rule, value, where):
+        if isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self.faults(rule, item, f"{where}[{index}]")
+
+    def check_enum(self, rule, value, where):
+        if value not in rule:
+            yield f"{where} is {value!r}, not one of {rule}"
+
+    def check_const(self, rule, value, where):
+        yield from self.check_enum([rule], value, where)
+
+    def check_allOf(self, rule, value, where):
+        for schema in rule:
+            yield from self.faults(schema, value, where)
+
+    def check_anyOf(self, rule, value, where):
+        if not any(self.fits(schema, value) for schema in rule):
+            yield f"{where} is none of {len(rule)}: {value!r}"
+
+    def check_oneOf(self, rule, value, where):
+        count = sum(self.fits(schema, value) for schema in rule)
+        if count != 1:
+            yield f"{where} is {count} of {len(rule)}: {value!r}"
+
+    def check_minimum(self, rule, value, where):
+        if isinstance(value, int) and value < rule:
+            yield f"{where} is below {rule}"
+
+    def check_maximum(self, rule, value, where):
+        if isinstance(value, int) and value > rule:
+            yield f"{where} is above {rule}"
+
+    def check_minLength(self, rule, value, where):
+        if isinstance(value, str) and len(value) < rule:
+            yield f"{where} is too short"
+
+    check_maxLength = check_minItems = check_maxItems = lambda self, rule, value, where: ()
+
+    def check_pattern(self, rule, value, where):
+        if isinstance(value, str) and not re.search(rule, value):
+            yield f"{where} is {value!r}"
+
+
+def ops(text):
+    return {"ops": [{"op": "append", "stream": "s", "payload": text}]}
+
+
+# Calls in order: method, path, body, expected status. {receipt}, {fence} and {epoch} stand for what
+# an earlier answer handed out.
+CALLS = [
+    ("PUT", "/streams/s", {"window_s": 60, "track_groups": True}, 200),
+    ("PUT", "/streams/s", {"window_s": 61}, 409),
+    ("PATCH", "/streams/s", {"window_s": "forever", "retention_count": 100}, 200),
+    ("GET", "/streams", None, 200),
+    ("GET", "/streams/s", None, 200),
+    ("GET", "/streams/none", None, 404),
+    ("GET", "/streams/s/horizon", None, 200),
+    ("POST", "/streams/s/records", {"payload": "x", "id": "a", "headers": {"n": "v"}}, 201),
+    ("POST", "/streams/s/records", {"payload": "x", "id": "a", "headers": [["n", "v"]]}, 200),
+    ("POST", "/streams/s/records", {"payload": "y", "id": "a"}, 422),
+    ("POST", "/streams/s/records", {"payload_base64": "/w==", "group": "g"}, 201),
+    ("POST", "/streams/s/records", [{"payload": {"n": 1}}, {"payload": "z", "id": "a"}], 200),
+    ("POST", "/streams/s/records", {"mode": "atomic", "records": [{"payload": "x"}]}, 200),
+    ("POST", "/streams/s/records", {"payload": "x", "expect_last": 99}, 412),
+    ("POST", "/streams/s/records", {"payload": "x", "first_sent_ms": 1, "id": "z"}, 412),
+    ("POST", "/streams/s/producers/p", {}, 200),
+    ("POST", "/streams/s/records",
+     {"payload": "x", "producer": "p", "producer_epoch": 1, "producer_sequence": 0}, 201),
+    ("POST", "/streams/s/records",
+     {"payload": "x", "producer": "p", "producer_epoch": 1, "producer_sequence": 0}, 200),
+    ("POST", "/streams/s/records",
+     {"payload": "x", "producer": "p", "producer_epoch": 1, "producer_sequence": 7}, 409),
+    ("POST", "/streams/s/records",
+     {"payload": "x", "producer": "q", "producer_epoch": 1, "producer_sequence": 7}, 409),
+    ("GET", "/streams/s/producers/p", None, 200),
+    ("DELETE", "/streams/s/producers/p?actor=me&reason=over", None, 200),
+    ("GET", "/streams/s/ids/a", None, 200),
+    ("GET", "/streams/s/records?from=1&max=3", None, 200),
+    ("POST", "/streams/s/trim", {"before": 2}, 200),
+    ("PUT", "/streams/s/consumers/c", {"attempts_max": 1}, 200),
+    ("POST", "/streams/s/consumers/c/receive?wait_ms=1", {"owner": "me"}, 200),
+    ("POST", "/streams/s/consumers/c/extend", {"receipt": "{receipt}", "lease_ms": 5000}, 200),
+    ("POST", "/streams/s/consumers/c/nack", {"receipt": "{receipt}", "reason": "no"}, 200),
+    ("POST", "/streams/s/consumers/c/receive", {}, 200),
+    ("POST", "/streams/s/consumers/c/ack", {"acks": [{"receipt": "{receipt}"}]}, 200),
+    ("POST", "/streams/s/consumers/c/nack", {"receipt": "{receipt}"}, 409),
+    ("GET", "/streams/s.dead/records", None, 200),
+    ("POST", "/streams/s.dead/redrive", {"sequence": 1}, 201),
+    ("GET", "/streams/s/records", None, 200),
+    ("GET", "/streams/s/consumers", None, 200),
+    ("GET", "/streams/s/consumers/c", None, 200),
+    ("POST", "/streams/s/consumers/c/seek", {"to": 3}, 200),
+    ("DELETE", "/streams/s/consumers/c", None, 200),
+    ("POST", "/claims/pay/k", {"owner": "me", "content": "x"}, 200),
+    ("POST", "/claims/pay/k", {"owner": "you", "content": "x"}, 409),
+    ("POST", "/claims/pay/k", {"owner": "you", "content": "y"}, 422),
+    ("POST", "/claims/pay/k/renew", {"fence": "{fence}", "lease_ms": 9000}, 200),
+    ("POST", "/claims/pay/k/renew", {"fence": 0}, 409),
+    ("GET", "/claims/pay/k", None, 200),
+    ("POST", "/claims/pay/k/settle", {"fence": "{fence}", "body_base64": "/w=="}, 200),
+    ("POST", "/claims/pay/k", {"owner": "me", "content": "x"}, 200),
+    ("GET", "/claims/pay/k", None, 200),
+    ("POST", "/claims/pay/u", {}, 200),
+    ("POST", "/claims/pay/u/settle",
+     {"fence": "{fence}", "outcome": "unknown", "reason": "r"}, 200),
+    ("POST", "/claims/pay/u", {}, 409),
+    ("GET", "/claims/pay/u", None, 200),
+    ("POST", "/claims/pay/u/resolve",
+     {"resolution": "not_applied", "actor": "me", "reason": "looked"}, 200),
+    ("DELETE", "/claims/pay/k?actor=me&reason=over", None, 200),
+    ("PUT", "/registers/r", {"value": "v"}, 200),
+    ("PUT", "/registers/r", {"value": "w", "expected": 9}, 412),
+    ("GET", "/registers/r", None, 200),
+    ("PUT", "/positions/k", {"to": "1", "epoch": 1}, 200),
+    ("PUT", "/positions/k", {"to": "2", "expected": "9", "epoch": 1}, 412),
+    ("GET", "/positions/k", None, 200),
+    ("POST", "/transactions/t", {}, 200),
+    ("POST", "/commit", {"transaction": "t", "epoch": "{epoch}", **ops("x")}, 200),
+    ("POST", "/transactions/t/end", {"epoch": "{epoch}", "finish": "commit"}, 200),
+    ("POST", "/commit", {"id": "c", "id_window_s": 60, **ops("x")}, 200),
+    ("POST", "/commit", {"ops": [{"op": "trim", "stream": "none", "before": 1}]}, 409),
+    ("GET", "/statistics", None, 200),
+    ("GET", "/dedup/stats?queue=s", None, 200),
+    ("GET", "/dedup/keys/s:a/status", None, 200),
+    ("POST", "/claims/s/job", {}, 200),
+    ("DELETE", "/dedup/keys/s:job", None, 200),
+    ("PUT", "/streams/outbox_events", {}, 200),
+    ("POST", "/streams/outbox_events/records", {"payload": "x"}, 201),
+    ("GET", "/outbox/pending", None, 200),
+    ("GET", "/outbox/stats", None, 200),
+    ("GET", "/openapi.json", None, 200),
+    ("GET", "/", None, 200),
+    ("GET", "/api/style.css", None, 200),
+    ("DELETE", "/streams/s", None, 200),
+]
+# Added by other parts of the server, with tests of their own.
+ELSEWHERE = re.compile(r"^/(metrics|health|ready|live|version)")
+
+
+class OpenApi(running.ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.document = self.call("GET", "/openapi.json").json
+        self.schemas = Schemas(self.document)
+        self.handed_out = {}
+
+    def operation(self, method, path):
+        path = path.split("?")[0]
+        for pattern, operations in sorted(self.document["paths"].items()):
+            expression = re.sub(r"\{\w+\}", "[^/]+", pattern)
+            if re.fullmatch(expression, path) and method.lower() in operations:
+                return operations[method.lower()]
+        raise AssertionError(f"{method} {path} is not in the document")
+
+    def fill(self, body):
+        if isinstance(body, dict):
+            return {name: self.fill(value) for name, value in body.items()}
+        if isinstance(body, list):
+            return [self.fill(value) for value in body]
+        if isinstance(body, str) and body.startswith("{"):
+            return self.handed_out[body[1:-1]]
+        return body
+
+    def remember(self, told):
+        for name in ("fence", "epoch"):
+            if name in told:
+                self.handed_out[name] = told[name]
+        if told.get("records"):
+            self.handed_out["receipt"] = told["records"][0].get("receipt")
+
+    def check(self, operation, body, answer):
+        if body is not None:
+            schema = operation["requestBody"]["content"]["application/json"]["schema"]
+            self.assertEqual(list(self.schemas.faults(schema, body)), [], body)
+        responses = operation["responses"]
+        response = responses.get(str(answer.status), responses.get("default"))
+        kind = answer.headers["Content-Type"].split(";")[0]
+        schema = response["content"][kind]["schema"]
+        if kind.endswith("json") and schema != {"type": "string"}:
+            self.assertEqual(list(self.schemas.faults(schema, answer.json)), [], answer.body)
+
+    def test_every_operation_does_what_the_document_says(self):
+        called = set()
+        for method, path, body, status in CALLS:
+            whole = path if path.startswith(("/api", "/openapi")) or path == "/" else \
+                "/api/v1" + path
+            with self.subTest(method=method, path=path, body=body):
+                operation = self.operation(method, whole)
+                called.add(operation["operationId"])
+                body = self.fill(body)
+                answer = self.call(method, whole, body)
+                self.assertEqual(answer.status, status, answer.body)
+                self.check(operation, body, answer)
+                if answer.headers["Content-Type"] == "application/json" and status == 200:
+                    self.remember(answer.json)
+        known = {operation["operationId"] for pattern, path in self.document["paths"].items()
+                 for operation in path.values() if not ELSEWHERE.match(pattern)}
+        self.assertEqual(known - called, set())
+
+    def test_what_the_schema_refuses_the_server_refuses(self):
+        self.call("PUT", "/streams/s")
+        for method, path, body in (
+                ("POST", "/streams/s/records", {}),
+                ("POST", "/streams/s/records", {"payload": "x", "idd": "a"}),
+                ("POST", "/streams/s/records", {"payload": "x", "id": 7}),
+                ("PUT", "/streams/t", {"window_s": "long"}),
+                ("PUT", "/streams/t", {"id_scope": "galaxy"}),
+                ("POST", "/claims/pay/k", {"lease_ms": True}),
+                ("POST", "/claims/pay/k/renew", {}),
+                ("POST", "/commit", {"ops": [{"op": "nothing"}]})):
+            operation = self.operation(method, "/api/v1" + path)
+            schema = operation["requestBody"]["content"]["application/json"]["schema"]
+            self.assertFalse(self.schemas.fits(schema, body), body)
+            answer = self.call(method, path, body)
+            self.assertEqual((answer.status, answer.json["code"]), (400, "HX1001"), body)
+
+    def test_the_page_needs_nothing_from_elsewhere(self):
+        page = self.call("GET", "/")
+        self.assertEqual(page.headers["Content-Type"], "text/html; charset=utf-8")
+        self.assertIn("default-src 'none'", page.headers["Content-Security-Policy"])
+        text = page.body.decode()
+        self.assertNotIn("<script", text)
+        self.assertEqual(re.findall(r'(?:src|href)="(?!/)', text), [])
+        for pattern in self.document["paths"]:
+            self.assertIn(pattern, text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

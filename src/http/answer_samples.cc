@@ -1,5 +1,9 @@
 #include "http/answer_samples.h"
 
+#include <type_traits>
+#include <utility>
+#include <variant>
+
 #include <hapax/store.h>
 
 #include "wire/answer.h"
@@ -76,37 +80,36 @@ IdStatus lasting_id() {
   return status;
 }
 
+// Every alternative as it is by default; a refusal has some code.
+template <std::size_t... Index>
+std::vector<std::vector<Verdict>> plain_verdicts(std::index_sequence<Index...>) {
+  const auto plain = []<class Kind>(std::type_identity<Kind>) -> Verdict {
+    if constexpr (std::is_same_v<Kind, Refused>) {
+      return Refused{{Errc::kNotFound, ""}};
+    } else {
+      return Kind{};
+    }
+  };
+  return {{plain(std::type_identity<std::variant_alternative_t<Index, Verdict>>{})}...};
+}
+
 }  // namespace
 
 std::vector<std::vector<Verdict>> verdict_samples() {
+  std::vector<std::vector<Verdict>> samples =
+      plain_verdicts(std::make_index_sequence<std::variant_size_v<Verdict>>{});
+  const auto add = [&](const Verdict& full) { samples[full.index()].push_back(full); };
   Duplicate by_producer;
   by_producer.expires_at = Time::max();
   by_producer.forgotten_after = 1;
+  add(by_producer);
   ExpectationFailed binary_position;
   binary_position.actual_position = kBinary;
-  return {{Appended{}},
-          {Duplicate{}, by_producer},
-          {Conflict{}},
-          {Fenced{}},
-          {Gap{}},
-          {UnknownProducer{}},
-          {TooOldToKnow{}},
-          {ExpectationFailed{}, binary_position},
-          {Claimed{}},
-          {DuplicateClaim{}, with_result("text"), with_result(kBinary)},
-          {InProgress{}},
-          {UnknownOutcome{}},
-          {all_deliveries(), Received{}},
-          {Stale{}},
-          {Done{}},
-          {Renewed{}},
-          {Registered{}},
-          {Superseded{}},
-          {Began{}},
-          {Staged{}},
-          {NotApplied{}},
-          {Refused{{Errc::kNotFound, ""}}},
-          {Opened{}}};
+  add(binary_position);
+  add(with_result("text"));
+  add(with_result(kBinary));
+  add(all_deliveries());
+  return samples;
 }
 
 std::vector<Samples> answer_samples() {

@@ -14,8 +14,15 @@ namespace {
 
 constexpr std::string_view kLines = "application/x-ndjson";
 
+bool understands(const SharedCall& call, std::initializer_list<std::string_view> others) {
+  Status known = check_media(call->request(), others);
+  if (!known) respond_error(call, std::move(known).error());
+  return known.ok();
+}
+
 Act one_op(front::Desk& desk, std::string op) {
   return [&desk, op = std::move(op)](const SharedCall& call) {
+    if (!understands(call, {})) return;
     carry_out(desk, call, wire::read_op(op, call->request().body, call->fields()));
   };
 }
@@ -24,7 +31,7 @@ Act one_op(front::Desk& desk, std::string op) {
 Act many_ops(front::Desk& desk, std::string op, std::string list) {
   return [&desk, op = std::move(op), list = std::move(list)](const SharedCall& call) {
     const Request& http = call->request();
-    const bool lines = media_type(http) == kLines;
+    const bool lines = same_name(media_type(http), kLines);
     const std::size_t first = http.body.find_first_not_of(" \t\r\n");
     const bool one = !lines && first != std::string::npos && http.body[first] == '{' &&
                      http.body.find("\"" + list + "\"") == std::string::npos;
@@ -36,6 +43,7 @@ Act many_ops(front::Desk& desk, std::string op, std::string list) {
 
 Act append(front::Desk& desk) {
   return [&desk, json = many_ops(desk, "append", "records")](const SharedCall& call) {
+    if (!understands(call, {kLines, kRecordFrames})) return;
     if (!same_name(media_type(call->request()), kRecordFrames)) return json(call);
     carry_out(desk, call, read_frames(call->name("stream"), call->request().body), respond_list);
   };
@@ -51,8 +59,11 @@ void add_operation_routes(Router& router, front::Desk& desk) {
   };
   const auto list_route = [&](std::string path, std::string op, std::string list,
                               std::string summary) {
-    Route route{"POST", std::string(kRoot) + path, many_ops(desk, op, list), std::move(summary),
-                op};
+    Route route{"POST", std::string(kRoot) + path,
+                [act = many_ops(desk, op, list)](const SharedCall& call) {
+                  if (understands(call, {kLines})) act(call);
+                },
+                std::move(summary), op};
     route.list = std::move(list);
     router.add(std::move(route));
   };
@@ -88,6 +99,7 @@ void add_operation_routes(Router& router, front::Desk& desk) {
   op_route("POST", "/transactions/{transaction}/end", "end", "Commit or abort a transaction");
   router.add({"POST", std::string(kRoot) + "/commit",
               [&desk](const SharedCall& call) {
+                if (!understands(call, {})) return;
                 carry_out(desk, call, wire::read_commit(call->request().body), respond_list);
               },
               "Several operations, all or nothing", "commit"});

@@ -23,7 +23,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
         waiter_(std::make_shared<Waiter>(desk, call_, inside(call_, "stream"), until)) {}
 
   void look() {
-    auto request = wire::read_op("receive", call_->request().body, call_->fields());
+    auto request = read();
     if (request) {
       Status named = give_id(call_->request(), **request);
       if (named) named = number(**request);
@@ -38,6 +38,11 @@ class Reception : public std::enable_shared_from_this<Reception> {
   }
 
  private:
+  Result<wire::SharedRequest> read() {
+    HAPAX_CHECK(check_media(call_->request()));
+    return wire::read_op("receive", call_->request().body, call_->fields());
+  }
+
   // An empty answer is remembered under its id like any other. So each look behind the first has an
   // id of its own, made from the caller's: a repetition walks through the same answers, without
   // waiting, up to the one that has records.

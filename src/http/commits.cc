@@ -6,6 +6,7 @@
 
 #include "http/problem.h"
 #include "http/verdict_response.h"
+#include "wire/words.h"
 
 namespace hapax::http {
 
@@ -51,6 +52,19 @@ Status give_id(const Request& http, wire::Request& request) {
   }
   request.id = request.keep(key);
   return Ok{};
+}
+
+Status check_media(const Request& http, std::initializer_list<std::string_view> others) {
+  const std::string_view type = media_type(http);
+  const bool json = type.empty() || same_name(type, "application/json") ||
+                    wire::lower(type).ends_with("+json") ||
+                    same_name(type, "application/x-www-form-urlencoded");
+  const auto is_it = [&](std::string_view other) { return same_name(type, other); };
+  if (json || http.body.empty() || std::any_of(others.begin(), others.end(), is_it)) return Ok{};
+  std::string known = "application/json";
+  for (const std::string_view other : others) known.append(" or ").append(other);
+  return Error{Errc::kUnsupportedMedia,
+               "Content-Type: expected " + known + ", got '" + std::string(type) + "'"};
 }
 
 void respond_one(const SharedCall& call, const Result<Answer>& answer) {

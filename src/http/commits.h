@@ -1,6 +1,9 @@
 // Bodies that become commits, and their answers.
 #pragma once
 
+#include <initializer_list>
+#include <string_view>
+
 #include <hapax/result.h>
 #include <hapax/verdicts.h>
 
@@ -12,6 +15,11 @@ namespace hapax::http {
 
 // The commit's id from Idempotency-Key, quoted or bare; refused if the body names another.
 [[nodiscard]] Status give_id(const Request& http, wire::Request& request);
+
+// The body is JSON or of one of the other types; kUnsupportedMedia names them. A type that says
+// nothing (none, or what curl -d says) is taken for JSON.
+[[nodiscard]] Status check_media(const Request& http,
+                                 std::initializer_list<std::string_view> others = {});
 
 using Tell = void (*)(const SharedCall&, const Result<Answer>&);
 void respond_one(const SharedCall& call, const Result<Answer>& answer);   // its verdict

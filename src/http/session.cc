@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "http/body_encoding.h"
 #include "http/problem.h"
 
 namespace hapax::http {
@@ -140,6 +141,11 @@ void Session::finish_request() {
   if (!keep_alive) closing_ = true;
   begin_request();
   link_->clear_deadline();  // It is our turn now.
+  if (Status decoded = decode_body(exchange->request(), limits_.parser.body_bytes_max); !decoded) {
+    Response response = problem_response(decoded.error());
+    if (response.status == 415) response.fields.add("Accept-Encoding", "gzip, zstd");
+    return exchange->respond(response);
+  }
   handler_(exchange);
 }
 

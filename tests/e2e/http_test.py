@@ -1,5 +1,7 @@
 """The HTTP door, route by route, as docs/reference/http.md describes it."""
 
+import gzip
+import http.client
 import os
 import re
 import socket
@@ -15,6 +17,8 @@ HAPAX = os.path.abspath(sys.argv.pop(1))
 SOURCE = os.path.abspath(sys.argv.pop(1))
 running.ServerTest.HAPAX = HAPAX
 FRAMES = "application/vnd.hapax.records"
+ZSTD = bytes.fromhex(  # {"payload": "x", "id": "a"}
+    "28b52ffd0458d900007b227061796c6f6164223a202278222c20226964223a202261227dd36cc6c9")
 
 
 def text(value):
@@ -287,6 +291,50 @@ class Frames(running.ServerTest):
             answer = self.call("POST", self.PATH, body, {"Content-Type": FRAMES})
             self.assertEqual((answer.status, answer.json["code"]), (400, "HX1001"), body)
         self.assertEqual(self.call("GET", "/streams/orders").json["last"], 0)
+
+
+class Bodies(running.ServerTest):
+    PATH = "/streams/orders/records"
+
+    def setUp(self):
+        super().setUp()
+        self.call("PUT", "/streams/orders")
+
+    def send(self, body, **headers):
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.call("POST", self.PATH, body, names)
+
+    def test_gzip_and_zstd_are_inflated(self):
+        body = b'{"payload": "x", "id": "a"}'
+        self.assertEqual(self.send(gzip.compress(body), Content_Encoding="gzip").status, 201)
+        self.assertEqual(self.send(ZSTD, Content_Encoding="zstd").json["verdict"], "duplicate")
+        self.assertEqual(self.send(body, Content_Encoding="identity").status, 200)
+
+    def test_what_is_not_understood_is_415(self):
+        for encoding in ("br", "gzip, gzip", "deflate", ""):
+            answer = self.send(b"{}", Content_Encoding=encoding)
+            self.assertEqual((answer.status, answer.json["code"]), (415, "HX1016"), encoding)
+            self.assertEqual(answer.headers["Accept-Encoding"], "gzip, zstd")
+        for kind in ("text/xml", "text/plain", "application/octet-stream"):
+            answer = self.send(b'{"payload": "x"}', Content_Type=kind)
+            self.assertEqual((answer.status, answer.json["code"]), (415, "HX1016"), kind)
+        for kind in ("application/json; charset=utf-8", "application/vnd.mine+json"):
+            self.assertEqual(self.send(b'{"payload": "x"}', Content_Type=kind).status, 201, kind)
+
+    def test_a_bomb_is_413_and_the_connection_lives(self):
+        bomb = gzip.compress(bytes(100_000_000))
+        link = http.client.HTTPConnection(self.server.host, self.server.port, timeout=60)
+        self.addCleanup(link.close)
+        for body, status in ((bomb, 413), (gzip.compress(b'{"payload": "x"}'), 201)):
+            link.request("POST", "/api/v1" + self.PATH, body, {"Content-Encoding": "gzip"})
+            answer = link.getresponse()
+            answer.read()
+            self.assertEqual(answer.status, status)
+
+    def test_a_broken_body_is_400(self):
+        whole = gzip.compress(b'{"payload": "x"}')
+        for body in (whole[:-1], whole + b"x", b"", b"nothing"):
+            self.assertEqual(self.send(body, Content_Encoding="gzip").status, 400, body)
 
 
 class ExactlyOnceDocument(running.ServerTest):

@@ -54,8 +54,12 @@ Progress Parser::put(std::string_view bytes, std::size_t& used) {
   if (header_done_) return put_body(bytes, used);
   // An empty line or two before a request are left over from the one before.
   if (!started_) {
-    while (bytes.substr(used).starts_with("\r\n") && used < kEnd.size()) used += 2;
-    bytes.remove_prefix(used);
+    while (bytes.starts_with("\r\n") && skipped_ < kEnd.size()) {
+      bytes.remove_prefix(2);
+      used += 2;
+      skipped_ += 2;
+    }
+    if (bytes == "\r" && skipped_ < kEnd.size()) return Progress::kMore;  // Half of one, perhaps.
   }
   if (bytes.empty()) return Progress::kMore;
   started_ = true;
@@ -81,10 +85,7 @@ Progress Parser::put_header(std::string_view bytes, std::size_t& used) {
   while (!error && !beast_->parser.is_header_done()) {
     fed += beast_->parser.put(boost::asio::buffer(header.substr(fed)), error);
   }
-  if (error == beast::error::body_limit) {
-    return broken(413,
-                  "the body is larger than " + std::to_string(limits_.body_bytes_max) + " bytes");
-  }
+  if (error == beast::error::body_limit) return too_large();
   if (error && error != beast::error::need_more) {
     return broken(400, "the request is not HTTP/1.1: " + error.message());
   }
@@ -115,6 +116,9 @@ Progress Parser::accept_header() {
   if (length.find_first_not_of("0123456789") != std::string_view::npos) {
     return broken(400, "Content-Length is not one number");
   }
+  if (length.size() > 1 && length.front() == '0') {  // To some it would be octal.
+    return broken(400, "Content-Length begins with 0");
+  }
   if (const std::size_t encodings = fields.count("Transfer-Encoding"); encodings != 0) {
     if (encodings > 1) return broken(400, "Transfer-Encoding more than once");
     if (fields.has("Content-Length")) {
@@ -124,6 +128,7 @@ Progress Parser::accept_header() {
     if (!same_name(fields.get("Transfer-Encoding"), "chunked")) {
       return broken(501, "the only transfer encoding understood is chunked");
     }
+    chunks_.emplace(limits_.body_bytes_max);
   }
   if (request_.version == 11 && fields.count("Host") != 1) {
     return broken(400, "HTTP/1.1 needs the Host field exactly once");
@@ -137,21 +142,39 @@ Progress Parser::accept_header() {
   return Progress::kHeader;
 }
 
+Progress Parser::put_chunks(std::string_view bytes, std::size_t& used) {
+  switch (chunks_->put(bytes, used)) {
+    case Chunked::kMore:
+      return Progress::kMore;
+    case Chunked::kWhole:
+      request_.body = std::move(chunks_->body());
+      return Progress::kRequest;
+    case Chunked::kTooLarge:
+      return too_large();
+    case Chunked::kBroken:
+      break;
+  }
+  return broken(400, std::string(chunks_->problem()));
+}
+
 Progress Parser::put_body(std::string_view bytes, std::size_t& used) {
+  if (chunks_) return put_chunks(bytes, used);
   boost::system::error_code error;
   while (!error && !beast_->parser.is_done() && used < bytes.size()) {
     used += beast_->parser.put(boost::asio::buffer(bytes.substr(used)), error);
   }
-  if (error == beast::error::body_limit) {
-    return broken(413,
-                  "the body is larger than " + std::to_string(limits_.body_bytes_max) + " bytes");
-  }
+  if (error == beast::error::body_limit) return too_large();
   if (error && error != beast::error::need_more) {
     return broken(400, "the body is broken: " + error.message());
   }
   if (!beast_->parser.is_done()) return Progress::kMore;
   request_.body = std::move(beast_->parser.get().body());
   return Progress::kRequest;
+}
+
+Progress Parser::too_large() {
+  return broken(413,
+                "the body is larger than " + std::to_string(limits_.body_bytes_max) + " bytes");
 }
 
 Progress Parser::broken(unsigned status, std::string detail) {

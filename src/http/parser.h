@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "http/chunks.h"
 #include "http/message.h"
 
 namespace hapax::http {
@@ -49,14 +51,18 @@ class Parser {
   struct Beast;
 
   Progress put_header(std::string_view bytes, std::size_t& used);
+  Progress put_chunks(std::string_view bytes, std::size_t& used);
   Progress put_body(std::string_view bytes, std::size_t& used);
   Progress accept_header();
+  Progress too_large();
   Progress broken(unsigned status, std::string detail);
 
   const ParserLimits limits_;
   std::unique_ptr<Beast> beast_;
+  std::optional<ChunkReader> chunks_;
   Request request_;
   Problem problem_;
+  std::size_t skipped_ = 0;  // bytes of empty lines before the request
   bool started_ = false;
   bool header_done_ = false;
   bool expects_continue_ = false;

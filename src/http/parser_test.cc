@@ -47,6 +47,14 @@ TEST(HttpParser, ReadsTheSameHoweverTheBytesArrive) {
   }
 }
 
+TEST(HttpParser, SkipsTwoEmptyLinesBeforeARequest) {
+  const std::string request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+  for (const std::size_t step : {1U, 2U, 3U, 100U}) {
+    EXPECT_EQ(feed("\r\n\r\n" + request, step).progress, Progress::kRequest) << step;
+    EXPECT_EQ(feed("\r\n\r\n\r\n" + request, step).progress, Progress::kBroken) << step;
+  }
+}
+
 TEST(HttpParser, ReadsChunks) {
   const std::string bytes =
       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -19,11 +19,15 @@
 
 #include <hapax/hapax.h>
 
+#include "http_store.h"
+
 namespace hapax::contract {
 
 struct StoreKind {
   std::string name;
   std::function<Result<std::unique_ptr<Store>>(const std::filesystem::path& folder)> open;
+  std::string (*cannot)(std::string_view test) =
+      nullptr;  // why a case is skipped; empty: it is not
 };
 
 // Small segments and frequent snapshots: rotation, snapshots and cleaning happen in every test.
@@ -35,7 +39,9 @@ inline Result<std::unique_ptr<Store>> open_small_embedded(const std::filesystem:
   return open_embedded(folder, options);
 }
 
-inline std::vector<StoreKind> all_stores() { return {{"embedded", open_small_embedded}}; }
+inline std::vector<StoreKind> all_stores() {
+  return {{"embedded", open_small_embedded}, {"http", open_behind_http, not_through_http}};
+}
 inline std::string name_of(const testing::TestParamInfo<StoreKind>& info) {
   return info.param.name;
 }
@@ -74,6 +80,12 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
     std::string pattern = (std::filesystem::temp_directory_path() / "hapax_store_XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
     open();
+  }
+  void SetUp() override {
+    const auto cannot = GetParam().cannot;
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    const std::string why = cannot == nullptr ? std::string() : cannot(test->name());
+    if (!why.empty()) GTEST_SKIP() << why;
   }
   ~StoreContract() override {
     store_.reset();

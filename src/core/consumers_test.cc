@@ -313,23 +313,6 @@ TEST_F(Consumers, ANackGivesTheReceiptBack) {
   EXPECT_EQ(depot.nack("c", held), Verdict{Stale{}});
 }
 
-// C2: a consumer, or a stream, that is made again under the same name gives other tokens: who still
-// holds a receipt of the old one can neither ack nor extend what the new one hands out.
-TEST_F(Consumers, ReceiptsOfAConsumerThatIsGoneAreStale) {
-  append(2);
-  depot.create("c", {});
-  const Receipt old = receipt_of(depot.receive("c").at(0));
-  ASSERT_TRUE(done(depot.run(DeleteConsumer{"orders", "c"})));
-  depot.create("c", {});
-  const Receipt fresh = receipt_of(depot.receive("c").at(0));
-  EXPECT_EQ(fresh.sequence, old.sequence);
-  EXPECT_GT(fresh.token, old.token);
-  EXPECT_TRUE(std::holds_alternative<Stale>(depot.run(Ack{"orders", "c", old})));
-  EXPECT_TRUE(
-      std::holds_alternative<Stale>(depot.run(Extend{"orders", "c", old, Duration{1'000}})));
-  EXPECT_TRUE(done(depot.run(Ack{"orders", "c", fresh})));
-}
-
 TEST_F(Consumers, AReceiptNobodyWasGivenIsRefused) {
   append(2, "g");
   const Receipt held = receipt_of(depot.receive("c", 1).front());

@@ -51,6 +51,7 @@ class SharedTable {
 
   [[nodiscard]] std::size_t size() const { return index_.size(); }
   [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] std::size_t slots() const { return bases_.size() * kPageSlots; }  // free ones too
   // Of the free slots: pages stay for what comes next.
   [[nodiscard]] std::size_t free_bytes() const { return free_.size() * sizeof(Slot); }
 

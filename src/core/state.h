@@ -201,7 +201,8 @@ class State {
   [[nodiscard]] Consumer* find_consumer(const Stream& stream, std::string_view name);
   [[nodiscard]] const Consumer* find_consumer(const Stream& stream, std::string_view name) const;
   [[nodiscard]] std::uint64_t memory_bytes() const {
-    return ids.bytes() + settled.bytes() + open_claims.free_bytes() + text_bytes;
+    return ids.bytes() + settled.bytes() + open_claims.free_bytes() + registers.free_bytes() +
+           text_bytes;
   }
 };
 

@@ -42,6 +42,7 @@ class HeldStore final : public Store {
     return none();
   }
   Result<std::optional<RegisterValue>> find_register(std::string_view) override { return none(); }
+  Result<RegisterPage> scan_registers(const RegisterScan&) override { return none(); }
   Result<std::optional<Position>> find_position(std::string_view) override { return none(); }
   Result<std::optional<ProducerStatus>> find_producer(std::string_view, std::string_view) override {
     return none();

@@ -297,8 +297,10 @@ struct Commands : Act {
     auto op = read_op(name, kept,
                       session.multi_ ? session.queued_->headers : session.gatherer_.headers());
     if (!op) return refuse(session, op.error());
-    if (!session.multi_ && front::is_audited(*session.caller_, *op))
-      return hx_alone(session, name, arguments);
+    if (!session.multi_ && front::is_audited(*session.caller_, *op)) {
+      const Status allowed = front::check(*session.caller_, *op);
+      return allowed ? hx_alone(session, name, arguments) : refuse(session, allowed.error());
+    }
     return carry_out(session, *op, say_map);
   }
 
@@ -311,22 +313,7 @@ struct Commands : Act {
     const auto op = read_op(name, kept, request->headers);
     if (!op) return refuse(session, op.error());
     request->ops.push_back(*op);
-    session.slots_.push_back({});
-    const std::uint64_t ticket = session.first_ticket_ + session.slots_.size() - 1;
-    session.hall_.desk.commit(
-        session.loop_, *session.caller_, request,
-        [self = session.shared_from_this(), ticket](const Result<Answer>& answer) {
-          if (self->link_ == nullptr) return;
-          if (answer) {
-            say_map(self->replies_, answer->verdicts.front(), *self);
-          } else if (answer.error().code == Errc::kForbidden) {
-            self->replies_.error("NOPERM", answer.error().text());
-          } else {
-            reply_error(self->replies_, answer.error());
-          }
-          self->fill(ticket, self->replies_.take());
-        });
-    return Next::kGoOn;
+    return commit(session, request, {{say_map, 1}}, Shape::kOne);
   }
 };
 

@@ -195,6 +195,9 @@ class HttpStore final : public Store {
   Result<std::optional<RegisterValue>> find_register(std::string_view name) override {
     return found("/registers/" + escaped(name), register_from);
   }
+  Result<RegisterPage> scan_registers(const RegisterScan&) override {
+    return Error{Errc::kUnavailable, "registers are not scanned over HTTP"};
+  }
   Result<std::optional<Position>> find_position(std::string_view source) override {
     return found("/positions/" + escaped(source), position_from);
   }
@@ -261,6 +264,8 @@ constexpr std::pair<std::string_view, std::string_view> kNotThroughHttp[] = {
     {"ARangeEndsWhenItsBytesAreFullButHasAtLeastOne", "the server chooses bytes_max"},
     {"OfACommit", "the limit of an HTTP body is met before that of a commit"},
     {"AnAnswerMaySubmitHoweverFullTheQueueIs", "a door has no submit"},
+    {"NamesThatBeginWithADollarAreTheStoresOwn", "the door refuses them before the store can"},
+    {"OfRegisters", "get, unset, expire and add are told by /commit only"},
 };
 
 }  // namespace

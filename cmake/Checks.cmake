@@ -15,8 +15,8 @@ hapax_check(tidy ${Python3_EXECUTABLE} -B tools/tidy.py)
 hapax_check(tidy_test ${Python3_EXECUTABLE} -B tools/tidy_test.py)
 hapax_check(tally_test ${Python3_EXECUTABLE} -B tools/tally_test.py)
 hapax_check(format tools/format.sh --check)
-# Every header compiles on its own.
+# Every header that users include compiles on its own; ./dev check tries those of the rooms too.
 hapax_check(headers ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR}
-  --target all_verify_interface_header_sets)
+  --target hapax_api_verify_interface_header_sets)
 # `headers` and the install test both read the build tree; ninja wants it alone.
 set_tests_properties(headers PROPERTIES RESOURCE_LOCK build_tree)

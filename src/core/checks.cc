@@ -185,7 +185,7 @@ struct Check {
                     check_size("value of a register", op.value.size(), limits::kRegisterBytesMax),
                     check_expiry(op.expiry, Duration{1}));
   }
-  Problem operator()(const Get& op) const { return check_register(op.name); }
+  Problem operator()(const hapax::Get& op) const { return check_register(op.name); }
   Problem operator()(const Unset& op) const { return check_register(op.name); }
   Problem operator()(const Expire& op) const {
     if (op.expiry.kind == Expiry::Kind::kKeep) return invalid("the expiry would stay as it is");

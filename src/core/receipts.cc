@@ -57,36 +57,36 @@ ReceiptDecision decide_receipt(const Stream& stream, const Consumer& consumer, R
 }
 
 // What an operation with a receipt acts on, or the verdict if it may not act.
-struct Held {
+struct Holding {
   const Stream* stream = nullptr;
   const Consumer* consumer = nullptr;
   const Pending* pending = nullptr;  // none: acked before with this receipt
 };
 
 template <class Op>
-std::variant<Held, Verdict> find_held(Turn& turn, const Op& op) {
+std::variant<Holding, Verdict> find_held(Turn& turn, const Op& op) {
   const Stream* stream = turn.state().find_stream(op.stream);
   if (stream == nullptr) return Verdict{Refused{no_stream(op.stream)}};
   const Consumer* consumer = turn.state().find_consumer(*stream, op.consumer);
   if (consumer == nullptr) return Verdict{Refused{no_consumer(op.stream, op.consumer)}};
   ReceiptDecision decision = decide_receipt(*stream, *consumer, op.receipt);
   if (const auto* pending = std::get_if<const Pending*>(&decision)) {
-    return Held{stream, consumer, *pending};
+    return Holding{stream, consumer, *pending};
   }
-  if (std::holds_alternative<AckedBefore>(decision)) return Held{stream, consumer, nullptr};
+  if (std::holds_alternative<AckedBefore>(decision)) return Holding{stream, consumer, nullptr};
   if (auto* error = std::get_if<Error>(&decision)) return Verdict{Refused{std::move(*error)}};
   turn.count_fenced();
   return Verdict{std::get<Stale>(std::move(decision))};
 }
 
 // The receipt was given back or used up: by an ack, by a nack, or by the end of the last attempt.
-Verdict used_up(Turn& turn, const Held& held) {
+Verdict used_up(Turn& turn, const Holding& held) {
   turn.count_fenced();
   return Stale{{}, held.pending == nullptr};
 }
 
 // The last attempt failed at the word of its holder.
-Verdict give_up(Turn& turn, const Held& held, const Nack& op) {
+Verdict give_up(Turn& turn, const Holding& held, const Nack& op) {
   const ConsumerUid consumer = held.consumer->uid;
   const Sequence sequence = op.receipt.sequence;
   if (!held.stream->keeps(sequence)) {
@@ -109,7 +109,7 @@ Verdict give_up(Turn& turn, const Held& held, const Nack& op) {
 Verdict run(Turn& turn, const Ack& op) {
   auto found = find_held(turn, op);
   if (auto* verdict = std::get_if<Verdict>(&found)) return std::move(*verdict);
-  const Held& held = std::get<Held>(found);
+  const Holding& held = std::get<Holding>(found);
   if (held.pending == nullptr) return Done{};
   // Who was late on the last attempt may still say that it was done: nobody else holds the record.
   // After a nack the receipt is given back.
@@ -121,7 +121,7 @@ Verdict run(Turn& turn, const Ack& op) {
 Verdict run(Turn& turn, const Nack& op) {
   auto found = find_held(turn, op);
   if (auto* verdict = std::get_if<Verdict>(&found)) return std::move(*verdict);
-  const Held& held = std::get<Held>(found);
+  const Holding& held = std::get<Holding>(found);
   if (held.pending == nullptr || held.pending->state != PendingState::kInFlight) {
     return used_up(turn, held);
   }
@@ -135,7 +135,7 @@ Verdict run(Turn& turn, const Nack& op) {
 Verdict run(Turn& turn, const Extend& op) {
   auto found = find_held(turn, op);
   if (auto* verdict = std::get_if<Verdict>(&found)) return std::move(*verdict);
-  const Held& held = std::get<Held>(found);
+  const Holding& held = std::get<Holding>(found);
   if (held.pending == nullptr || held.pending->state != PendingState::kInFlight) {
     return used_up(turn, held);
   }

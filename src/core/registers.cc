@@ -168,7 +168,7 @@ Verdict run(Turn& turn, const Set& op, const RegisterHash& hash) {
   return answer;
 }
 
-Verdict run(Turn& turn, const Get& op, const RegisterHash& hash) {
+Verdict run(Turn& turn, const hapax::Get& op, const RegisterHash& hash) {
   const Register* known = find_register(turn.state(), hash.key, turn.now());
   Held answer = held(known, op.tell_value);
   answer.applied = known != nullptr;

@@ -140,7 +140,7 @@ Verdict run(Turn& turn, const Advance& op);
 
 // registers (registers.cc)
 Verdict run(Turn& turn, const Set& op, const RegisterHash& hash);
-Verdict run(Turn& turn, const Get& op, const RegisterHash& hash);
+Verdict run(Turn& turn, const hapax::Get& op, const RegisterHash& hash);
 Verdict run(Turn& turn, const Unset& op, const RegisterHash& hash);
 Verdict run(Turn& turn, const Expire& op, const RegisterHash& hash);
 Verdict run(Turn& turn, const Add& op, const RegisterHash& hash);

@@ -16,7 +16,8 @@ if(mutant_sources)
   add_library(hapax_mutants STATIC EXCLUDE_FROM_ALL ${mutant_sources})
   target_compile_definitions(hapax_mutants PUBLIC HAPAX_MUTANTS)
   set_target_properties(hapax_mutants PROPERTIES UNITY_BUILD ON)
-  target_compile_options(hapax_mutants PRIVATE
+  # They run for seconds and compile for minutes.
+  target_compile_options(hapax_mutants PRIVATE -O1 -g0
     $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)  # See Flags.cmake.
   target_link_libraries(hapax_mutants
     PUBLIC hapax_flags PRIVATE PkgConfig::libsodium PkgConfig::libisal Threads::Threads)

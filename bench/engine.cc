@@ -22,11 +22,14 @@
 
 #include <hapax/hapax.h>
 
+#include "folder.h"
 #include "table.h"
 
 namespace {
 
 namespace fs = std::filesystem;
+using hapax::bench::fail;
+using hapax::bench::Folder;
 using hapax::bench::Table;
 using Clock = std::chrono::steady_clock;
 
@@ -36,32 +39,6 @@ constexpr std::size_t kIdBytes = 36;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "bench: %s\n", why.c_str());
-  std::exit(1);
-}
-
-// A folder of its own under the working folder, so that the disk measured is the one asked for.
-class Scratch {
- public:
-  Scratch() {
-    static int count = 0;
-    path_ = fs::current_path() /
-            ("bench-data-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
-    fs::create_directories(path_);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::unique_ptr<hapax::Store> open_store(const fs::path& folder,
                                          hapax::EmbeddedOptions options = {}) {
@@ -164,7 +141,7 @@ void make_stream(hapax::Store& store, const char* name = "s") {
 }
 
 double appends_per_second(std::uint64_t count, hapax::Mode mode) {
-  const Scratch scratch;
+  const Folder scratch;
   const auto store = open_store(scratch.path());
   make_stream(*store);
   Pipeline pipeline(*store, mode, 2);
@@ -172,7 +149,7 @@ double appends_per_second(std::uint64_t count, hapax::Mode mode) {
 }
 
 double claims_per_second(std::uint64_t count) {
-  const Scratch scratch;
+  const Folder scratch;
   const auto store = open_store(scratch.path());
   Pipeline pipeline(*store, hapax::Mode::kEach, 2);
   return static_cast<double>(count) / pipeline.run(0, count, fill_claims);
@@ -206,7 +183,7 @@ std::uint64_t transform_all(hapax::Store& store) {
 
 // Four workers: while some wait for the disk, others read and build.
 double consume_transform_produce(std::uint64_t count) {
-  const Scratch scratch;
+  const Folder scratch;
   const auto store = open_store(scratch.path());
   make_stream(*store);
   make_stream(*store, "out");
@@ -240,10 +217,9 @@ std::uint64_t resident_bytes() {
 std::optional<double> yardstick(const std::string& limit_dir, std::uint64_t count) {
   const fs::path program = fs::path(limit_dir) / "journal";
   if (limit_dir.empty() || !fs::exists(program)) return std::nullopt;
-  const Scratch scratch;
-  const std::string command = "cd '" + scratch.path().string() + "' && '" +
-                              fs::absolute(program).string() + "' " + std::to_string(count) +
-                              " 1000 1";
+  const Folder scratch;
+  const std::string command = "cd '" + scratch.path() + "' && '" + fs::absolute(program).string() +
+                              "' " + std::to_string(count) + " 1000 1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) fail("cannot run the yardstick");
   std::string text;
@@ -290,7 +266,7 @@ void bench_throughput(Table& table, const std::string& limit_dir, std::uint64_t 
 }
 
 void bench_growth(Table& table, std::uint64_t ids) {
-  const Scratch scratch;
+  const Folder scratch;
   hapax::EmbeddedOptions options;
   options.log = [](const std::string&) {};
   auto store = open_store(scratch.path(), options);
@@ -340,7 +316,7 @@ void fill_settles(Batch& batch, std::uint64_t first, std::uint64_t count,
 }
 
 void bench_claim_memory(Table& table, std::uint64_t claims) {
-  const Scratch scratch;
+  const Folder scratch;
   hapax::EmbeddedOptions options;
   options.log = [](const std::string&) {};
   const auto store = open_store(scratch.path(), options);
@@ -418,7 +394,7 @@ Latencies measure_commits(hapax::Store& store, std::size_t committers, double fo
 
 void bench_latency(Table& table) {
   for (const std::size_t committers : {std::size_t{1}, std::size_t{16}, std::size_t{256}}) {
-    const Scratch scratch;
+    const Folder scratch;
     const auto store = open_store(scratch.path());
     make_stream(*store);
     std::atomic<std::uint64_t> next{0};
@@ -433,7 +409,7 @@ void bench_latency(Table& table) {
 
 // A million ids whose windows end within one second, while single commits are measured.
 void bench_expiry(Table& table, std::uint64_t ids) {
-  const Scratch scratch;
+  const Folder scratch;
   const auto store = open_store(scratch.path());
   hapax::StreamSettings settings;
   settings.retention.count = 1000;
@@ -456,7 +432,7 @@ void bench_expiry(Table& table, std::uint64_t ids) {
 
 void bench_snapshots(Table& table) {
   const auto measure = [](std::uint64_t every) {
-    const Scratch scratch;
+    const Folder scratch;
     hapax::EmbeddedOptions options;
     options.log = [](const std::string&) {};
     options.segment_bytes = std::uint64_t{32} << 20;

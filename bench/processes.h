@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,14 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "folder.h"
+
 namespace hapax::bench {
-
-namespace fs = std::filesystem;
-
-[[noreturn]] inline void fail(const std::string& why) {
-  std::fprintf(stderr, "bench: %s\n", why.c_str());
-  std::exit(1);
-}
 
 inline sockaddr_in loopback(std::uint16_t port) {
   sockaddr_in address{};
@@ -64,29 +58,6 @@ inline int connect_to(std::uint16_t port) {
   ::setsockopt(one, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return one;
 }
-
-// A folder of its own under the working folder, so that the disk measured is the one asked for.
-class Folder {
- public:
-  Folder() {
-    static int count = 0;
-    path_ = fs::current_path() /
-            ("bench-data-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
-    fs::create_directories(path_);
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string path(const std::string& name = "") const {
-    return (name.empty() ? path_ : path_ / name).string();
-  }
-
- private:
-  fs::path path_;
-};
 
 // A server; stopped at the end of its life.
 class Running {

@@ -29,15 +29,7 @@ class MovesTest : public EngineRig {
   void snapshots(int count) {
     for (int i = 0; i < count; ++i) {
       clock_.advance(1'000);
-      engine_->begin_snapshot();
-      while (engine_->snapshotter().busy()) {
-        const Status stepped = engine_->snapshotter().step();
-        ASSERT_TRUE(stepped.ok()) << stepped.error().text();
-      }
-      engine_->carry_out_moves();
-      if (machine().has_facts()) {
-        ASSERT_TRUE(write().ok());
-      }
+      snapshot();
       commit({Set{.name = "r", .value = "x", .mode = SetMode::kLastWriter}});
     }
   }

@@ -2,16 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "net/held_loop_test.h"
+
 namespace hapax::front {
 namespace {
-
-class HeldLoop final : public net::Loop {
- public:
-  void post(std::function<void()> act) override { act(); }
-  void at_end_of_turn(std::function<void()> act) override { act(); }
-  void at(std::chrono::steady_clock::time_point, std::function<void()>) override {}
-  [[nodiscard]] std::size_t number() const override { return 0; }
-};
 
 // Answers at once: everything is done, but appends where it is full.
 class HeldStore final : public Store {
@@ -74,7 +68,7 @@ class DeskTest : public testing::Test {
   }
 
   HeldStore store_;
-  HeldLoop loop_;
+  net::HeldLoop loop_;
   Desk desk_{store_, 1};
 };
 

@@ -2,18 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "net/held_loop_test.h"
 #include "serve/own_routes.h"
 
 namespace hapax::serve {
 namespace {
-
-class HeldLoop final : public net::Loop {
- public:
-  void post(std::function<void()> act) override { act(); }
-  void at_end_of_turn(std::function<void()> act) override { act(); }
-  void at(std::chrono::steady_clock::time_point, std::function<void()>) override {}
-  [[nodiscard]] std::size_t number() const override { return 0; }
-};
 
 class HeldLink final : public net::Link {
  public:
@@ -31,7 +24,7 @@ class HeldLink final : public net::Link {
   std::string sent;
 
  private:
-  HeldLoop loop_;
+  net::HeldLoop loop_;
   std::string peer_ = "127.0.0.1:1";
 };
 

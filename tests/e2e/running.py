@@ -30,6 +30,7 @@ class Server:
         self.url = lines[0][1]
         self.host, port = self.url.removeprefix("http://").rsplit(":", 1)
         self.port = int(port)
+        self.resp = lines[2][1].removeprefix("redis://").rsplit(":", 1)
 
     def connect(self):
         return socket.create_connection((self.host, self.port), timeout=30)

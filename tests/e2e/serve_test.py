@@ -10,30 +10,20 @@ import sys
 import tempfile
 import threading
 import unittest
-import urllib.error
-import urllib.request
+
+import running
 
 HAPAX = os.path.abspath(sys.argv.pop(1))
 sys.argv.pop(1)  # The source tree: not needed here.
 
 
-class Server:
+class Server(running.Server):
     def __init__(self, folder):
-        self.process = subprocess.Popen(
-            [HAPAX, "serve", "--data", folder, "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        lines = [self.process.stdout.readline().split() for _ in range(3)]
-        self.http = lines[0][1] + "/api/v1"
-        self.resp = lines[2][1].removeprefix("redis://").rsplit(":", 1)
+        super().__init__(HAPAX, folder)
 
     def call(self, method, path, body=None, headers=None):
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.http + path, data, headers or {}, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.status, dict(answer.headers), json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, dict(error.headers), json.load(error)
+        answer = super().call(method, path, body, headers)
+        return answer.status, dict(answer.headers), answer.json
 
     def commands(self, text, until):
         """Sends line commands and reads until the answer ends so."""
@@ -46,16 +36,6 @@ class Server:
                     break
                 got += piece
             return got.decode()
-
-    def end(self):
-        self.process.kill()
-        if not self.process.stdout.closed:
-            self.process.communicate()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=60)
-        return self.process.returncode
 
 
 class Serve(unittest.TestCase):

@@ -38,6 +38,14 @@ TEST(Prepare, RefusesWhatNoStateCouldAccept) {
   EXPECT_EQ(refusal(commit_of(heavy)), Errc::kLimitExceeded);
 }
 
+// A commit of that many bytes fits, whatever its operations are.
+TEST(Prepare, CountsTheBytesOfACommitOnce) {
+  const std::string value(std::size_t{64} << 10, 'v');
+  const std::vector<Op> sets(500, Set{.name = "r", .value = value});
+  ASSERT_GT(sets.size() * value.size(), limits::kCommitBytesMax * 9 / 10);
+  EXPECT_TRUE(prepare(commit_of(sets), kKey).ok());
+}
+
 TEST(Prepare, ARefusalNamesTheLimitTheValueAndTheMost) {
   const std::vector<Op> many(100'001, Op{Set{.name = "r"}});
   EXPECT_EQ(prepare(commit_of(many), kKey).error().text(),

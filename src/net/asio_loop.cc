@@ -5,6 +5,8 @@
 
 #include <boost/asio/post.hpp>
 
+#include "net/connection.h"
+
 namespace hapax::net {
 
 namespace {
@@ -18,12 +20,14 @@ AsioLoop::AsioLoop(std::size_t number, const ServerLimits& limits, Counters& cou
       limits_(limits),
       counters_(counters),
       work_(context_.get_executor()),
+      watch_(context_),
       alarm_(context_),
       deadlines_(context_) {}
 
 AsioLoop::~AsioLoop() { join(); }
 
 void AsioLoop::start() {
+  watch_.start();
   thread_ = std::thread([this] { context_.run(); });
 }
 
@@ -31,6 +35,7 @@ void AsioLoop::join() {
   if (!thread_.joinable()) return;
   asio::post(context_, [this] {
     cut_all();
+    watch_.stop();
     alarm_.cancel();
     deadlines_.cancel();
     appointments_.clear();
@@ -57,10 +62,12 @@ void AsioLoop::want_end_of_turn() {
   asio::post(context_, [this] { end_turn(); });
 }
 
+// What these ask for goes into the next turn, except that what the acts send still leaves in this.
 void AsioLoop::end_turn() {
-  end_wanted_ = false;
   for (const auto& act : std::exchange(at_end_, {})) act();
   for (const auto& connection : std::exchange(to_flush_, {})) connection->flush();
+  end_wanted_ = false;
+  if (!at_end_.empty() || !to_flush_.empty()) want_end_of_turn();
 }
 
 void AsioLoop::at(SteadyTime when, std::function<void()> act) {

@@ -14,6 +14,7 @@
 
 #include "net/link.h"
 #include "net/server.h"
+#include "net/watch.h"
 
 namespace hapax::net {
 
@@ -28,20 +29,7 @@ struct Counters {
   std::atomic<std::uint64_t> bytes_out = 0;
 };
 
-// What a loop does with its connections, whatever they are made of.
-class Connection {
- public:
-  Connection() = default;
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  virtual ~Connection() = default;
-
-  virtual void start() = 0;
-  virtual void flush() = 0;
-  virtual void drain() = 0;
-  virtual void cut() = 0;
-  virtual void check_deadline(SteadyTime now) = 0;
-};
+class Connection;
 
 class AsioLoop final : public Loop {
  public:
@@ -59,6 +47,7 @@ class AsioLoop final : public Loop {
   [[nodiscard]] asio::io_context& context() { return context_; }
   [[nodiscard]] const ServerLimits& limits() const { return limits_; }
   [[nodiscard]] Counters& counters() { return counters_; }
+  [[nodiscard]] Watch& watch() { return watch_; }
 
   // On the loop's thread.
   void add(std::shared_ptr<Connection> connection);
@@ -80,6 +69,7 @@ class AsioLoop final : public Loop {
 
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
+  Watch watch_;
   asio::steady_timer alarm_;
   asio::steady_timer deadlines_;
   std::multimap<SteadyTime, std::function<void()>> appointments_;

@@ -8,8 +8,8 @@
 #include <boost/asio/ssl/context.hpp>
 
 #include "net/address.h"
-#include "net/asio_connection.h"
 #include "net/asio_loop.h"
+#include "net/carriers.h"
 
 namespace hapax::net {
 

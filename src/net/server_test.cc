@@ -16,7 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Sends back what it gets; "hold" is answered when the server stops, "never" not at all.
+// Sends back what it gets; "hold" is answered when the server stops, "never" not at all. "rest" is
+// answered, and then nothing is read for a while; after "deaf" nothing is read for good.
 class Echo final : public Session {
  public:
   explicit Echo(Link& link, milliseconds patience) : link_(link) {
@@ -26,6 +27,11 @@ class Echo final : public Session {
   std::size_t take(std::string_view bytes) override {
     holds_ = bytes == "hold";
     never_ = bytes == "never";
+    if (bytes == "rest" || bytes == "deaf") link_.pause();
+    if (bytes == "rest") {
+      const auto soon = std::chrono::steady_clock::now() + milliseconds{50};
+      link_.loop().at(soon, [this] { link_.resume(); });
+    }
     if (holds_ || never_) {
       taken.fetch_add(1);
       taken.notify_all();
@@ -44,9 +50,13 @@ class Echo final : public Session {
     if (holds_) link_.send("held");
     link_.finish();
   }
-  void lost() override {}
+  void lost() override {
+    gone.fetch_add(1);
+    gone.notify_all();
+  }
 
   static inline std::atomic<int> taken = 0;
+  static inline std::atomic<int> gone = 0;
 
  private:
   Link& link_;
@@ -73,6 +83,11 @@ class Client {
               static_cast<ssize_t>(text.size()));
   }
   void end() const { ::shutdown(socket_, SHUT_WR); }
+  // Closing then resets the connection.
+  void will_reset() const {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    EXPECT_EQ(::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  }
   // Sends until nothing more is taken for a while, and says how much that was.
   [[nodiscard]] std::size_t send_until_stuck(std::size_t most) const {
     const std::string piece(std::size_t{64} << 10, 'x');
@@ -134,6 +149,42 @@ TEST_F(ServerTest, ASlowClientIsNotReadFrom) {
   EXPECT_EQ(other.read(5), "hello");
   slow.end();
   EXPECT_EQ(slow.read().size(), sent);
+}
+
+TEST_F(ServerTest, WhatComesDuringAPauseIsReadAfterIt) {
+  const Client client(start());
+  client.send("rest");
+  EXPECT_EQ(client.read(4), "rest");
+  client.send("still there");
+  EXPECT_EQ(client.read(11), "still there");
+}
+
+TEST_F(ServerTest, AResetIsNoticedWhileNothingIsRead) {
+  const std::string address = start();
+  const int before = Echo::gone;
+  {
+    const Client client(address);
+    client.send("deaf");
+    EXPECT_EQ(client.read(4), "deaf");
+    client.send("unread");
+    client.will_reset();
+  }
+  Echo::gone.wait(before);
+}
+
+// One turn tells of all of them; the end of one must not disturb the others.
+TEST_F(ServerTest, ManyConnectionsComeAndGoAtOnce) {
+  const std::string address = start();
+  const int before = Echo::gone;
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 300; ++i) clients.push_back(std::make_unique<Client>(address));
+  for (const auto& client : clients) client->send("x");
+  for (const auto& client : clients) EXPECT_EQ(client->read(1), "x");
+  for (std::size_t i = 0; i < clients.size(); i += 2) clients[i]->will_reset();
+  for (std::size_t i = 1; i < clients.size(); i += 2) clients[i]->send("y");
+  for (std::size_t i = 0; i < clients.size(); i += 2) clients[i].reset();
+  for (std::size_t i = 1; i < clients.size(); i += 2) EXPECT_EQ(clients[i]->read(1), "y");
+  for (int gone = Echo::gone; gone < before + 150; gone = Echo::gone) Echo::gone.wait(gone);
 }
 
 TEST_F(ServerTest, AClientThatIsLateIsToldAndCutOff) {

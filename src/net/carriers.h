@@ -1,0 +1,23 @@
+// The two kinds of connection: over a socket as it is, and over TLS.
+#pragma once
+
+#include <memory>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+
+#include "net/connection.h"
+
+namespace hapax::net {
+
+using asio::ip::tcp;
+
+[[nodiscard]] std::shared_ptr<Connection> make_plain_connection(AsioLoop& loop, tcp::socket socket,
+                                                                const MakeSession& make_session);
+[[nodiscard]] std::shared_ptr<Connection> make_tls_connection(
+    AsioLoop& loop, tcp::socket socket, const MakeSession& make_session,
+    std::shared_ptr<asio::ssl::context> tls);
+
+[[nodiscard]] std::string name_of_peer(const tcp::socket& socket);  // "127.0.0.1:40112"
+
+}  // namespace hapax::net

@@ -1,0 +1,145 @@
+#include "net/connection.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace hapax::net {
+
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{16} << 10;
+constexpr std::chrono::seconds kLingerTime{2};
+
+}  // namespace
+
+void Connection::open() {
+  session_ = make_session_(*this);
+  read();
+}
+
+void Connection::flush() {
+  flush_wanted_ = false;
+  if (closed_ || writing_) return;
+  if (out_.empty()) return sent_all();
+  write();
+}
+
+void Connection::drain() {
+  if (session_ != nullptr && !finishing_) session_->drain();
+  if (session_ == nullptr) cut();
+}
+
+void Connection::cut() {
+  if (std::exchange(closed_, true)) return;
+  const auto keep = shared_from_this();
+  close();
+  loop_.remove(keep);
+  if (session_ != nullptr) std::exchange(session_, nullptr)->lost();
+}
+
+void Connection::check_deadline(SteadyTime now) {
+  if (closed_ || !deadline_ || now < *deadline_) return;
+  const bool told = std::exchange(late_, true);
+  deadline_ = now + kLingerTime;
+  if (told || lingering_ || session_ == nullptr) return cut();
+  const auto keep = session_;
+  keep->late();
+  if (!finishing_) cut();
+}
+
+// --- reading
+
+bool Connection::wants_bytes() const {
+  return !closed_ && !reading_ && !ended_ && (lingering_ || !paused_) &&
+         (lingering_ || unsent() <= loop_.limits().unsent_max);
+}
+
+void Connection::read() {
+  if (wants_bytes()) ask_for_bytes();
+}
+
+// A peer that sends much gets larger reads; one that rests keeps little memory.
+Connection::Room Connection::room() {
+  if (filled_ == 0 && in_.size() > 4 * kReadBytes) std::string().swap(in_);
+  const std::size_t more = std::clamp(filled_, kReadBytes, loop_.limits().read_max);
+  if (in_.size() < filled_ + kReadBytes) in_.resize(filled_ + more);
+  return {in_.data() + filled_, in_.size() - filled_};
+}
+
+void Connection::arrived(std::size_t count) {
+  if (closed_) return;
+  loop_.counters().bytes_in.fetch_add(count, std::memory_order_relaxed);
+  filled_ += count;
+  if (!lingering_) return offer();
+  filled_ = 0;
+  read();
+}
+
+void Connection::offer() {
+  if (closed_ || finishing_ || paused_ || session_ == nullptr || reading_) return;
+  const auto keep = session_;
+  const std::size_t taken = keep->take(std::string_view(in_.data(), filled_));
+  filled_ -= taken;
+  if (filled_ != 0 && taken != 0) std::memmove(in_.data(), in_.data() + taken, filled_);
+  read();
+}
+
+// An orderly end leaves the way back open.
+void Connection::ended() {
+  ended_ = true;
+  if (closed_) return;
+  if (session_ == nullptr) return cut();
+  const auto keep = session_;
+  if (!finishing_) keep->half_closed();
+}
+
+void Connection::resume() {
+  if (!std::exchange(paused_, false) || closed_ || resuming_) return;
+  resuming_ = true;  // Not from inside of the session's own call.
+  auto offer_rest = [self = shared_from_this()] {
+    self->resuming_ = false;
+    self->offer();
+  };
+  loop_.at_end_of_turn(std::move(offer_rest));
+}
+
+// --- writing
+
+void Connection::send(std::string_view bytes) {
+  if (closed_ || finishing_) return;
+  out_.append(bytes);
+  want_flush();
+}
+
+void Connection::finish() {
+  if (closed_ || std::exchange(finishing_, true)) return;
+  want_flush();
+}
+
+void Connection::want_flush() {
+  if (!std::exchange(flush_wanted_, true)) loop_.will_flush(shared_from_this());
+}
+
+void Connection::left(std::size_t count) const {
+  loop_.counters().bytes_out.fetch_add(count, std::memory_order_relaxed);
+}
+
+void Connection::sent_all() {
+  if (finishing_) return linger();
+  if (session_ == nullptr) return;
+  const auto keep = session_;
+  keep->sent();
+  read();  // Nothing was read while too much was unsent.
+}
+
+// A socket closed with unread bytes resets the connection and takes the last answer with it; so
+// only our side is closed, and what still comes is thrown away for a while.
+void Connection::linger() {
+  if (std::exchange(lingering_, true)) return;
+  if (session_ != nullptr) std::exchange(session_, nullptr)->lost();
+  set_deadline(std::chrono::steady_clock::now() + kLingerTime);
+  end_sending();
+}
+
+}  // namespace hapax::net

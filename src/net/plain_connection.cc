@@ -1,0 +1,126 @@
+#include <cerrno>
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/carriers.h"
+#include "net/watch.h"
+
+namespace hapax::net {
+
+std::string name_of_peer(const tcp::socket& socket) {
+  boost::system::error_code error;
+  const tcp::endpoint peer = socket.remote_endpoint(error);
+  if (error) return "unknown";
+  const std::string address = peer.address().to_string();
+  const std::string host = peer.address().is_v6() ? "[" + address + "]" : address;
+  return host + ":" + std::to_string(peer.port());
+}
+
+namespace {
+
+bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+class PlainConnection final : public Connection, public Watched {
+ public:
+  PlainConnection(AsioLoop& loop, int socket, const MakeSession& make_session, std::string peer)
+      : Connection(loop, make_session, std::move(peer)), socket_(socket) {}
+  ~PlainConnection() override {
+    if (socket_ >= 0) ::close(socket_);  // The loop ended before it began.
+  }
+
+  void start() override {
+    if (!own_loop().watch().add(socket_, watched_for_, *this)) return cut();
+    watching_ = true;
+    open();
+  }
+
+  std::size_t ready(std::uint32_t events) override {
+    if (closed()) return 0;
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !wants_bytes()) {
+      cut();
+      return 0;
+    }
+    if ((events & EPOLLOUT) != 0) {
+      watch_for(watched_for_ & ~std::uint32_t{EPOLLOUT});
+      set_writing(false);
+      flush();
+    }
+    if ((events & ~std::uint32_t{EPOLLOUT}) == 0 || closed()) return 0;
+    if (wants_bytes()) return receive();
+    // Only now: a peer that waits for its answer sends nothing, and asking for nothing costs a
+    // call.
+    watch_for(watched_for_ & ~std::uint32_t{EPOLLIN});
+    return 0;
+  }
+
+  [[nodiscard]] bool encrypted() const override { return false; }
+
+ private:
+  void ask_for_bytes() override { watch_for(watched_for_ | EPOLLIN); }
+
+  void watch_for(std::uint32_t events) {
+    if (events == watched_for_) return;
+    watched_for_ = events;
+    own_loop().watch().change(socket_, events, *this);
+  }
+
+  std::size_t receive() {
+    const Room free = room();
+    const ssize_t count = ::recv(socket_, free.begin, free.size, 0);
+    if (count > 0) {
+      arrived(static_cast<std::size_t>(count));
+      return static_cast<std::size_t>(count);
+    }
+    if (count == 0) {
+      watch_for(watched_for_ & ~std::uint32_t{EPOLLIN});  // The end would be told for ever.
+      ended();
+    } else if (!is_for_later(errno)) {
+      cut();
+    }
+    return 0;
+  }
+
+  void write() override {
+    const ssize_t count = ::send(socket_, out().data(), out().size(), MSG_NOSIGNAL);
+    if (count < 0 && !is_for_later(errno)) return cut();
+    if (count > 0) {
+      left(static_cast<std::size_t>(count));
+      out().erase(0, static_cast<std::size_t>(count));
+    }
+    if (out().empty()) return sent_all();
+    set_writing(true);
+    watch_for(watched_for_ | EPOLLOUT);
+  }
+
+  void end_sending() override {
+    ::shutdown(socket_, SHUT_WR);
+    if (peer_ended()) return cut();
+    ask_for_bytes();
+  }
+
+  void close() override {
+    if (watching_) own_loop().watch().remove(socket_, shared_from_this());
+    ::close(socket_);
+    socket_ = -1;
+  }
+
+  int socket_;
+  std::uint32_t watched_for_ = EPOLLIN;
+  bool watching_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Connection> make_plain_connection(AsioLoop& loop, tcp::socket socket,
+                                                  const MakeSession& make_session) {
+  boost::system::error_code ignored;
+  socket.native_non_blocking(true, ignored);
+  socket.set_option(tcp::no_delay(true), ignored);
+  std::string peer = name_of_peer(socket);
+  const int descriptor = socket.release(ignored);
+  return std::make_shared<PlainConnection>(loop, descriptor, make_session, std::move(peer));
+}
+
+}  // namespace hapax::net

@@ -1,0 +1,97 @@
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
+
+#include "net/carriers.h"
+
+namespace hapax::net {
+
+namespace {
+
+using boost::system::error_code;
+using TlsStream = asio::ssl::stream<tcp::socket>;
+
+constexpr std::chrono::seconds kHandshakeTime{10};
+
+class TlsConnection final : public Connection {
+ public:
+  TlsConnection(AsioLoop& loop, tcp::socket socket, const MakeSession& make_session,
+                std::shared_ptr<asio::ssl::context> tls)
+      : Connection(loop, make_session, name_of_peer(socket)),
+        tls_(std::move(tls)),
+        stream_(std::move(socket), *tls_) {}
+
+  void start() override {
+    error_code ignored;
+    stream_.next_layer().non_blocking(true, ignored);
+    stream_.next_layer().set_option(tcp::no_delay(true), ignored);
+    set_deadline(std::chrono::steady_clock::now() + kHandshakeTime);
+    stream_.async_handshake(TlsStream::server, [self = self()](const error_code& error) {
+      if (error) return self->cut();
+      self->clear_deadline();
+      self->open();
+    });
+  }
+
+  [[nodiscard]] bool encrypted() const override { return true; }
+
+ private:
+  std::shared_ptr<TlsConnection> self() {
+    return std::static_pointer_cast<TlsConnection>(shared_from_this());
+  }
+
+  void ask_for_bytes() override {
+    const Room free = room();
+    set_reading(true);
+    stream_.async_read_some(asio::buffer(free.begin, free.size),
+                            [self = self()](const error_code& error, std::size_t count) {
+                              self->set_reading(false);
+                              self->received(error, count);
+                            });
+  }
+
+  void received(const error_code& error, std::size_t count) {
+    if (!error) return arrived(count);
+    return error == asio::error::eof ? ended() : cut();
+  }
+
+  void write() override {
+    set_writing(true);
+    std::swap(out(), writing_);
+    asio::async_write(stream_, asio::buffer(writing_),
+                      [self = self()](const error_code& error, std::size_t count) {
+                        self->set_writing(false);
+                        self->writing_.clear();
+                        self->left(count);
+                        if (error) return self->cut();
+                        self->flush();
+                      });
+  }
+
+  [[nodiscard]] std::size_t under_way() const override { return writing_.size(); }
+
+  void end_sending() override {
+    stream_.async_shutdown([self = self()](const error_code&) { self->cut(); });
+  }
+
+  void close() override {
+    error_code ignored;
+    stream_.next_layer().close(ignored);
+  }
+
+  const std::shared_ptr<asio::ssl::context> tls_;  // Outlives the stream made from it.
+  TlsStream stream_;
+  std::string writing_;
+};
+
+}  // namespace
+
+std::shared_ptr<Connection> make_tls_connection(AsioLoop& loop, tcp::socket socket,
+                                                const MakeSession& make_session,
+                                                std::shared_ptr<asio::ssl::context> tls) {
+  return std::make_shared<TlsConnection>(loop, std::move(socket), make_session, std::move(tls));
+}
+
+}  // namespace hapax::net

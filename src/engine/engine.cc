@@ -58,7 +58,8 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
 
   journal::RecoverOptions recover_options;
   recover_options.snapshot = loaded.lsn;
-  recover_options.writer = {options.segment_bytes, options.reserve_step, options.reserve_bytes};
+  recover_options.writer = {options.segment_bytes, options.reserve_step, options.reserve_bytes,
+                            options.zero_step};
   recover_options.reserve_bytes = options.reserve_bytes;
   Replay replay(*state);
   HAPAX_TRY(journal::Recovered recovered,

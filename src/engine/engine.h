@@ -25,6 +25,7 @@ struct EngineOptions {
   std::uint64_t memory_max = std::uint64_t{4} << 30;
   std::uint32_t segment_bytes = std::uint32_t{256} << 20;
   std::uint64_t reserve_step = std::uint64_t{16} << 20;
+  std::uint64_t zero_step = std::uint64_t{256} << 10;
   std::uint64_t reserve_bytes = std::uint64_t{1} << 20;  // kept back for a full disk
   std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;
   Duration clock_jump_max{std::chrono::hours{24}};

@@ -39,6 +39,7 @@ struct WriterOptions {
   std::uint32_t segment_bytes = std::uint32_t{256} << 20;  // A segment that reaches it is sealed.
   std::uint64_t reserve_step = std::uint64_t{16} << 20;    // Disk space is set aside in such steps.
   std::uint64_t reserve_bytes = 0;                         // Of RESERVE, when it is made again.
+  std::uint64_t zero_step = std::uint64_t{256} << 10;      // Zeros are written ahead in such steps.
 };
 
 // The end of a journal; recovery finds it.
@@ -80,6 +81,7 @@ class Writer {
   Status enter_segment();
   Status seal_segment();
   Status set_aside(std::uint64_t end, Ahead ahead);
+  Status zero_ahead(std::uint64_t end, std::uint32_t batch_bytes);
   Status append(std::string_view bytes);
   Status roll_back(Error refusal);
   Status sync(Lsn last);
@@ -96,6 +98,7 @@ class Writer {
   Slot slot_;
   std::unique_ptr<ports::File> file_;  // of the segment tail_.end is in
   std::uint64_t reserved_ = 0;         // its size
+  std::uint64_t zeroed_ = 0;           // up to here all of it was written, be it with zeros
   Lsn durable_;
   bool poisoned_ = false;
   std::atomic<Room> room_{Room::kOrdinary};

@@ -14,6 +14,19 @@ using sim::SimDisk;
 using sim::SimEntropy;
 using sim::SimFolder;
 
+constexpr WriterOptions kZeros{.segment_bytes = 65'536, .reserve_step = 65'536, .zero_step = 8'192};
+
+struct Desk {
+  explicit Desk(const WriterOptions& options) : scribe(folder, entropy, witness, options) {
+    EXPECT_TRUE(scribe.open().ok());
+  }
+  SimDisk disk{Random(1)};
+  SimFolder folder{disk};
+  SimEntropy entropy{Random(2)};
+  Witness witness;
+  Scribe scribe;
+};
+
 class WriterTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(scribe_.open().ok()); }
@@ -127,20 +140,15 @@ TEST_F(WriterTest, AFullDiskRefusesAndTheNextBatchTakesTheSlot) {
 TEST(Writer, WithoutADescriptorTheBatchIsRefusedAndTheNextTakesTheSlot) {
   int refused = 0;
   for (std::uint64_t call = 0; call < 16; ++call) {
-    SimDisk disk{Random(1)};
-    SimFolder folder{disk};
-    SimEntropy entropy{Random(2)};
-    Witness witness;
-    Scribe scribe{folder, entropy, witness};
-    ASSERT_TRUE(scribe.open().ok());
-    while (scribe.writer().slot().segment == 1) ASSERT_TRUE(scribe.write(1, 20).ok());
-    const Slot slot = scribe.writer().slot();
-    disk.fail_at_call(disk.calls() + call, Errc::kUnavailable);
-    const Status status = scribe.write(1, 20);
+    Desk desk(kTinySegments);
+    while (desk.scribe.writer().slot().segment == 1) ASSERT_TRUE(desk.scribe.write(1, 20).ok());
+    const Slot slot = desk.scribe.writer().slot();
+    desk.disk.fail_at_call(desk.disk.calls() + call, Errc::kUnavailable);
+    const Status status = desk.scribe.write(1, 20);
     if (status.ok() || status.error().code != Errc::kUnavailable) continue;
     ++refused;
-    EXPECT_EQ(scribe.writer().slot(), slot);
-    EXPECT_TRUE(scribe.write(1, 20).ok());
+    EXPECT_EQ(desk.scribe.writer().slot(), slot);
+    EXPECT_TRUE(desk.scribe.write(1, 20).ok());
   }
   EXPECT_GE(refused, 1);
 }
@@ -188,6 +196,34 @@ TEST_F(WriterTest, WorksWithoutReservations) {
   SimFolder folder(disk_);
   Scribe next(folder, entropy_, witness_);
   EXPECT_TRUE(next.open().ok());
+}
+
+// Where a file system sets nothing aside, its size shows what was written.
+TEST(Writer, OneSmallBatchWritesTheBlocksOfTheNextOnes) {
+  Desk desk(kZeros);
+  desk.disk.set_faults({.reserve_ignored = sim::kAlways});
+  const auto size = [&] { return desk.disk.durable(segment_name(1))->size(); };
+  ASSERT_TRUE(desk.scribe.write(1, 100).ok());
+  const std::size_t ahead = size();
+  EXPECT_EQ(ahead, desk.scribe.writer().slot().offset + 8'192);
+  EXPECT_EQ(desk.disk.durable(segment_name(1))->substr(desk.scribe.writer().slot().offset),
+            std::string(8'192, '\0'));
+  while (desk.scribe.writer().slot().offset + 200 < ahead) {
+    ASSERT_TRUE(desk.scribe.write(1, 100).ok());
+    EXPECT_EQ(size(), ahead);
+  }
+  ASSERT_TRUE(desk.scribe.write(1, 9'000).ok());
+  EXPECT_EQ(size(), desk.scribe.writer().slot().offset) << "a large one takes nothing along";
+}
+
+// The first call of the second batch sets space aside, the second writes zeros.
+TEST(Writer, ABatchGoesWithoutZerosThatFindNoSpace) {
+  for (const auto& [code, ok] : {std::pair(Errc::kNoSpace, true), std::pair(Errc::kIo, false)}) {
+    Desk desk(kZeros);
+    desk.disk.fail_at_call(desk.disk.calls() + 1, code);
+    EXPECT_EQ(desk.scribe.write(1, 100).ok(), ok);
+    EXPECT_EQ(desk.scribe.write(1, 100).ok(), ok) << "a failed write poisons for good";
+  }
 }
 
 using WriterDeathTest = WriterTest;

@@ -86,6 +86,7 @@ Swarm draw_swarm(Random random) {
   swarm.segment_bytes = one_of<std::uint32_t>(random, {1024, 2048, 4096, 8192});
   swarm.snapshot_every_bytes = one_of<std::uint64_t>(random, {1500, 6000, 20'000});
   swarm.reserve_step = one_of<std::uint64_t>(random, {256, 1024, 4096});
+  swarm.zero_step = one_of<std::uint64_t>(random, {0, 512, 4096});
   swarm.seal_eagerness = one_of<std::uint32_t>(random, {30, 50, 70});
   return swarm;
 }

@@ -67,6 +67,7 @@ struct Swarm {
   std::uint32_t segment_bytes = 4096;
   std::uint64_t snapshot_every_bytes = 8192;
   std::uint64_t reserve_step = 1024;
+  std::uint64_t zero_step = 1024;
   std::uint32_t seal_eagerness = 50;  // percent of steps that drive the batch on
 
   [[nodiscard]] bool has(Trouble which) const { return trouble[static_cast<std::size_t>(which)]; }

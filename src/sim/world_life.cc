@@ -27,6 +27,7 @@ engine::EngineOptions World::engine_options() const {
   engine::EngineOptions options;
   options.segment_bytes = swarm_.segment_bytes;
   options.reserve_step = swarm_.reserve_step;
+  options.zero_step = swarm_.zero_step;
   options.reserve_bytes = 2048;
   options.snapshot_every_bytes = swarm_.snapshot_every_bytes;
   options.index_shards_log2 = 2;

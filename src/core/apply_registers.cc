@@ -22,13 +22,13 @@ void link(State& state, base::Hash128 name, const Register& set) {
   state.text_bytes += bytes_of(set);
   if (set.stays()) return;
   auto& ends = state.registers_end;
-  ends.emplace_hint(ends.end(), set.expires_at, name);
+  ends.emplace_hint(ends.end(), set.expires_at, set.version, name);
 }
 
 void unlink(State& state, base::Hash128 name, const Register& set) {
   state.text_bytes -= bytes_of(set);
   if (set.stays()) return;
-  const std::size_t erased = state.registers_end.erase({set.expires_at, name});
+  const std::size_t erased = state.registers_end.erase({set.expires_at, set.version, name});
   HAPAX_ASSERT(erased == 1, "every register that goes is listed by its end");
 }
 
@@ -107,7 +107,7 @@ void apply_rest(State& state, const RegisterGone& fact, base::Where, Time, Undo*
 std::size_t collect_registers(State& state, Time now, std::size_t work_max) {
   std::size_t work = 0;
   for (; work < work_max && !state.registers_end.empty(); ++work) {
-    const auto [end, name] = *state.registers_end.begin();
+    const auto [end, version, name] = *state.registers_end.begin();
     if (end > now) break;
     replace(state, name, nullptr);
   }

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -172,9 +173,11 @@ class State {
   // the rest
   SharedMap<std::string, Position> positions;
   SharedTable<std::shared_ptr<const Register>> registers;
-  std::set<std::pair<Time, base::Hash128>> registers_end;  // those that go, by when
-  Version version_floor;                                   // H3: of what went or may go
-  HybridTime hybrid;                                       // never behind anything seen
+  // Those that go, by when. A new one is the last of its instant: its version is above the floor,
+  // and so it is added without a search.
+  std::set<std::tuple<Time, Version, base::Hash128>> registers_end;
+  Version version_floor;  // H3: of what went or may go
+  HybridTime hybrid;      // never behind anything seen
   StringMap<Transaction> transactions;
   std::set<std::pair<Time, std::string>> transactions_due;  // by Transaction::due()
   std::uint64_t transactions_open = 0;

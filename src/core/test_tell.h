@@ -55,7 +55,9 @@ class Telling {
     for (const auto& [hash, set] : ordered(state.registers)) {
       say("register", hash, set->name(), set->value(), set->version, set->at, set->expires_at);
     }
-    for (const auto& [end, hash] : state.registers_end) say("register ends", end, hash);
+    for (const auto& [end, version, hash] : state.registers_end) {
+      say("register ends", end, version, hash);
+    }
     say("version floor", state.version_floor);
     for (const auto& [name, transaction] : ordered(state.transactions)) tell(name, transaction);
   }

@@ -73,6 +73,27 @@ Parsed Parser::parse_array(std::string_view bytes) {
 
 // Reads "<sign><number>\r\n" at at_ and moves past it.
 Parsed Parser::read_number(std::string_view bytes, char sign, std::int64_t& number) {
+  return read_short_number(bytes, sign, number) ? Parsed::kCommand
+                                                : read_any_number(bytes, sign, number);
+}
+
+// Nearly all of them: whole, without a minus and of few digits.
+bool Parser::read_short_number(std::string_view bytes, char sign, std::int64_t& number) {
+  constexpr std::size_t kDigits = 9;
+  const std::string_view rest = bytes.substr(at_, 1 + kDigits + 2);
+  std::size_t end = 1;
+  std::int64_t value = 0;
+  for (; end < rest.size() && rest[end] >= '0' && rest[end] <= '9'; ++end) {
+    value = value * 10 + (rest[end] - '0');
+  }
+  const bool whole = end > 1 && end + 1 < rest.size() && rest[end] == '\r' && rest[end + 1] == '\n';
+  if (!whole || rest.front() != sign) return false;
+  number = value;
+  at_ += end + 2;
+  return true;
+}
+
+Parsed Parser::read_any_number(std::string_view bytes, char sign, std::int64_t& number) {
   const std::string_view rest = bytes.substr(at_);
   if (!rest.empty() && rest.front() != sign) {
     return broken(std::string("expected '") + sign + "', got '" + rest.front() + "'");

@@ -44,6 +44,8 @@ class Parser {
   bool split_words(std::string_view line);
   bool take_word(std::string_view line, std::size_t& at);
   Parsed read_number(std::string_view bytes, char sign, std::int64_t& number);
+  bool read_short_number(std::string_view bytes, char sign, std::int64_t& number);
+  Parsed read_any_number(std::string_view bytes, char sign, std::int64_t& number);
   Parsed finish(std::string_view bytes, std::size_t consumed);
   Parsed broken(std::string problem);
   void start_over();

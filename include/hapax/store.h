@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <hapax/ops.h>
@@ -137,6 +138,10 @@ class Store {
   // state could accept the commit. It must not block, but it may submit. Everything the commit's
   // views refer to must stay alive until then.
   virtual void submit(const Commit& commit, Done done) = 0;
+  // As submit(), but the calling thread may do the work itself, the wait for the disk included, if
+  // nobody else does it and the disk is quick: for who has nothing better to do than to wait for
+  // `done`, which then runs inside of this call.
+  virtual void submit_here(const Commit& commit, Done done) { submit(commit, std::move(done)); }
 
   [[nodiscard]] virtual Result<Records> read(const ReadRange& range) = 0;
   [[nodiscard]] virtual Result<std::optional<IdStatus>> find_id(std::string_view stream,

@@ -11,11 +11,6 @@ namespace hapax::engine {
 
 namespace {
 
-constexpr std::size_t kTasksBytesMax = std::size_t{64} << 20;  // then callers wait: back-pressure
-constexpr std::size_t kTasksMax = 16'384;
-constexpr std::chrono::milliseconds kIdleBeforeMark{20};
-constexpr std::uint64_t kBatchesPerMark = 64;
-constexpr std::chrono::milliseconds kTendEvery{250};
 constexpr std::chrono::milliseconds kClaimsEvery{3};  // while claims that are over are left
 // One slice of clearing away: a tenth of a millisecond, the longest that a commit waits for it.
 constexpr std::size_t kSlice = 1'024;
@@ -43,16 +38,9 @@ class Handover {
   std::optional<Value> value_;
 };
 
-std::size_t weight(const Prepared& request) { return request.bytes; }
-
 std::int64_t steady_ms() {
   const auto steady = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(steady).count();
-}
-
-// Nothing was written, and a later try may succeed.
-bool is_refusal(const Error& error) {
-  return error.code == Errc::kNoSpace || error.code == Errc::kUnavailable;
 }
 
 // Between the look and the read the segment may have been emptied and removed: then what was
@@ -69,6 +57,11 @@ Result<Value> again_if_moved(const Read& read) {
 }
 
 }  // namespace
+
+// Nothing was written, and a later try may succeed.
+bool EmbeddedStore::is_refusal(const Error& error) {
+  return error.code == Errc::kNoSpace || error.code == Errc::kUnavailable;
+}
 
 EmbeddedStore::EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine> engine,
                              Fatal on_fatal, Log log)
@@ -101,21 +94,6 @@ EmbeddedStore::~EmbeddedStore() {
 
 // --- callers
 // ---------------------------------------------------------------------------------------
-
-void EmbeddedStore::hand_over(Task task) {
-  const auto* commit = std::get_if<CommitTask>(&task);
-  const std::size_t bytes = commit == nullptr ? 0 : weight(commit->request);
-  std::unique_lock lock(mutex_);
-  // E4: the state thread, where `done` may submit, never waits for room that only it can make.
-  const bool makes_room = std::this_thread::get_id() == state_thread_.get_id();
-  room_.wait(lock, [&] {
-    const bool has_room = tasks_bytes_ < kTasksBytesMax && tasks_.size() < kTasksMax;
-    return makes_room || tasks_.empty() || has_room;
-  });
-  tasks_bytes_ += bytes;
-  tasks_.push_back(std::move(task));
-  state_wake_.notify_one();
-}
 
 Status EmbeddedStore::check_sound() {
   const std::lock_guard lock(mutex_);
@@ -150,11 +128,20 @@ Result<Answer> EmbeddedStore::commit(const Commit& commit) {
   HAPAX_TRY(Prepared request, prepare(commit, engine_->key()));
   Handover<Finished> handover;
   hand_over(CommitTask{std::move(request),
-                       [&handover](Finished finished) { handover.put(std::move(finished)); }});
+                       [&handover](Finished finished) { handover.put(std::move(finished)); }},
+            Lead::kAlways);
   return finish(handover.take());
 }
 
 void EmbeddedStore::submit(const Commit& commit, Done done) {
+  submit(commit, std::move(done), Lead::kNever);
+}
+
+void EmbeddedStore::submit_here(const Commit& commit, Done done) {
+  submit(commit, std::move(done), Lead::kIfQuick);
+}
+
+void EmbeddedStore::submit(const Commit& commit, Done done, Lead lead) {
   if (auto sound = check_sound(); !sound) {
     done(std::move(sound).error());
     return;
@@ -164,18 +151,21 @@ void EmbeddedStore::submit(const Commit& commit, Done done) {
     done(std::move(request).error());
     return;
   }
-  hand_over(CommitTask{*std::move(request), [this, done = std::move(done)](Finished finished) {
+  hand_over(CommitTask{*std::move(request),
+                       [this, done = std::move(done)](Finished finished) {
                          done(finish(std::move(finished)));
-                       }});
+                       }},
+            lead);
 }
 
 template <class Value>
 Value EmbeddedStore::ask(std::function<Value(const core::State&, Time)> question) {
   Handover<Value> handover;
   hand_over(LookTask{[&handover, &question](const core::State& state, Time now) {
-    auto seen = std::make_shared<Value>(question(state, now));
-    return [&handover, seen] { handover.put(std::move(*seen)); };
-  }});
+              auto seen = std::make_shared<Value>(question(state, now));
+              return [&handover, seen] { handover.put(std::move(*seen)); };
+            }},
+            Lead::kAlways);
   return handover.take();
 }
 
@@ -278,30 +268,6 @@ Result<Statistics> EmbeddedStore::statistics() {
 // --- state thread
 // ------------------------------------------------------------------------------------
 
-// Waits until there is something to do; false when the store is to stop and all is done.
-bool EmbeddedStore::next_event(std::deque<Task>& tasks,
-                               std::optional<Result<journal::Durable>>& written) {
-  Machine& machine = engine_->machine();
-  std::unique_lock lock(mutex_);
-  const auto ready = [&] {
-    const bool takes_in = !holding_ && !full_;
-    return written_.has_value() || snapshot_ready_ || (stop_ && takes_in) ||
-           (takes_in && !tasks_.empty());
-  };
-  const bool leftover = leftover_.entries || (leftover_.claims && machine.quiescent());
-  idle_ = !state_wake_.wait_for(lock, leftover ? Duration{0} : Duration{kTendEvery}, ready);
-  written = std::exchange(written_, std::nullopt);
-  snapshot_ready_ = false;
-  if (written) full_ = false;
-  if ((!holding_ && !full_) || (stop_ && !full_)) {
-    tasks.swap(tasks_);
-    tasks_bytes_ = 0;
-    room_.notify_all();
-  }
-  const bool idle = tasks.empty() && !written && machine.quiescent() && !machine.has_facts();
-  return !(stop_ && idle);
-}
-
 void EmbeddedStore::run_state() {
   std::deque<Task> tasks;
   std::optional<Result<journal::Durable>> written;
@@ -334,7 +300,7 @@ void EmbeddedStore::take_in(std::deque<Task>& tasks) {
   const std::lock_guard lock(mutex_);
   for (; !tasks.empty(); tasks.pop_back()) {
     if (const auto* commit = std::get_if<CommitTask>(&tasks.back())) {
-      tasks_bytes_ += weight(commit->request);
+      tasks_bytes_ += commit->request.bytes;
     }
     tasks_.push_front(std::move(tasks.back()));
   }
@@ -344,9 +310,11 @@ void EmbeddedStore::start_write() {
   Machine& machine = engine_->machine();
   if (machine.in_flight() || !machine.has_facts()) return;
   journal::Batch& batch = machine.seal();
-  const std::lock_guard lock(mutex_);
-  to_write_ = &batch;
-  journal_wake_.notify_one();
+  if (!take_writer(batch)) return;
+  const auto began = std::chrono::steady_clock::now();
+  auto written = engine_->writer().write(batch);
+  give_back_writer(std::chrono::steady_clock::now() - began);
+  finish_write(std::move(written));
 }
 
 void EmbeddedStore::finish_write(Result<journal::Durable> written) {
@@ -435,44 +403,6 @@ void EmbeddedStore::tend() {
     background_wake_.notify_one();
   }
   start_write();
-}
-
-// --- journal thread
-// ----------------------------------------------------------------------------------
-
-void EmbeddedStore::run_journal() {
-  journal::Writer& writer = engine_->writer();
-  std::uint64_t unmarked = 0;
-  const auto mark = [&](journal::MarkKind kind) {
-    const Status marked = writer.write_mark(kind);
-    if (!marked && !is_refusal(marked.error())) on_fatal_(marked.error());
-    unmarked = 0;
-  };
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    const auto ready = [this] { return to_write_ != nullptr || journal_stop_; };
-    if (unmarked == 0) {
-      journal_wake_.wait(lock, ready);
-    } else if (!journal_wake_.wait_for(lock, kIdleBeforeMark, ready)) {
-      lock.unlock();
-      mark(journal::MarkKind::kRunning);
-      lock.lock();
-      continue;
-    }
-    if (to_write_ == nullptr) break;
-    journal::Batch* const batch = std::exchange(to_write_, nullptr);
-    lock.unlock();
-    auto written = writer.write(*batch);
-    lock.lock();
-    written_.emplace(std::move(written));
-    state_wake_.notify_one();
-    if (++unmarked < kBatchesPerMark) continue;
-    lock.unlock();
-    mark(journal::MarkKind::kRunning);
-    lock.lock();
-  }
-  lock.unlock();
-  mark(journal::MarkKind::kClean);
 }
 
 // --- background thread

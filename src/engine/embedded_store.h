@@ -1,16 +1,20 @@
 // The embedded store with its threads.
 //
-//   callers      hash, hand over, wait, read payloads
-//   state        owns Machine: decides, seals, answers
-//   journal      owns journal::Writer: writes and syncs one batch at a time
+//   callers      hash, hand over, wait, read payloads; lead, if nobody else does
+//   state        leads: decides, seals, answers; writes small batches itself
+//   journal      writes and syncs the others, one at a time, and the marks
 //   background   writes snapshots, removes and rewrites segments
 //
 // E5: damage to what was durable, found while running, is answered with its place and ends the
 //     service: nothing more is read, decided or written.
 //
+// E6: the machine has one leader at a time, the writer one user. Who waits for an answer anyway may
+//     lead for one batch while everything rests; in all other cases the state thread leads.
+//
 // One mutex guards the hand-over fields between them and nothing else (docs/internals/threads.md).
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -41,6 +45,7 @@ class EmbeddedStore final : public Store {
 
   [[nodiscard]] Result<Answer> commit(const Commit& commit) override;
   void submit(const Commit& commit, Done done) override;
+  void submit_here(const Commit& commit, Done done) override;
   [[nodiscard]] Result<Records> read(const ReadRange& range) override;
   [[nodiscard]] Result<std::optional<IdStatus>> find_id(std::string_view stream,
                                                         std::string_view id,
@@ -71,7 +76,17 @@ class EmbeddedStore final : public Store {
   };
   using Task = std::variant<CommitTask, LookTask, ActTask>;
 
-  void hand_over(Task task);
+  static constexpr std::chrono::milliseconds kTendEvery{250};
+  [[nodiscard]] static bool is_refusal(const Error& error);
+
+  enum class Lead : std::uint8_t { kNever, kIfQuick, kAlways };
+
+  void hand_over(Task task, Lead lead);
+  void submit(const Commit& commit, Done done, Lead lead);
+  [[nodiscard]] bool may_lead(Lead lead) const;
+  void lead_one_batch(std::unique_lock<std::mutex>& lock);
+  void begin_to_lead();
+  void end_to_lead();
   template <class Value>
   [[nodiscard]] Value ask(std::function<Value(const core::State&, Time)> question);
 
@@ -82,18 +97,27 @@ class EmbeddedStore final : public Store {
   [[nodiscard]] Result<Value> serve(Result<Value> value);
   [[nodiscard]] Result<Answer> finish(Finished finished);
 
-  // state thread
-  void run_state();
-  bool next_event(std::deque<Task>& tasks, std::optional<Result<journal::Durable>>& written);
+  // whoever leads
+  void take_tasks(std::deque<Task>& tasks);
   void take_in(std::deque<Task>& tasks);
   void finish_write(Result<journal::Durable> written);
   void start_write();
+  [[nodiscard]] bool take_writer(journal::Batch& batch);
+  void give_back_writer(std::chrono::nanoseconds took);
+
+  // state thread
+  void run_state();
+  bool next_event(std::deque<Task>& tasks, std::optional<Result<journal::Durable>>& written);
+  void wait_for_event(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool worth_waking() const;
   void tend();
   void clear_slice();
   void tell_changes();
 
   // journal thread
   void run_journal();
+  [[nodiscard]] bool wait_for_journal_work(std::unique_lock<std::mutex>& lock);
+  void write_mark(journal::MarkKind kind);
 
   // background thread
   void run_background();
@@ -111,6 +135,13 @@ class EmbeddedStore final : public Store {
   // Guarded by mutex_:
   std::deque<Task> tasks_;
   std::size_t tasks_bytes_ = 0;
+  std::optional<std::thread::id> leader_;
+  bool resting_ = false;      // nobody leads, nothing is under way, nothing is to be tended
+  bool lead_wanted_ = false;  // by the state thread
+  bool awaits_disk_ = false;  // a batch is being written by the journal thread
+  bool writer_taken_ = false;
+  std::chrono::microseconds write_time_{0};  // of one batch, of late
+  std::uint64_t unmarked_ = 0;               // batches since the latest mark
   journal::Batch* to_write_ = nullptr;
   std::optional<Result<journal::Durable>> written_;
   bool snapshot_ready_ = false;
@@ -119,7 +150,7 @@ class EmbeddedStore final : public Store {
   bool journal_stop_ = false;
   bool background_stop_ = false;
 
-  // Owned by the state thread:
+  // Owned by the leader:
   bool holding_ = false;  // tasks wait until the machine is quiescent
   bool full_ = false;     // tasks wait until the batch in flight is written
   bool idle_ = false;     // the latest wait ended without an event

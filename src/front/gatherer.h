@@ -52,7 +52,8 @@ class Gatherer {
   };
 
   Bundle& bundle();
-  void submit();
+  enum class When : std::uint8_t { kWhileAsked, kAtEndOfTurn };
+  void submit(When when);
   void tell(const Bundle& bundle, const Result<Answer>& answer);
 
   Desk& desk_;

@@ -1,0 +1,200 @@
+// Who leads, who writes, and who waits for whom (E6).
+#include <chrono>
+#include <utility>
+
+#include "engine/embedded_store.h"
+
+namespace hapax::engine {
+
+namespace {
+
+constexpr std::size_t kTasksBytesMax = std::size_t{64} << 20;  // then callers wait: back-pressure
+constexpr std::size_t kTasksMax = 16'384;
+constexpr std::chrono::milliseconds kIdleBeforeMark{20};
+constexpr std::uint64_t kBatchesPerMark = 64;
+// The state thread writes up to so much itself: handing it over and back takes longer than deciding
+// the operations that come meanwhile.
+constexpr std::uint32_t kWriteHereMax = std::uint32_t{8} << 10;
+// So much a loop of connections may decide itself, and for a disk that is as quick as this.
+constexpr std::size_t kLeadMax = std::size_t{64} << 10;
+constexpr std::chrono::microseconds kQuick{1'000};
+// While a batch is being written, so much is worth to begin the next one for.
+constexpr std::size_t kWakeTasks = 32;
+constexpr std::size_t kWakeBytes = std::size_t{8} << 10;
+
+}  // namespace
+
+// --- callers
+// ---------------------------------------------------------------------------------------
+
+void EmbeddedStore::hand_over(Task task, Lead lead) {
+  const auto* commit = std::get_if<CommitTask>(&task);
+  const std::size_t bytes = commit == nullptr ? 0 : commit->request.bytes;
+  std::unique_lock lock(mutex_);
+  // E4: the leader, from whom `done` may submit, never waits for room that only it can make.
+  const bool makes_room = leader_ == std::this_thread::get_id();
+  room_.wait(lock, [&] {
+    const bool has_room = tasks_bytes_ < kTasksBytesMax && tasks_.size() < kTasksMax;
+    return makes_room || tasks_.empty() || has_room;
+  });
+  tasks_bytes_ += bytes;
+  tasks_.push_back(std::move(task));
+  if (may_lead(lead)) {
+    lead_one_batch(lock);
+  } else if (worth_waking()) {
+    state_wake_.notify_one();
+  }
+}
+
+bool EmbeddedStore::may_lead(Lead lead) const {
+  const bool quick = write_time_ < kQuick && tasks_bytes_ <= kLeadMax;
+  return resting_ && (lead == Lead::kAlways || (lead == Lead::kIfQuick && quick));
+}
+
+void EmbeddedStore::lead_one_batch(std::unique_lock<std::mutex>& lock) {
+  begin_to_lead();
+  std::deque<Task> tasks;
+  take_tasks(tasks);
+  lock.unlock();
+  take_in(tasks);
+  start_write();
+  lock.lock();
+  end_to_lead();
+  const bool to_clear = leftover_.entries || leftover_.claims;
+  if (!resting_ || to_clear) state_wake_.notify_one();
+}
+
+void EmbeddedStore::begin_to_lead() {
+  leader_ = std::this_thread::get_id();
+  resting_ = false;
+}
+
+void EmbeddedStore::end_to_lead() {
+  const Machine& machine = engine_->machine();
+  leader_.reset();
+  awaits_disk_ = machine.in_flight();
+  const bool done = tasks_.empty() && !written_ && machine.quiescent() && !machine.damage();
+  resting_ = done && !holding_ && !full_ && !lead_wanted_ && !stop_;
+}
+
+// --- state thread
+// ------------------------------------------------------------------------------------
+
+// Under the lock. What arrives while a batch is being written waits for it in any case, so it may
+// as well gather: each waking costs as much as deciding several operations.
+bool EmbeddedStore::worth_waking() const {
+  if (!awaits_disk_) return !tasks_.empty();
+  return tasks_.size() >= kWakeTasks || tasks_bytes_ >= kWakeBytes;
+}
+
+void EmbeddedStore::take_tasks(std::deque<Task>& tasks) {
+  tasks.swap(tasks_);
+  tasks_bytes_ = 0;
+  room_.notify_all();
+}
+
+// Ends when there is something to do, or something to tend, and nobody else leads.
+void EmbeddedStore::wait_for_event(std::unique_lock<std::mutex>& lock) {
+  const auto ready = [&] {
+    if (leader_) return false;
+    const bool takes_in = !holding_ && !full_;
+    const bool damaged = engine_->machine().damage() && !damage_;
+    return written_.has_value() || snapshot_ready_ || damaged || (stop_ && takes_in) ||
+           (takes_in && worth_waking());
+  };
+  const bool leftover = leftover_.entries || (leftover_.claims && engine_->machine().quiescent());
+  const bool idle =
+      !state_wake_.wait_for(lock, leftover ? Duration{0} : Duration{kTendEvery}, ready);
+  lead_wanted_ = true;
+  state_wake_.wait(lock, [this] { return !leader_; });
+  lead_wanted_ = false;
+  idle_ = idle;
+}
+
+// Waits until there is something to do; false when the store is to stop and all is done.
+bool EmbeddedStore::next_event(std::deque<Task>& tasks,
+                               std::optional<Result<journal::Durable>>& written) {
+  Machine& machine = engine_->machine();
+  std::unique_lock lock(mutex_);
+  end_to_lead();
+  wait_for_event(lock);
+  begin_to_lead();
+  written = std::exchange(written_, std::nullopt);
+  snapshot_ready_ = false;
+  if (written) full_ = false;
+  if ((!holding_ && !full_) || (stop_ && !full_)) take_tasks(tasks);
+  const bool idle = tasks.empty() && !written && machine.quiescent() && !machine.has_facts();
+  return !(stop_ && idle);
+}
+
+// E6: the writer has one user at a time. False: the journal thread writes this one, because it is
+// large, because others came meanwhile and can be decided beside it, or because a mark is due.
+bool EmbeddedStore::take_writer(journal::Batch& batch) {
+  const bool small = batch.bytes() <= kWriteHereMax;
+  const std::lock_guard lock(mutex_);
+  if (small && !writer_taken_ && tasks_.empty() && unmarked_ < kBatchesPerMark) {
+    writer_taken_ = true;
+    return true;
+  }
+  to_write_ = &batch;
+  journal_wake_.notify_one();
+  return false;
+}
+
+void EmbeddedStore::give_back_writer(std::chrono::nanoseconds took) {
+  const std::lock_guard lock(mutex_);
+  write_time_ += (std::chrono::duration_cast<std::chrono::microseconds>(took) - write_time_) / 8;
+  writer_taken_ = false;
+  if (unmarked_++ == 0) journal_wake_.notify_one();  // It looks out for a pause from now on.
+}
+
+// --- journal thread
+// ----------------------------------------------------------------------------------
+
+// False when the store is to stop; true with no batch to write is a pause, good for a mark.
+bool EmbeddedStore::wait_for_journal_work(std::unique_lock<std::mutex>& lock) {
+  while (to_write_ == nullptr) {
+    if (journal_stop_) return false;
+    if (unmarked_ == 0) {
+      journal_wake_.wait(lock);
+      continue;
+    }
+    const std::uint64_t seen = unmarked_;
+    const auto woken = journal_wake_.wait_for(lock, kIdleBeforeMark);
+    if (woken == std::cv_status::timeout && unmarked_ == seen && !writer_taken_) return true;
+  }
+  return true;
+}
+
+void EmbeddedStore::write_mark(journal::MarkKind kind) {
+  const Status marked = engine_->writer().write_mark(kind);
+  if (!marked && !is_refusal(marked.error())) on_fatal_(marked.error());
+}
+
+void EmbeddedStore::run_journal() {
+  std::unique_lock lock(mutex_);
+  while (wait_for_journal_work(lock)) {
+    writer_taken_ = true;
+    bool mark_due = to_write_ == nullptr;
+    if (to_write_ != nullptr) {
+      journal::Batch* const batch = std::exchange(to_write_, nullptr);
+      lock.unlock();
+      auto written = engine_->writer().write(*batch);
+      lock.lock();
+      written_.emplace(std::move(written));
+      state_wake_.notify_one();
+      mark_due = ++unmarked_ >= kBatchesPerMark;
+    }
+    if (mark_due) {
+      unmarked_ = 0;
+      lock.unlock();
+      write_mark(journal::MarkKind::kRunning);
+      lock.lock();
+    }
+    writer_taken_ = false;
+  }
+  lock.unlock();
+  write_mark(journal::MarkKind::kClean);
+}
+
+}  // namespace hapax::engine

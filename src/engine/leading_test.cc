@@ -1,0 +1,101 @@
+// E6: callers that lead.
+#include <atomic>
+#include <latch>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/embedded_store.h"
+#include "engine/rig_test.h"
+
+namespace hapax::engine {
+namespace {
+
+class LeadingTest : public EngineRig {
+ protected:
+  void SetUp() override {
+    commit({CreateStream{"s", {}}});
+    store_.emplace(
+        nullptr, std::move(engine_), [](const Error&) { std::abort(); }, [](const std::string&) {});
+  }
+
+  Result<Answer> append() {
+    const Op op = Append{.stream = "s", .payload = "p"};
+    return store_->commit({.ops = {&op, 1}});
+  }
+
+  std::optional<EmbeddedStore> store_;
+};
+
+// The state thread may be busy with its own affairs, but not for ever.
+TEST_F(LeadingTest, WhoSubmitsHereIsAnsweredInsideOfTheCallOnceAllRests) {
+  const Op op = Append{.stream = "s", .payload = "p"};
+  std::atomic<int> answered = 0;
+  bool inside = false;
+  int asked = 0;
+  while (!inside) {
+    ++asked;
+    const auto here = std::this_thread::get_id();
+    store_->submit_here({.ops = {&op, 1}}, [&, here](const Result<Answer>& answer) {
+      EXPECT_TRUE(answer.ok());
+      if (std::this_thread::get_id() == here) inside = true;
+      answered.fetch_add(1);
+      answered.notify_all();
+    });
+    for (int seen = answered; seen != asked; seen = answered) answered.wait(seen);
+  }
+  EXPECT_EQ(store_->describe("s")->last, Sequence{static_cast<std::uint64_t>(asked)});
+}
+
+// E4
+TEST_F(LeadingTest, WhatALeaderAnswersMaySubmit) {
+  const Op op = Append{.stream = "s", .payload = "p"};
+  for (int i = 0; i < 50; ++i) {
+    std::latch both(2);
+    store_->submit_here({.ops = {&op, 1}}, [&](const Result<Answer>&) {
+      store_->submit({.ops = {&op, 1}}, [&](const Result<Answer>&) { both.count_down(); });
+      both.count_down();
+    });
+    both.wait();
+  }
+  EXPECT_EQ(store_->describe("s")->last, Sequence{100});
+}
+
+TEST_F(LeadingTest, ManyLeadInTurnAndNothingIsLostOrDoubled) {
+  constexpr int kThreads = 6;
+  constexpr int kEach = 100;
+  std::vector<std::atomic<int>> seen(kThreads * kEach + 1);
+  const auto note = [&](const Result<Answer>& answer) {
+    ASSERT_TRUE(answer.ok());
+    const auto& appended = std::get<Appended>(answer->verdicts.front());
+    seen.at(appended.sequence.value).fetch_add(1);
+  };
+  const auto work = [&](int kind) {
+    const Op op = Append{.stream = "s", .payload = "p"};
+    for (int i = 0; i < kEach; ++i) {
+      std::latch one(1);
+      const auto done = [&](const Result<Answer>& answer) {
+        note(answer);
+        one.count_down();
+      };
+      if (kind == 0) {
+        note(append());
+        continue;
+      }
+      if (kind == 1) store_->submit({.ops = {&op, 1}}, done);
+      if (kind == 2) store_->submit_here({.ops = {&op, 1}}, done);
+      EXPECT_TRUE(store_->describe("s").ok());
+      one.wait();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(work, i % 3);
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_EQ(seen[i], 1) << "sequence " << i;
+}
+
+}  // namespace
+}  // namespace hapax::engine

@@ -1,22 +1,18 @@
 """The audit of a tenant: a record for every administrative act, for administrators only."""
 
 import json
-import os
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import server  # noqa: E402
-from server import jwt, wait_for  # noqa: E402
+import running
+from running import jwt, wait_for
 
-server.ServerTest.HAPAX = os.path.abspath(sys.argv.pop(1))
-sys.argv.pop(1)  # The source tree: not needed here.
+running.arguments()
 
 ADMIN = jwt("acme", sub="root")
 WORKER = jwt("acme", roles=["produce", "consume"], sub="worker")
 
 
-class Audit(server.ServerTest):
+class Audit(running.SignedInTest):
     def setUp(self):
         super().setUp()
         self.served = self.serve()

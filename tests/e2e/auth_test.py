@@ -2,18 +2,15 @@
 
 import os
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import server  # noqa: E402
-from server import jwt, wait_for  # noqa: E402
+import running
+from running import jwt, wait_for
 
-server.ServerTest.HAPAX = os.path.abspath(sys.argv.pop(1))
-sys.argv.pop(1)  # The source tree: not needed here.
+running.arguments()
 
 
-class Http(server.ServerTest):
+class Http(running.SignedInTest):
     def test_a_call_needs_a_credential_and_the_right(self):
         served = self.serve()
         status, fields, body = served.call("PUT", "/streams/orders")
@@ -57,7 +54,7 @@ class Http(server.ServerTest):
         self.assertNotIn("card 4242", str(said))
 
 
-class Resp(server.ServerTest):
+class Resp(running.SignedInTest):
     def test_three_ways_to_sign_in(self):
         served = self.serve()
         client = self.client(served)
@@ -93,7 +90,7 @@ class Resp(server.ServerTest):
             self.assertNotIn("\x01", str(refused))
 
 
-class Reload(server.ServerTest):
+class Reload(running.SignedInTest):
     def make(self, *more):
         return self.hapax("token", "make", "--tenant", "acme", "--roles", "produce,consume,admin",
                           "--file", "tokens", *more)

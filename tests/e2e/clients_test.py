@@ -4,35 +4,17 @@ import collections
 import os
 import re
 import socket
-import sys
 import threading
 import unittest
 
 import running
 
-running.ServerTest.HAPAX = os.path.abspath(sys.argv.pop(1))
-SOURCE = os.path.abspath(sys.argv.pop(1))
+_, SOURCE = running.arguments()
 
 
 def post(path, body, *headers):
     lines = [f"POST /api/v1{path} HTTP/1.1", "Host: h", f"Content-Length: {len(body)}", *headers]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
-
-
-class ConfiguredTest(running.ServerTest):
-    CONFIG = ""
-
-    def setUp(self):
-        super().setUp()
-        if self.CONFIG:
-            self.server.end()
-            path = os.path.join(self.folder, "hapax.yaml")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(self.CONFIG)
-            data = os.path.join(self.folder, "configured")
-            self.server = running.Server(self.HAPAX, data, "--config", path)
-            self.addCleanup(self.server.end)
-            self.call = self.server.call
 
 
 class AtOnce(running.ServerTest):
@@ -106,7 +88,7 @@ class Pipelines(running.ServerTest):
         self.assertIn(b"Connection: close", answers)
 
 
-class SlowClients(ConfiguredTest):
+class SlowClients(running.ServerTest):
     CONFIG = "limits: {http: {header_time: 200ms, body_time: 300ms, idle_time: 400ms}}\n"
 
     def read_all(self, link):
@@ -180,7 +162,7 @@ class HalfOpenClients(running.ServerTest):
             self.assertIn(b"201 Created", link.makefile("rb").read())
 
 
-class Errors(ConfiguredTest):
+class Errors(running.ServerTest):
     """Every code of errors.def: provoked here, or named with the reason why not."""
 
     CONFIG = "store: {memory_max: 1MiB}\n"

@@ -6,15 +6,12 @@ import os
 import re
 import socket
 import struct
-import sys
 import threading
 import unittest
 
 import running
 
-HAPAX = os.path.abspath(sys.argv.pop(1))
-SOURCE = os.path.abspath(sys.argv.pop(1))
-running.ServerTest.HAPAX = HAPAX
+_, SOURCE = running.arguments()
 FRAMES = "application/vnd.hapax.records"
 ZSTD = bytes.fromhex(  # {"payload": "x", "id": "a"}
     "28b52ffd0458d900007b227061796c6f6164223a202278222c20226964223a202261227dd36cc6c9")

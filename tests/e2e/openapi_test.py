@@ -1,14 +1,11 @@
 """Every operation of /openapi.json is called, and what it says of bodies and answers is true."""
 
-import os
 import re
-import sys
 import unittest
 
 import running
 
-running.ServerTest.HAPAX = os.path.abspath(sys.argv.pop(1))
-sys.argv.pop(1)  # The source tree: not needed here.
+running.arguments()
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),
          "integer": int, "number": (int, float)}

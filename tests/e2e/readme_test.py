@@ -9,18 +9,13 @@ shell, a folder and a server of its own; the standard ports and folders are repl
 import glob
 import os
 import re
-import shutil
-import socket
 import subprocess
-import sys
-import tempfile
 import unittest
 from typing import NamedTuple
 
 import running
 
-HAPAX = os.path.abspath(sys.argv.pop(1))
-SOURCE = os.path.abspath(sys.argv.pop(1))
+HAPAX, SOURCE = running.arguments()
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 COMMAND = re.compile(r"^\s*(?:\S*hapax|curl|redis-cli|openssl|kill)\b", re.M)
@@ -104,20 +99,14 @@ def fits(expected, got):
     return re.fullmatch(re.sub(r"(?:\\ )+", r"\\s+", pattern), got.strip(), re.S)
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
-
-
-class Pages(unittest.TestCase):
+class Pages(running.FolderTest):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="hapax-e2e-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        super().setUp()
         for name in ("build", "bin", "etc/hapax", "var/lib"):
             os.makedirs(self.path(name))
         for name in ("build/hapax", "bin/hapax"):
             os.symlink(HAPAX, self.path(name))
-        self.http, self.resp = free_port(), free_port()
+        self.http, self.resp = running.free_port(), running.free_port()
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -141,10 +130,9 @@ class Pages(unittest.TestCase):
                         "-keyout", self.path("etc/hapax/key.pem"),
                         "-out", self.path("etc/hapax/cert.pem")], capture_output=True, check=True)
 
-    def serve(self, *arguments):
-        server = running.Server(HAPAX, self.path("served"), *arguments)
-        self.addCleanup(server.end)
-        self.http, self.resp = server.port, int(server.resp[1])
+    def serve(self, config=None, environment=None):
+        server = super().serve(config, environment)
+        self.http, self.resp = server.port, server.resp_port
 
     def run_all(self, told, **variables):
         """Runs them in one shell, which notes the output and the exit code of each."""
@@ -209,14 +197,10 @@ class Pages(unittest.TestCase):
         self.check_page("docs/reference/resp.md")
 
     def test_authentication(self):
-        tokens, config = self.path("known"), self.path("auth.yaml")
-        made = subprocess.run([HAPAX, "token", "make", "--tenant", "acme", "--roles",
-                               "consume,admin", "--file", tokens],
-                              capture_output=True, text=True, check=True)
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(f"auth: {{tokens_file: {tokens}}}\n")
-        self.serve("--config", config)
-        self.check_page("docs/reference/auth.md", HAPAX_TOKEN=made.stdout.strip())
+        token = self.hapax("token", "make", "--tenant", "acme", "--roles", "consume,admin",
+                           "--file", "known")
+        self.serve("auth: {tokens_file: known}\n")
+        self.check_page("docs/reference/auth.md", HAPAX_TOKEN=token)
 
 
 class Everything(unittest.TestCase):

@@ -4,18 +4,14 @@ What the page docs/reference/resp.md calls a difference is not in the list. Time
 much as the two servers are asked apart.
 """
 
-import os
 import shutil
-import signal
-import socket
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
-HAPAX = os.path.abspath(sys.argv.pop(1))
-sys.argv.pop(1)  # The source tree: not needed here.
+import running
+
+running.arguments()
 
 NOW = int(time.time())
 FAR = NOW + 100_000
@@ -262,89 +258,42 @@ SCAN
 """.strip().splitlines()
 
 
-class Link:
-    """A connection that speaks RESP and keeps the replies as bytes."""
-
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
-        self.file = self.socket.makefile("rb")
-
-    def close(self):
-        self.file.close()
-        self.socket.close()
-
-    def send(self, *arguments):
-        parts = [a if isinstance(a, bytes) else str(a).encode() for a in arguments]
-        out = b"*%d\r\n" % len(parts)
-        out += b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
-        self.socket.sendall(out)
-
-    def reply(self):
-        line = self.file.readline()
-        if line[:1] in b"$=" and int(line[1:]) >= 0:
-            return line + self.file.read(int(line[1:]) + 2)
-        if line[:1] in b"*~%" and int(line[1:]) >= 0:
-            items = int(line[1:]) * (2 if line[:1] == b"%" else 1)
-            return line + b"".join(self.reply() for _ in range(items))
-        return line
-
-    def ask(self, *arguments):
-        self.send(*arguments)
-        return self.reply()
-
-
-class Hapax:
-    def __init__(self, folder):
-        self.process = subprocess.Popen(
-            [HAPAX, "serve", "--data", folder, "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        lines = [self.process.stdout.readline().split() for _ in range(3)]
-        self.port = int(lines[2][1].rsplit(":", 1)[1])
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.communicate()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Case(unittest.TestCase):
+class Case(running.FolderTest):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="hapax-e2e-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.start()
+        super().setUp()
+        self.hapax = self.serve()
+        self.connect()
 
-    def start(self):
-        self.hapax = Hapax(os.path.join(self.folder, "data"))
-        self.addCleanup(self.hapax.kill)
-        self.link = Link(self.hapax.port)
+    def connect(self):
+        self.link = running.Link(self.hapax.resp_port)
         self.addCleanup(self.link.close)
 
     def restart(self):
         self.link.close()
-        self.hapax.kill()
-        self.start()
+        self.hapax.restart()
+        self.connect()
 
 
-@unittest.skipUnless(shutil.which("redis-server"), "there is no redis-server")
+# One program of the package redis-tools is the server, too, when it is called so: the package of
+# that name would also start a service.
+REDIS = shutil.which("redis-check-rdb")
+
+
+@unittest.skipUnless(REDIS, "redis-tools is not installed")
 class AsRedis(Case):
     def setUp(self):
         super().setUp()
-        port = free_port()
+        port = running.free_port()
         redis = subprocess.Popen(
             ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
-             "--dir", self.folder], stdout=subprocess.PIPE, text=True)
+             "--dir", self.folder], executable=REDIS, stdout=subprocess.PIPE, text=True)
         self.addCleanup(redis.wait)
         self.addCleanup(redis.kill)
         for line in redis.stdout:
             if "Ready to accept" in line:
                 break
         redis.stdout.close()
-        self.redis = Link(port)
+        self.redis = running.Link(port)
         self.addCleanup(self.redis.close)
 
     def both(self, *arguments):
@@ -522,7 +471,7 @@ class Alone(Case):
     @unittest.skipUnless(shutil.which("redis-cli"), "there is no redis-cli")
     def test_redis_cli_works(self):
         def cli(*arguments):
-            done = subprocess.run(["redis-cli", "-p", str(self.hapax.port), *arguments],
+            done = subprocess.run(["redis-cli", "-p", str(self.hapax.resp_port), *arguments],
                                   capture_output=True, text=True, timeout=60, check=True)
             return done.stdout.strip()
 
@@ -536,8 +485,8 @@ class Alone(Case):
     @unittest.skipUnless(shutil.which("redis-benchmark"), "there is no redis-benchmark")
     def test_redis_benchmark_works(self):
         done = subprocess.run(
-            ["redis-benchmark", "-p", str(self.hapax.port), "-n", "2000", "-c", "20", "-P", "10",
-             "-r", "1000000", "-q", "SET", "key:__rand_int__", "v", "NX", "EX", "100"],
+            ["redis-benchmark", "-p", str(self.hapax.resp_port), "-n", "2000", "-c", "20",
+             "-P", "10", "-r", "1000000", "-q", "SET", "key:__rand_int__", "v", "NX", "EX", "100"],
             capture_output=True, text=True, timeout=120, check=True)
         self.assertIn("requests per second", done.stdout)
         self.assertNotIn("WARNING", done.stderr)

@@ -1,62 +1,28 @@
 """`hapax serve` as its page in docs/reference/cli.md shows it: HTTP, RESP, and an orderly end."""
 
-import json
-import os
-import shutil
-import signal
-import socket
 import subprocess
-import sys
-import tempfile
 import threading
 import unittest
 
 import running
 
-HAPAX = os.path.abspath(sys.argv.pop(1))
-sys.argv.pop(1)  # The source tree: not needed here.
+running.arguments()
 
 
-class Server(running.Server):
-    def __init__(self, folder):
-        super().__init__(HAPAX, folder)
-
-    def call(self, method, path, body=None, headers=None):
-        answer = super().call(method, path, body, headers)
-        return answer.status, dict(answer.headers), answer.json
-
-    def commands(self, text, until):
-        """Sends line commands and reads until the answer ends so."""
-        with socket.create_connection((self.resp[0], int(self.resp[1])), timeout=30) as link:
-            link.sendall(text.encode())
-            got = b""
-            while not got.endswith(until.encode()):
-                piece = link.recv(65536)
-                if not piece:
-                    break
-                got += piece
-            return got.decode()
-
-
-class Serve(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="hapax-e2e-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.start()
-
-    def start(self):
-        self.server = Server(self.folder)
-        self.addCleanup(self.server.end)
+class Serve(running.ServerTest):
+    def commands(self, text):
+        """Sends line commands and reads until the server closes."""
+        client = self.client(self.server)
+        client.socket.sendall(text.encode())
+        return b"".join(iter(client.file.readline, b"")).decode()
 
     def test_http_answers_verdicts_and_problems_and_keeps_them_over_a_kill(self):
-        call = self.server.call
+        call = self.call
         self.assertEqual(call("PUT", "/streams/orders")[0], 200)
         record = {"id": "o-1", "payload": {"total": 12}}
         status, headers, body = call("POST", "/streams/orders/records", record)
         self.assertEqual((status, headers["Hapax-Verdict"], body["sequence"]), (201, "fresh", 1))
-        self.server.end()
-        self.start()
-        call = self.server.call
+        self.server.restart()
         status, headers, body = call("POST", "/streams/orders/records", record)
         self.assertEqual((status, body["verdict"], body["sequence"]), (200, "duplicate", 1))
         status, headers, body = call("POST", "/streams/orders/records",
@@ -83,23 +49,21 @@ class Serve(unittest.TestCase):
         path = "/streams/orders/records?from=1&wait_ms=30000"
         waits = threading.Thread(target=lambda: read.append(self.server.call("GET", path)))
         waits.start()
-        said = self.server.commands("HX.APPEND orders twelve ID o-1\r\nQUIT\r\n", "+OK\r\n")
+        said = self.commands("HX.APPEND orders twelve ID o-1\r\nQUIT\r\n")
         self.assertIn("fresh", said)
         waits.join()
         self.assertEqual(read[0][2]["records"][0]["payload"], "twelve")
 
     def test_exec_is_all_or_nothing(self):
         self.server.call("PUT", "/streams/orders")
-        said = self.server.commands(
-            "MULTI\r\nHX.APPEND orders a\r\nHX.APPEND none b\r\nEXEC\r\nQUIT\r\n", "+OK\r\n")
+        said = self.commands(
+            "MULTI\r\nHX.APPEND orders a\r\nHX.APPEND none b\r\nEXEC\r\nQUIT\r\n")
         self.assertIn("-EXECABORT Transaction discarded: operation 2 was refused: HX1003", said)
         self.assertEqual(self.server.call("GET", "/streams/orders")[2]["last"], 0)
 
     def test_an_address_others_can_reach_is_refused_without_authentication(self):
-        other = tempfile.mkdtemp(prefix="hapax-e2e-")
-        self.addCleanup(shutil.rmtree, other, ignore_errors=True)
-        done = subprocess.run([HAPAX, "serve", "--data", other, "--http", "0.0.0.0:0"],
-                              capture_output=True, text=True, timeout=60)
+        done = subprocess.run([self.HAPAX, "serve", "--data", "other", "--http", "0.0.0.0:0"],
+                              capture_output=True, text=True, timeout=60, cwd=self.folder)
         self.assertEqual(done.returncode, 64)
         self.assertIn("--open-to-all", done.stderr)
 

@@ -1,23 +1,19 @@
 """Tenants on one server: the four threats of a dedup service, tried as attacks, and the limits."""
 
 import json
-import os
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import server  # noqa: E402
-from server import jwt, wait_for  # noqa: E402
+import running
+from running import jwt, wait_for
 
-server.ServerTest.HAPAX = os.path.abspath(sys.argv.pop(1))
-sys.argv.pop(1)  # The source tree: not needed here.
+running.arguments()
 
 VICTIM = jwt("victim", sub="billing")
 THIEF = jwt("thief", sub="mallory")
 WRITER = jwt("victim", roles=["produce"], sub="worker")
 
 
-class Threats(server.ServerTest):
+class Threats(running.SignedInTest):
     def setUp(self):
         super().setUp()
         self.served = self.serve()
@@ -114,7 +110,7 @@ class Threats(server.ServerTest):
         self.assertNotIn("\\u0001", "".join(seen))
 
 
-class Exhaustion(server.ServerTest):
+class Exhaustion(running.SignedInTest):
     def limited(self, text):
         return self.serve(self.AUTH + "tenants:\n  thief: {" + text + "}\n")
 

@@ -4,15 +4,12 @@ import json
 import os
 import re
 import socket
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import server  # noqa: E402
-from server import jwt, wait_for  # noqa: E402
+import running
+from running import jwt, wait_for
 
-server.ServerTest.HAPAX = os.path.abspath(sys.argv.pop(1))
-sys.argv.pop(1)  # The source tree: not needed here.
+running.arguments()
 
 LABEL = r'[a-z]+="(?:[^"\\]|\\.)*"'
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -32,7 +29,7 @@ def values(text):
     return found
 
 
-class Health(server.ServerTest):
+class Health(running.SignedInTest):
     def test_it_is_for_everybody(self):
         served = self.serve()
         self.assertEqual(served.call("GET", "/health/live")[0], 200)
@@ -54,7 +51,7 @@ class Health(server.ServerTest):
             self.assertEqual(said[-1], "STOPPING=1")
 
 
-class Metrics(server.ServerTest):
+class Metrics(running.SignedInTest):
     def work(self, served, token=None):
         served.call("PUT", "/streams/orders", token=token)
         for payload in ("a", "a", "b"):
@@ -109,7 +106,7 @@ class Metrics(server.ServerTest):
         self.work(served, jwt("acme"))
         url = served.process.stdout.readline().split()[1]
         self.assertEqual(served.call("GET", "/metrics")[0], 401)
-        served.http = url.removesuffix("/metrics")
+        served.url = url.removesuffix("/metrics")
         status, _, text = served.call("GET", "/metrics")
         self.assertEqual(status, 200)
         self.assertIn('hapax_verdicts_total{op="append",verdict="fresh"} ', text)
@@ -120,7 +117,7 @@ class Metrics(server.ServerTest):
         self.assertEqual(served.call("GET", "/metrics")[0], 200)
 
 
-class Logs(server.ServerTest):
+class Logs(running.SignedInTest):
     def test_a_request_is_found_by_its_ids(self):
         served = self.serve(self.AUTH + "log: {format: json, requests: true}\n")
         parent = f"00-{TRACE}-00f067aa0ba902b7-01"

@@ -42,7 +42,11 @@ struct Hapax {
   explicit Hapax(const Options& options)
       : server({options.hapax, "serve", "--data", folder.path("store"), "--http",
                 "127.0.0.1:" + std::to_string(http), "--resp", "127.0.0.1:" + std::to_string(resp)},
-               http) {}
+               http) {
+    // It accepts connections before it has read its journal.
+    const std::string ready = "http://127.0.0.1:" + std::to_string(http) + "/health/ready";
+    output_of("for i in $(seq 1000); do curl -sf " + ready + " && break; sleep 0.01; done");
+  }
 };
 
 // One program of the package redis-tools is the server, too, when it is called so: the package of

@@ -9,6 +9,7 @@ Exit code 1 if anything failed.
 
 import argparse
 import os
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from itertools import takewhile
@@ -28,8 +29,12 @@ class Outcome(NamedTuple):
 
 
 def skip_reason(case):
-    """GoogleTest prints `file:line: Skipped` and the reason on the lines after it."""
-    lines = (case.findtext("system-out") or "").splitlines()
+    """GoogleTest prints `file:line: Skipped` and the reason on the lines after it; unittest prints
+    `test … skipped 'reason'`."""
+    output = case.findtext("system-out") or ""
+    if told := re.findall(r"\.\.\. skipped (['\"])(.*)\1$", output, re.MULTILINE):
+        return "; ".join(dict.fromkeys(reason for _, reason in told))
+    lines = output.splitlines()
     for number, line in enumerate(lines):
         if line.rstrip().endswith(": Skipped"):
             told = takewhile(lambda text: text and text[0] != "[", lines[number + 1 :])

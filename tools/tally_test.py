@@ -22,6 +22,13 @@ needs O_DIRECT
 on this disk
 [  SKIPPED ] Later (0 ms)
 </system-out></testcase>"""
+SKIPPED_IN_PYTHON = """<testcase name="e2e" status="notrun">
+<skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+<system-out>test_a (x.T.test_a) ... ok
+test_b (x.T.test_b) ... skipped 'golang-go is not installed'
+test_c (x.T.test_c) ... skipped 'golang-go is not installed'
+test_d (x.T.test_d) ... skipped "there's no disk"
+</system-out></testcase>"""
 
 
 class Tally(unittest.TestCase):
@@ -39,6 +46,10 @@ class Tally(unittest.TestCase):
     def test_closing_line_without_skips(self):
         code, _, last = self.tally(PASSED, PASSED)
         self.assertEqual((code, last), (0, "2 passed, 0 failed"))
+
+    def test_reasons_of_python_tests(self):
+        _, out, _ = self.tally(SKIPPED_IN_PYTHON)
+        self.assertIn("e2e: golang-go is not installed; there's no disk\n", out)
 
     def test_failures_set_the_exit_code(self):
         code, out, last = self.tally(PASSED, FAILED)

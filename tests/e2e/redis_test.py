@@ -468,29 +468,6 @@ class Alone(Case):
         self.assertTrue(ask("EXEC").startswith(b"-EXECABORT"))
         self.assertEqual(ask("EXISTS", "other"), b":0\r\n")
 
-    @unittest.skipUnless(shutil.which("redis-cli"), "there is no redis-cli")
-    def test_redis_cli_works(self):
-        def cli(*arguments):
-            done = subprocess.run(["redis-cli", "-p", str(self.hapax.resp_port), *arguments],
-                                  capture_output=True, text=True, timeout=60, check=True)
-            return done.stdout.strip()
-
-        self.assertEqual(cli("SET", "a", "1", "NX", "EX", "100"), "OK")
-        self.assertEqual(cli("SET", "a", "1", "NX", "EX", "100"), "")
-        self.assertEqual(cli("-3", "GET", "a"), "1")
-        self.assertEqual(cli("INCR", "a"), "2")
-        self.assertEqual(cli("--scan", "--pattern", "a*"), "a")
-        self.assertEqual(cli("DBSIZE"), "1")
-
-    @unittest.skipUnless(shutil.which("redis-benchmark"), "there is no redis-benchmark")
-    def test_redis_benchmark_works(self):
-        done = subprocess.run(
-            ["redis-benchmark", "-p", str(self.hapax.resp_port), "-n", "2000", "-c", "20",
-             "-P", "10", "-r", "1000000", "-q", "SET", "key:__rand_int__", "v", "NX", "EX", "100"],
-            capture_output=True, text=True, timeout=120, check=True)
-        self.assertIn("requests per second", done.stdout)
-        self.assertNotIn("WARNING", done.stderr)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -127,9 +127,10 @@ class Server:
         self.process.wait()
         self.process.stdout.close()
 
-    def restart(self):
+    def restart(self, while_down=lambda: None):
         """Kills it, and starts it again at the same addresses."""
         self.kill()
+        while_down()
         self.start(f"{self.host}:{self.port}", ":".join(self.resp))
 
     def stop(self):

@@ -315,16 +315,20 @@ class Round:
         self.history = witness.History()
         self.over = False
         self.connected = self.most_connected = 0
+        self.all_connected = asyncio.Event()
 
     def count(self, change):
         self.connected += change
         self.most_connected = max(self.most_connected, self.connected)
+        if self.connected == self.connections:
+            self.all_connected.set()
 
     async def run(self, seconds, kills, while_down=lambda: None):
         for stream in (*self.names.streams, *self.names.pair):
             self.server.call("PUT", "/streams/" + stream)
         workers = [asyncio.create_task(Worker(self, number).run())
                    for number in range(self.connections)]
+        await asyncio.wait_for(self.all_connected.wait(), PATIENCE)
         for _ in range(kills):
             await asyncio.sleep(seconds / (kills + 1))
             await asyncio.to_thread(self.server.restart, while_down)

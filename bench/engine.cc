@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -58,7 +59,8 @@ void commit_one(hapax::Store& store, const hapax::Op& op) {
 void write_id(std::uint64_t i, char* id) {
   const std::uint64_t key = i % 5 == 4 ? i - 1 : i;
   std::uint64_t spread = key * 0x9E3779B97F4A7C15ULL;
-  std::memcpy(id, "0190a1b2-0000-7000-", 19);
+  constexpr std::string_view kBegin = "0190a1b2-0000-7000-";
+  std::copy(kBegin.begin(), kBegin.end(), id);
   for (int q = 0; q < 16; ++q) id[19 + q] = "0123456789abcdef"[(spread >> (q * 4)) & 15];
   id[35] = 'x';
 }

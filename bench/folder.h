@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 
 [[noreturn]] inline void fail(const std::string& why) {
   std::fprintf(stderr, "bench: %s\n", why.c_str());
-  std::exit(1);
+  std::fflush(nullptr);
+  std::_Exit(1);
 }
 
 // A folder of its own under the working folder, so that the disk measured is the one asked for.

@@ -64,7 +64,7 @@ struct Redis {
 };
 
 std::string nats_config(const Folder& folder, std::uint16_t port) {
-  const std::string path = folder.path("nats.conf");
+  std::string path = folder.path("nats.conf");
   std::ofstream(path) << "host: 127.0.0.1\nport: " << port << "\njetstream { store_dir: \""
                       << folder.path("js") << "\" }\n";
   return path;
@@ -77,7 +77,7 @@ struct Nats {
 };
 
 std::string nginx_config(const Folder& folder, std::uint16_t port) {
-  const std::string path = folder.path("nginx.conf");
+  std::string path = folder.path("nginx.conf");
   std::ofstream out(path);
   out << "daemon off; worker_processes 1; pid " << folder.path("pid") << "; error_log "
       << folder.path("errors") << ";\nevents { worker_connections 1024; }\n"

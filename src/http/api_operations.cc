@@ -16,8 +16,9 @@ constexpr std::string_view kLines = "application/x-ndjson";
 
 bool understands(const SharedCall& call, std::initializer_list<std::string_view> others) {
   Status known = check_media(call->request(), others);
-  if (!known) respond_error(call, std::move(known).error());
-  return known.ok();
+  if (known) return true;
+  respond_error(call, std::move(known).error());
+  return false;
 }
 
 Act one_op(front::Desk& desk, std::string op) {

@@ -1,6 +1,6 @@
 // Tells connections when their sockets are ready. Its own epoll set, level-triggered, inside of
 // Asio's: a request then costs one recv and one send, where Asio's edge-triggered reads cost a
-// second recv that says there is nothing more (docs/decisions/0015).
+// second recv that says there is nothing more (docs/decisions/0017).
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ Status commit_one(Store& store, const Op& op) {
 Status make_stream(Store& store, const config::Stream& stream) {
   const front::TenantNames names(front::Caller{stream.tenant, "configuration", {}});
   const std::string name = names.inside(stream.stream);
-  const Status made = commit_one(store, CreateStream{name, stream.settings});
+  Status made = commit_one(store, CreateStream{name, stream.settings});
   if (made || made.error().code != Errc::kAlreadyExists) return made;
   return commit_one(store, ConfigureStream{name, stream.settings});
 }

@@ -1,0 +1,68 @@
+// Calls a Hapax server over HTTP, and waits. For one thread.
+//
+// Every call that changes something carries an id (of its own, or as Idempotency-Key), so a call
+// whose answer was lost is made again: the server answers what it answered the first time.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <hapax/result.h>
+
+#include "client/url.h"
+#include "http/message.h"
+#include "net/dial.h"
+
+namespace hapax::client {
+
+struct Options {
+  Url url;
+  std::string token;        // empty: none is sent
+  std::string authorities;  // PEM file, for https; empty: those of the system
+  std::chrono::milliseconds connect_time{5'000};
+  std::chrono::milliseconds answer_time{30'000};
+  unsigned attempts_max = 5;                             // of a call whose answer is lost
+  std::function<void(std::chrono::milliseconds)> pause;  // between attempts; none = sleep
+};
+
+struct Call {
+  std::string method = "GET";
+  std::string path;  // "/api/v1/streams", with its query
+  std::string body{};
+  std::string type = "application/json";
+  std::string key{};                   // Idempotency-Key; empty: none is sent
+  std::chrono::milliseconds waits{0};  // how long the server may wait on purpose
+};
+
+struct Reply {
+  unsigned status = 0;
+  http::Fields fields;
+  std::string body;
+
+  [[nodiscard]] bool good() const { return status >= 200 && status < 300; }
+};
+
+class Client {
+ public:
+  explicit Client(Options options) : options_(std::move(options)) {}
+
+  // kUnavailable: nobody is there, or the answer was lost each time; the text says which, and
+  // whether it may have happened. kInvalidArgument: what answers speaks no HTTP.
+  [[nodiscard]] Result<Reply> call(const Call& call);
+
+  [[nodiscard]] const Options& options() const { return options_; }
+
+ private:
+  struct Lost;
+
+  [[nodiscard]] Status connect();
+  [[nodiscard]] Result<Reply> attempt(const Call& call);
+  [[nodiscard]] std::string text_of(const Call& call) const;
+
+  const Options options_;
+  std::unique_ptr<net::Dialed> link_;
+};
+
+}  // namespace hapax::client

@@ -1,0 +1,27 @@
+// Where a server is, as people write it: http://127.0.0.1:7171, https://hapax.example/behind/proxy
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <hapax/result.h>
+
+namespace hapax::client {
+
+struct Url {
+  bool tls = false;
+  std::string host;
+  std::string port;
+  std::string prefix;  // "/behind/proxy", or empty
+
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string authority() const;  // of the Host field
+  friend bool operator==(const Url&, const Url&) = default;
+};
+
+[[nodiscard]] Result<Url> parse_url(std::string_view text);
+
+// A name as a segment of a path, or as a value of a query.
+[[nodiscard]] std::string encoded(std::string_view text);
+
+}  // namespace hapax::client

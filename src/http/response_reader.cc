@@ -1,0 +1,63 @@
+#include "http/response_reader.h"
+
+#include <utility>
+
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+namespace hapax::http {
+
+struct ResponseReader::Beast {
+  boost::beast::http::response_parser<boost::beast::http::string_body> parser;
+};
+
+ResponseReader::ResponseReader(std::size_t body_bytes_max) : beast_(std::make_unique<Beast>()) {
+  beast_->parser.eager(true);
+  beast_->parser.header_limit(64U << 10);
+  beast_->parser.body_limit(body_bytes_max);
+}
+
+ResponseReader::~ResponseReader() = default;
+
+Result<bool> ResponseReader::put(std::string_view bytes) {
+  waiting_ += bytes;
+  while (!waiting_.empty() && !beast_->parser.is_done()) {
+    boost::system::error_code error;
+    const std::size_t used = beast_->parser.put(
+        boost::beast::net::const_buffer(waiting_.data(), waiting_.size()), error);
+    waiting_.erase(0, used);
+    if (error == boost::beast::http::error::need_more || (!error && used == 0)) break;
+    if (error) {
+      return Error{Errc::kInvalidArgument, "the answer is not HTTP/1.1: " + error.message()};
+    }
+  }
+  return beast_->parser.is_done();
+}
+
+Status ResponseReader::end() {
+  boost::system::error_code error;
+  // Beast takes an end before the first byte for a whole answer.
+  const bool begun = beast_->parser.is_header_done();
+  if (begun && !beast_->parser.is_done()) beast_->parser.put_eof(error);
+  if (!begun || error || !beast_->parser.is_done()) {
+    return Error{Errc::kUnavailable, "the connection ended before the answer did"};
+  }
+  return Ok{};
+}
+
+Response ResponseReader::take() {
+  auto message = beast_->parser.release();
+  Response response;
+  response.status = message.result_int();
+  for (const auto& field : message) {
+    response.fields.add({field.name_string().data(), field.name_string().size()},
+                        {field.value().data(), field.value().size()});
+  }
+  response.body = std::move(message.body());
+  return response;
+}
+
+bool ResponseReader::keep_alive() const { return beast_->parser.get().keep_alive(); }
+
+}  // namespace hapax::http

@@ -53,5 +53,8 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cc)
   target_compile_definitions(hapax_exe PRIVATE HAPAX_VERSION="${PROJECT_VERSION}")
   target_link_libraries(hapax_exe PRIVATE hapax_flags CLI11::CLI11 fmt::fmt
     $<TARGET_NAME_IF_EXISTS:hapax_cli> hapax_allocator)
+  if(TARGET hapax_cli)
+    target_compile_definitions(hapax_cli PRIVATE HAPAX_VERSION="${PROJECT_VERSION}")
+  endif()
   install(TARGETS hapax_exe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

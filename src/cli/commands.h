@@ -13,11 +13,17 @@ namespace hapax::cli {
 
 // Meaningful exit codes, the same for every command.
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailed = 1;    // it ran, and the answer is no
-inline constexpr int kExitUsage = 64;    // wrong arguments
-inline constexpr int kExitDamaged = 65;  // the data folder is damaged
-inline constexpr int kExitIo = 74;       // the disk or the system failed
-inline constexpr int kExitSignal = 128;  // plus the signal's number
+inline constexpr int kExitFailed = 1;         // it ran, and the answer is no
+inline constexpr int kExitUsage = 64;         // wrong arguments
+inline constexpr int kExitDamaged = 65;       // the data folder is damaged
+inline constexpr int kExitMissing = 66;       // there is no such stream, key, consumer …
+inline constexpr int kExitUnreachable = 69;   // nobody listens, or no answer came
+inline constexpr int kExitContradicted = 73;  // conflict, fenced, stale … : it does not hold
+inline constexpr int kExitIo = 74;            // the disk or the system failed
+inline constexpr int kExitLater = 75;         // in progress, full, too fast, starting: try again
+inline constexpr int kExitStranger = 76;      // what answered is no Hapax server
+inline constexpr int kExitForbidden = 77;     // no or a wrong credential, or without the right
+inline constexpr int kExitSignal = 128;       // plus the signal's number
 
 enum class Output : std::uint8_t { kText, kJson };
 

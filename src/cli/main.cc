@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/store_commands.h"
 
 namespace {
 
@@ -117,8 +118,9 @@ void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   CLI::App* version = app.add_subcommand("version", "Print the version");
   version->callback([] { fmt::print("{}\n", HAPAX_VERSION); });
   app.footer(
-      "Example: hapax demo --orders 1000\n         hapax inspect ./hapax-data --json\n"
-      "Exit codes: 0 ok, 1 no, 64 wrong arguments, 65 data folder damaged, 74 disk failed");
+      "Example: hapax demo --orders 1000\n         hapax append orders tea --id o-1\n"
+      "Exit codes: 0 ok, 1 no, 64 wrong arguments, 65 data folder damaged, 66 not found,\n"
+      "            69 nobody answers, 73 conflict, 74 disk failed, 75 try again, 77 not allowed");
 
   CLI::App* demo = app.add_subcommand(
       "demo", "Send orders with duplicates through a store that is killed while it works");
@@ -181,6 +183,11 @@ int run(int argc, char** argv) {
   int exit_code = kExitOk;
   declare(app, arguments, exit_code);
   declare_token(app, arguments, exit_code);
+  declare_streams(app, exit_code);
+  declare_append(app, exit_code);
+  declare_tail(app, exit_code);
+  declare_consumers(app, exit_code);
+  declare_claims(app, exit_code);
   if (!knows_command(app, argc, argv)) return kExitUsage;
   try {
     app.parse(argc, argv);

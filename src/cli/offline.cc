@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/show.h"
 #include "host/entropy.h"
 #include "host/folder.h"
 #include "wire/json_text.h"
@@ -20,26 +21,6 @@ namespace {
 
 Result<std::unique_ptr<ports::Folder>> open_folder(const std::string& path) {
   return host::DiskFolder::open_folder(path, host::FolderMode::kMustExist);
-}
-
-// A name as a terminal may show it: no byte of it is a command to the terminal. The two-byte
-// controls of UTF-8 (U+0080 to U+009F) count.
-std::string printable(std::string_view name) {
-  std::string out;
-  const auto is_control = [&](std::size_t at) {
-    const auto byte = static_cast<unsigned char>(name[at]);
-    const auto before = static_cast<unsigned char>(at == 0 ? '\0' : name[at - 1]);
-    return byte < 0x20 || byte == 0x7f || (before == 0xc2 && byte >= 0x80 && byte < 0xa0);
-  };
-  for (std::size_t at = 0; at < name.size(); ++at) {
-    const bool leads = at + 1 < name.size() && name[at] == '\xc2' && is_control(at + 1);
-    if (is_control(at) || leads) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(name[at]));
-    } else {
-      out += name[at];
-    }
-  }
-  return out;
 }
 
 std::string window_text(Window window) {

@@ -1,5 +1,4 @@
 // token make, list, revoke: the server's file of API tokens.
-#include <charconv>
 #include <ctime>
 #include <optional>
 
@@ -8,6 +7,7 @@
 #include "auth/tokens.h"
 #include "auth/words.h"
 #include "cli/commands.h"
+#include "cli/span.h"
 #include "host/clock.h"
 #include "host/entropy.h"
 #include "host/whole_file.h"
@@ -18,28 +18,17 @@ namespace hapax::cli {
 
 namespace {
 
-constexpr std::int64_t kExpiresDaysMax = 36'500;
-
 Time wall_now() {
   host::HostClock clock;
   return time_from_ms(clock.wall_ms());
 }
 
-// "90d": whole seconds, minutes, hours, days or weeks.
-Result<Duration> parse_span(std::string_view text) {
-  constexpr std::string_view kUnits = "smhdw";
-  constexpr std::int64_t kSeconds[] = {1, 60, 3'600, 86'400, 604'800};
-  std::int64_t count = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const std::size_t unit = end + 1 == text.data() + text.size() ? kUnits.find(*end) : kUnits.npos;
-  const std::int64_t count_max =
-      unit == kUnits.npos ? 0 : kExpiresDaysMax * 86'400 / kSeconds[unit];
-  if (failed != std::errc{} || count < 1 || count > count_max) {
-    return Error{Errc::kInvalidArgument,
-                 "--expires '" + std::string(text) +
-                     "' is no span of time such as 90d, 12h or 30m (s, m, h, d, w; up to 36500d)"};
-  }
-  return Duration{std::chrono::seconds{count * kSeconds[unit]}};
+Result<Duration> expiry_of(const std::string& text) {
+  const auto span = span_of(text);
+  if (span && *span >= std::chrono::seconds{1}) return *span;
+  return Error{Errc::kInvalidArgument,
+               "--expires '" + text +
+                   "' is no span of time such as 90d, 12h or 30m (s, m, h, d, w; up to 36500d)"};
 }
 
 Result<front::Rights> parse_roles(const std::vector<std::string>& words) {
@@ -64,7 +53,7 @@ Result<auth::MadeToken> make(const TokenMakeOptions& options) {
   wanted.note = options.note;
   wanted.created = wall_now();
   if (!options.expires.empty()) {
-    HAPAX_TRY(const Duration span, parse_span(options.expires));
+    HAPAX_TRY(const Duration span, expiry_of(options.expires));
     wanted.expires = wanted.created + span;
   }
   host::HostEntropy entropy;

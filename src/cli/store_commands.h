@@ -1,0 +1,23 @@
+// The commands that ask a server or a data folder: what each is called, and what it takes.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace hapax::cli {
+
+// stream create, list, show, configure, trim, delete; producer open, show, retire.
+void declare_streams(CLI::App& app, int& exit_code);
+void declare_append(CLI::App& app, int& exit_code);
+void declare_tail(CLI::App& app, int& exit_code);
+// consumer create, list, seek, delete; receive, ack, nack, extend, redrive.
+void declare_consumers(CLI::App& app, int& exit_code);
+// claim, renew, settle, resolve, forget, status.
+void declare_claims(CLI::App& app, int& exit_code);
+void declare_trace(CLI::App& app, int& exit_code);
+void declare_stats(CLI::App& app, int& exit_code);
+void declare_doctor(CLI::App& app, int& exit_code);
+void declare_completion(CLI::App& app);
+
+}  // namespace hapax::cli

@@ -1,0 +1,121 @@
+#include "serve/inside.h"
+
+#include <array>
+#include <utility>
+
+#include <hapax/embedded.h>
+
+#include "auth/key.h"
+#include "digest/base64.h"
+#include "front/desk.h"
+#include "host/clock.h"
+#include "host/entropy.h"
+#include "http/api.h"
+#include "http/session.h"
+#include "net/server.h"
+#include "serve/health.h"
+#include "serve/http_door.h"
+#include "serve/metrics_page.h"
+#include "serve/own_routes.h"
+#include "serve/reception.h"
+#include "serve/trace.h"
+
+namespace hapax::serve {
+
+namespace {
+
+constexpr std::size_t kInsideReaders = 2;
+constexpr std::chrono::milliseconds kInsideDrain{1'000};
+
+// Others on this machine can reach the port, but nobody else knows the credential.
+class OneVisitor final : public front::Reception {
+ public:
+  explicit OneVisitor(ports::Entropy& entropy) {
+    std::array<std::byte, 32> bytes{};
+    entropy.fill(bytes);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): bytes as characters.
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    token_ = digest::encode_base64(text, digest::Base64::kUrl);
+  }
+
+  Result<front::Admission> admit(std::string_view credential, std::string_view) override {
+    if (!auth::equal_in_constant_time(credential, token_)) {
+      return Error{Errc::kUnauthenticated, "this port is not for you"};
+    }
+    return front::Admission{{"", "command line", front::Rights::all()}};
+  }
+  bool holds(const front::Admission&) override { return true; }
+  [[nodiscard]] const std::optional<front::Caller>& anybody() const override { return nobody_; }
+
+  [[nodiscard]] const std::string& token() const { return token_; }
+
+ private:
+  std::string token_;
+  const std::optional<front::Caller> nobody_;
+};
+
+class InsideServer final : public Inside {
+ public:
+  explicit InsideServer(std::string version) : version_(std::move(version)) {}
+  ~InsideServer() override {
+    if (server_ != nullptr) server_->stop(kInsideDrain);
+    if (desk_ != nullptr) desk_->close();
+    store_.reset();
+  }
+
+  Status start(const std::string& folder) {
+    EmbeddedOptions options;
+    options.log = [](const std::string&) {};
+    HAPAX_TRY(store_, open_embedded(folder, options));
+    desk_ = std::make_unique<front::Desk>(*store_, kInsideReaders, &meter_);
+    http::add_store_routes(router_, *desk_);
+    health_.look_at(store_->statistics());
+    add_health_routes(router_, health_);
+    add_metrics_route(router_, MetricsFor::kAdministrators,
+                      [this](const std::optional<std::string>& tenant) {
+                        return metrics_page(sources_, server_->statistics(), tenant);
+                      });
+    const auto session = [this](net::Link& link) -> std::shared_ptr<net::Session> {
+      return std::make_shared<http::Session>(link, limits_, handler_);
+    };
+    HAPAX_TRY(server_, net::Server::open({{"127.0.0.1:0", session, std::nullopt}}, 1, {}));
+    server_->start();
+    return Ok{};
+  }
+
+  [[nodiscard]] std::string url() const override { return "http://" + server_->addresses()[0]; }
+  [[nodiscard]] const std::string& token() const override { return visitor_.token(); }
+
+ private:
+  const std::string version_;
+  const http::SessionLimits limits_;
+  host::HostClock clock_;
+  host::HostEntropy entropy_;
+  Log log_{{}, clock_};
+  front::Accounts accounts_{limits_of({})};
+  Tracer tracer_{entropy_};
+  metrics::Meter meter_;
+  Health health_;
+  SurveyBoard survey_;
+  OneVisitor visitor_{entropy_};
+  const MetricsSources sources_{meter_, accounts_, survey_, health_, version_, ""};
+  http::Router router_;
+  HttpDoor door_{router_, Doorway{visitor_, tracer_, meter_, log_}};
+  const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
+    door_.handle(exchange);
+  };
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<front::Desk> desk_;
+  std::unique_ptr<net::Server> server_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Inside>> Inside::open(const std::string& folder,
+                                             const std::string& version) {
+  auto made = std::make_unique<InsideServer>(version);
+  HAPAX_CHECK(made->start(folder));
+  return std::unique_ptr<Inside>(std::move(made));
+}
+
+}  // namespace hapax::serve

@@ -1,0 +1,27 @@
+// A data folder served to this process alone: commands that work without a server speak to it as
+// they would to one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <hapax/result.h>
+
+namespace hapax::serve {
+
+class Inside {
+ public:
+  // kLocked: another process serves the folder.
+  [[nodiscard]] static Result<std::unique_ptr<Inside>> open(const std::string& folder,
+                                                            const std::string& version);
+  Inside() = default;
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  virtual ~Inside() = default;
+
+  [[nodiscard]] virtual std::string url() const = 0;
+  // The one credential that is let in, made anew each time.
+  [[nodiscard]] virtual const std::string& token() const = 0;
+};
+
+}  // namespace hapax::serve

@@ -1,0 +1,353 @@
+"""The commands that ask a server or a data folder, as a user types them.
+Usage: cli_test.py HAPAX SOURCE_TREE"""
+import http.server
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import running
+import server as configured
+
+HAPAX = sys.argv.pop(1)
+SOURCE = sys.argv.pop(1)
+running.ServerTest.HAPAX = HAPAX
+configured.ServerTest.HAPAX = HAPAX
+
+USAGE, DAMAGED, MISSING, UNREACHABLE, CONTRADICTED, LATER, STRANGER, FORBIDDEN = (
+    64, 65, 66, 69, 73, 75, 76, 77)
+
+
+def hapax(*arguments, url=None, token=None, stdin="", **options):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("HAPAX_")}
+    if url:
+        clean["HAPAX_URL"] = url
+    if token:
+        clean["HAPAX_TOKEN"] = token
+    return subprocess.run([HAPAX, *arguments], capture_output=True, text=True, timeout=60,
+                          input=stdin, env=clean, **options)
+
+
+class Commands:
+    """Everything that works alike on a server and on a folder; `self.run` says which."""
+
+    def good(self, *arguments, **options):
+        done = self.run_hapax(*arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def told(self, *arguments, **options):
+        return json.loads(self.good(*arguments, "--json", **options))
+
+    def bad(self, code, *arguments, **options):
+        done = self.run_hapax(*arguments, **options)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stderr
+
+    def test_streams(self):
+        self.assertEqual(self.good("stream", "create", "orders", "--window", "24h"), "done\n")
+        self.assertEqual(self.told("stream", "create", "mail")["verdict"], "done")
+        self.assertEqual(self.told("stream", "list"), {"streams": ["mail", "orders"]})
+        table = self.good("stream", "list").splitlines()
+        self.assertEqual(table[0].split()[:3], ["stream", "first", "last"])
+        self.assertEqual(table[2].split()[0], "orders")
+        self.good("stream", "configure", "orders", "--retention-count", "5", "--track-groups")
+        settings = self.told("stream", "show", "orders")["settings"]
+        self.assertEqual((settings["window_s"], settings["retention_count"]), (86400, 5))
+        self.assertTrue(settings["track_groups"])
+        self.good("stream", "configure", "orders", "--no-track-groups")
+        settings = self.told("stream", "show", "orders")["settings"]
+        self.assertEqual((settings["window_s"], settings["retention_count"]), (86400, 5))
+        self.assertFalse(settings["track_groups"])
+        self.assertRegex(self.good("stream", "show", "orders"), r"retention count +5\n")
+        self.good("append", "orders", "a")
+        self.good("append", "orders", "b")
+        self.good("stream", "trim", "orders", "2")
+        self.assertEqual(self.told("stream", "show", "orders")["first"], 2)
+        self.good("stream", "delete", "orders")
+        self.assertIn("HX1003", self.bad(MISSING, "stream", "show", "orders"))
+        self.assertIn("span of time", self.bad(USAGE, "stream", "create", "x", "--window", "3"))
+        self.bad(USAGE, "stream", "create", "x", "--id-scope", "nowhere")
+        self.bad(USAGE, "stream", "trim", "mail", "-x")
+
+    def test_append_and_tail(self):
+        self.good("stream", "create", "orders")
+        fresh = self.told("append", "orders", '{"total":12}', "--id", "o-1", "--group", "ann",
+                          "--header", "a=b", "--header", "c=d=e")
+        self.assertEqual(fresh, {"verdict": "fresh", "sequence": 1})
+        again = self.good("append", "orders", '{"total":12}', "--id", "o-1", "--group", "ann",
+                          "--header", "a=b", "--header", "c=d=e")
+        self.assertRegex(again, r"^duplicate  sequence 1  first seen 20")
+        done = self.run_hapax("append", "orders", "other", "--id", "o-1", "--json")
+        self.assertEqual(done.returncode, CONTRADICTED)
+        self.assertEqual(json.loads(done.stdout)["verdict"], "conflict")
+        self.assertIn("conflict: the id or key is known with other content", done.stderr)
+        with open(os.path.join(self.folder, "payload"), "wb") as file:
+            file.write(b"\xff\x00raw")
+        self.good("append", "orders", "--file", os.path.join(self.folder, "payload"))
+        self.assertEqual(self.told("append", "orders", "--file", "-", stdin="a\nb")["sequence"], 3)
+        records = [json.loads(line)
+                   for line in self.good("tail", "orders", "--json").splitlines()]
+        self.assertEqual(records[0]["payload"], '{"total":12}')
+        self.assertEqual(records[0]["headers"], [["a", "b"], ["c", "d=e"]])
+        self.assertEqual(records[1]["payload_base64"], "/wByYXc=")
+        self.assertEqual(records[2]["payload"], "a\nb")
+        self.assertRegex(self.good("tail", "orders", "-n", "1"),
+                         r"^ +3  20\S+Z  -  +-  +a\\x0ab\n$")
+        self.assertEqual(self.good("tail", "orders", "--from", "1", "--max", "1", "--payload"),
+                         '{"total":12}\n')
+        self.bad(USAGE, "append", "orders", "x", "--header", "novalue")
+        self.bad(MISSING, "append", "nowhere", "x")
+        self.bad(MISSING, "tail", "nowhere")
+
+    def test_lines(self):
+        self.good("stream", "create", "orders")
+        lines = "".join("line %d\n" % n for n in range(2500))
+        self.assertEqual(self.good("append", "orders", "--id", "import", stdin=lines),
+                         "2500 fresh\n")
+        self.assertEqual(self.good("append", "orders", "--id", "import", stdin=lines),
+                         "2500 duplicate\n")
+        self.assertEqual(len(self.good("tail", "orders", "--from", "1").splitlines()), 2500)
+        self.assertEqual(self.good("append", "orders", stdin=""), "no lines\n")
+        ndjson = '{"id":"a","payload":{"x":1}}\n{"id":"a","payload":2}\n'
+        done = self.run_hapax("append", "orders", "--ndjson", stdin=ndjson)
+        self.assertEqual((done.returncode, done.stdout), (CONTRADICTED, "1 conflict, 1 fresh\n"))
+        self.assertIn("line 2: conflict", done.stderr)
+        self.assertIn("nothing of lines 1 to 1",
+                      self.bad(USAGE, "append", "orders", "--ndjson", stdin="broken\n"))
+        self.assertEqual(self.good("append", "orders", "--producer", "p", stdin="a\nb"),
+                         "2 fresh\n")
+        self.assertEqual(
+            self.good("append", "orders", "--producer", "p", "--producer-epoch", "1", stdin="a\nb"),
+            "2 duplicate\n")
+        self.good("producer", "open", "orders", "p")
+        self.assertIn("fenced", self.bad(CONTRADICTED, "append", "orders", "--producer", "p",
+                                         "--producer-epoch", "1", stdin="c\n"))
+        self.good("producer", "retire", "orders", "p", "--reason", "a test")
+
+    def test_consumers(self):
+        self.good("stream", "create", "orders")
+        self.good("consumer", "create", "orders", "mail", "--attempts-max", "2")
+        for text in "abc":
+            self.good("append", "orders", text, "--id", text)
+        received = self.told("receive", "orders", "mail", "--max", "2", "--lease", "60s")
+        receipts = [record["receipt"] for record in received["records"]]
+        self.assertEqual(len(receipts), 2)
+        self.assertIn("done", self.good("extend", "orders", "mail", receipts[0], "--lease", "2m"))
+        self.assertEqual(self.good("ack", "orders", "mail", *receipts).count("done"), 2)
+        self.assertIn("c", self.good("receive", "orders", "mail", "--ack"))
+        self.assertEqual(self.good("receive", "orders", "mail", "--wait", "50ms"),
+                         "nothing to hand out\n")
+        self.good("consumer", "seek", "orders", "mail", "3")
+        for _ in range(2):
+            receipt = self.told("receive", "orders", "mail")["records"][0]["receipt"]
+            self.good("nack", "orders", "mail", receipt, "--reason", "mail is down")
+        self.bad(CONTRADICTED, "ack", "orders", "mail", receipt)
+        dead = json.loads(self.good("tail", "orders.dead", "--json"))
+        self.assertEqual(dead["lineage"]["reason"], "mail is down")
+        self.good("redrive", "orders.dead", "1")
+        self.assertIn("mail", self.good("stream", "show", "orders"))
+        self.good("consumer", "delete", "orders", "mail")
+        self.bad(MISSING, "receive", "nowhere", "mail")
+        self.bad(USAGE, "receive", "orders", "mail", "--wait", "2h")
+
+    def test_claims(self):
+        fence = str(self.told("claim", "payments", "o/1", "--lease", "30s")["fence"])
+        self.assertIn("in_progress", self.bad(LATER, "claim", "payments", "o/1"))
+        self.assertIn("fenced", self.bad(CONTRADICTED, "settle", "payments", "o/1", "999"))
+        self.good("renew", "payments", "o/1", fence, "--lease", "1m")
+        self.assertEqual(self.told("status", "payments", "o/1")["state"], "processing")
+        self.good("settle", "payments", "o/1", fence, "--status", "201", "--body", "paid")
+        self.assertRegex(self.good("claim", "payments", "o/1"), "^duplicate  .*body paid")
+        self.assertRegex(self.good("status", "payments", "o/1"), r"(?s)^claim payments/o/1\n.*paid")
+        fence = str(self.told("claim", "payments", "o-2")["fence"])
+        self.good("settle", "payments", "o-2", fence, "--outcome", "unknown", "--reason", "silence")
+        self.assertIn("unknown", self.bad(CONTRADICTED, "claim", "payments", "o-2"))
+        self.good("resolve", "payments", "o-2", "not_applied", "--reason", "asked the bank")
+        self.assertEqual(self.told("claim", "payments", "o-2")["verdict"], "fresh")
+        self.good("forget", "payments", "o/1", "--reason", "a test")
+        self.bad(MISSING, "status", "payments", "o/1")
+        self.good("stream", "create", "orders")
+        self.good("append", "orders", "x", "--id", "o-3")
+        self.assertRegex(self.good("status", "orders", "o-3"), r"^message id orders/o-3\n")
+        self.bad(USAGE, "settle", "payments", "o-2")
+
+
+class OnServer(Commands, running.ServerTest):
+    def run_hapax(self, *arguments, **options):
+        return hapax(*arguments, url=self.server.url, **options)
+
+    def test_follow(self):
+        self.good("stream", "create", "orders")
+        tail = subprocess.Popen([HAPAX, "tail", "orders", "--follow", "--max", "2", "--payload",
+                                 "--url", self.server.url], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(tail.stdout.close)
+        self.addCleanup(tail.kill)
+        self.good("append", "orders", "first")
+        self.assertEqual(tail.stdout.readline(), "first\n")
+        self.good("append", "orders", "second")
+        self.assertEqual(tail.stdout.readline(), "second\n")
+        self.assertEqual(tail.wait(timeout=30), 0)
+
+    def test_waits_for_records(self):
+        self.good("stream", "create", "orders")
+        self.good("consumer", "create", "orders", "mail")
+        waiting = subprocess.Popen([HAPAX, "receive", "orders", "mail", "--wait", "30s", "--json",
+                                    "--url", self.server.url], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(waiting.kill)
+        self.good("append", "orders", "x")
+        out, _ = waiting.communicate(timeout=30)
+        self.assertEqual(json.loads(out)["records"][0]["payload"], "x")
+
+    def test_a_folder_in_use_names_the_server(self):
+        said = hapax("stream", "list", "--data", self.folder)
+        self.assertEqual(said.returncode, LATER)
+        self.assertIn("HX1023", said.stderr)
+        self.assertIn("HAPAX_URL", said.stderr)
+
+    def test_a_lost_answer_is_asked_for_again(self):
+        self.good("stream", "create", "orders")
+        proxy = LosingProxy(self.server, losses=2)
+        self.addCleanup(proxy.close)
+        done = hapax("append", "orders", "once", "--json", "--url", proxy.url)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout), {"verdict": "fresh", "sequence": 1})
+        self.assertEqual(proxy.served, 3)
+        self.assertEqual(self.told("stream", "show", "orders")["last"], 1)
+
+
+class LosingProxy:
+    """Brings requests to the server, and loses its first answers."""
+
+    def __init__(self, target, losses):
+        self.target, self.losses, self.served = target, losses, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                link, _ = self.listener.accept()
+            except OSError:
+                return
+            with link, self.target.connect() as onward:
+                onward.sendall(link.recv(65536))
+                answer = onward.recv(65536)
+                self.served += 1
+                if self.served > self.losses:
+                    link.sendall(answer)
+
+    def close(self):
+        self.listener.close()
+
+
+class OnFolder(Commands, unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="hapax-e2e-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.data = os.path.join(self.folder, "data")
+        # Only this command makes a folder; the claims' test does not begin with it.
+        self.good("stream", "create", "first")
+        self.good("stream", "delete", "first")
+
+    def run_hapax(self, *arguments, **options):
+        return hapax(*arguments, "--data", self.data, **options)
+
+    def test_a_folder_without_a_store_is_left_alone(self):
+        missing = os.path.join(self.folder, "typo")
+        done = hapax("stream", "list", "--data", missing)
+        self.assertEqual(done.returncode, MISSING)
+        self.assertFalse(os.path.exists(missing))
+
+    def test_what_was_done_is_in_the_folder(self):
+        self.good("stream", "create", "orders")
+        self.good("append", "orders", "x", "--id", "o-1")
+        done = subprocess.run([HAPAX, "inspect", self.data, "--json"], capture_output=True,
+                              text=True, timeout=60)
+        told = json.loads(done.stdout)
+        self.assertTrue(told["clean"])
+        self.assertEqual([s["last"] for s in told["streams"] if s["stream"] == "orders"], [1])
+
+
+class Errors(unittest.TestCase):
+    def test_nobody_listens(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            url = "http://127.0.0.1:%d" % taken.getsockname()[1]
+        done = hapax("stream", "list", "--url", url)
+        self.assertEqual(done.returncode, UNREACHABLE)
+        self.assertIn("nobody listens on 127.0.0.1:", done.stderr)
+        self.assertIn("hapax serve", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_an_address_that_is_none(self):
+        done = hapax("stream", "list", url="localhost:7171")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("http://127.0.0.1:7171", done.stderr)
+
+    def test_somebody_else_answers(self):
+        class Other(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(b"<html>")
+
+            def log_message(self, *_):
+                pass
+
+        other = http.server.HTTPServer(("127.0.0.1", 0), Other)
+        self.addCleanup(other.server_close)
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        self.addCleanup(other.shutdown)
+        done = hapax("stream", "list", "--url", "http://127.0.0.1:%d" % other.server_port)
+        self.assertEqual(done.returncode, STRANGER)
+        self.assertIn("no Hapax server", done.stderr)
+
+    def test_wrong_arguments(self):
+        for arguments in (["stream"], ["stream", "create"], ["append"], ["claim", "a"],
+                          ["claim", "a", "b", "c"], ["tail", "a", "--from", "0"],
+                          ["stream", "list", "--url", "http://a", "--data", "b"],
+                          ["append", "a", "b", "--file", "c"], ["nonsense"]):
+            self.assertEqual(hapax(*arguments).returncode, USAGE, arguments)
+
+    def test_help_has_an_example(self):
+        for command in ("stream create", "stream list", "stream show", "stream configure",
+                        "stream trim", "stream delete", "append", "tail", "receive", "ack", "nack",
+                        "extend", "claim", "renew", "settle", "resolve", "forget", "status",
+                        "consumer create", "producer open", "redrive"):
+            done = hapax(*command.split(), "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("Example: hapax " + command, done.stdout.replace(
+                "\n         hapax", "\nExample: hapax"))
+
+
+class Credentials(configured.ServerTest):
+    def test_tokens(self):
+        server = self.serve()
+        url = server.http
+        done = hapax("stream", "list", url=url)
+        self.assertEqual(done.returncode, FORBIDDEN)
+        self.assertIn("HX1013", done.stderr)
+        self.assertIn("HAPAX_TOKEN", done.stderr)
+        self.assertEqual(hapax("stream", "list", url=url, token="wrong").returncode, FORBIDDEN)
+        token = configured.jwt()
+        self.assertEqual(hapax("stream", "create", "a", url=url, token=token).returncode, 0)
+        file = os.path.join(self.folder, "mine")
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(token + "\n")
+        done = hapax("stream", "list", "--json", "--token-file", file, url=url, token="wrong")
+        self.assertEqual(json.loads(done.stdout), {"streams": ["$audit", "a"]})
+        reader = configured.jwt(roles=["consume"])
+        done = hapax("append", "a", "x", url=url, token=reader)
+        self.assertEqual(done.returncode, FORBIDDEN)
+        self.assertIn("HX1014", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

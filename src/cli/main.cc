@@ -188,6 +188,10 @@ int run(int argc, char** argv) {
   declare_tail(app, exit_code);
   declare_consumers(app, exit_code);
   declare_claims(app, exit_code);
+  declare_trace(app, exit_code);
+  declare_stats(app, exit_code);
+  declare_doctor(app, exit_code);
+  declare_completion(app);
   if (!knows_command(app, argc, argv)) return kExitUsage;
   try {
     app.parse(argc, argv);

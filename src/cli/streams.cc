@@ -61,7 +61,7 @@ int list_streams(Way& way) {
 }
 
 void print_consumers(const JsonValue& stream) {
-  Table table({"consumer", "acked below", "next", "in flight", "waiting", "dead letters"});
+  Table table({"consumer", "acked to", "next", "in flight", "waiting", "dead letters"});
   for (const JsonValue& one : list_in(stream, "consumers")) {
     const auto number = [&](std::string_view field) {
       return std::to_string(number_in(one, field));

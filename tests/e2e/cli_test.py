@@ -177,6 +177,59 @@ class Commands:
         self.assertRegex(self.good("status", "orders", "o-3"), r"^message id orders/o-3\n")
         self.bad(USAGE, "settle", "payments", "o-2")
 
+    def test_trace(self):
+        self.good("stream", "create", "orders")
+        self.good("append", "orders", "tea", "--id", "o-1")
+        self.good("consumer", "create", "orders", "mail", "--attempts-max", "1")
+        receipt = self.told("receive", "orders", "mail", "--owner", "ann")["records"][0]["receipt"]
+        self.good("nack", "orders", "mail", receipt, "--reason", "mail is down")
+        fence = str(self.told("claim", "payments", "o-1")["fence"])
+        self.good("settle", "payments", "o-1", fence, "--outcome", "unknown", "--reason", "silence")
+        self.assertIn("hapax resolve payments o-1", self.good("trace", "payments/o-1"))
+        self.good("resolve", "payments", "o-1", "completed", "--reason", "asked", "--actor", "bob")
+        life = self.good("trace", "o-1")
+        for line in ("stored in stream orders as sequence 1", "handed out to ann, attempt 1",
+                     "attempt 1 ended: nacked mail is down", "dead letter 1 of consumer mail",
+                     "claim payments/o-1: completed, fence " + fence, "the claim is forgotten",
+                     "resolve-completed payments/o-1 by bob, because asked",
+                     "the id is forgotten in stream orders", "knows every id since 20"):
+            self.assertIn(line, life)
+        told = self.told("trace", "o-1")
+        self.assertEqual([len(told[kind]) for kind in
+                          ("claims", "ids", "records", "dead_letters", "registers", "audit")],
+                         [1, 1, 1, 1, 0, 1])
+        self.assertEqual(told["claims"][0]["scope"], "payments")
+        self.assertIn("nothing is known of 'o-9'", self.bad(MISSING, "trace", "o-9"))
+
+    def test_stats(self):
+        self.good("stream", "create", "orders")
+        self.good("consumer", "create", "orders", "mail")
+        self.good("append", "orders", "tea", "--id", "o-1")
+        told = self.told("stats")
+        self.assertEqual(told["store"]["ids"], 1)
+        self.assertEqual(told["streams"][0]["last"], 1)
+        self.assertRegex(self.good("stats"), r"(?m)^orders +1 +\d+ +1 +mail +1 +0 +0 +0$")
+        watched = self.good("stats", "--watch", "--every", "20ms", "--times", "3", "--json")
+        self.assertEqual(len(watched.splitlines()), 3)
+        self.assertIn("commits per second",
+                      self.good("stats", "--watch", "--every", "20ms", "--times", "2"))
+        self.bad(USAGE, "stats", "--every", "often")
+
+    def test_doctor(self):
+        self.assertNotIn("FAILED", self.good("doctor"))
+        checks = {check["check"]: check["state"] for check in self.told("doctor")["checks"]}
+        for check in ("reach", "ready", "credential", "version", "clock", "store"):
+            self.assertEqual(checks[check], "ok")
+        fence = str(self.told("claim", "payments", "o-1")["fence"])
+        self.good("settle", "payments", "o-1", fence, "--outcome", "unknown", "--reason", "silence")
+        self.assertRegex(self.good("doctor"), r"(?s)warning +claims +1 have.*do: .*hapax resolve")
+        config = os.path.join(self.folder, "hapax.yaml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write("server: {lops: 1}\n")
+        done = self.run_hapax("doctor", "--config", config)
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("do: hapax check " + config, done.stdout)
+
 
 class OnServer(Commands, running.ServerTest):
     def run_hapax(self, *arguments, **options):
@@ -309,6 +362,41 @@ class Errors(unittest.TestCase):
         self.assertEqual(done.returncode, STRANGER)
         self.assertIn("no Hapax server", done.stderr)
 
+    def test_doctor_says_what_to_do(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            url = "http://127.0.0.1:%d" % taken.getsockname()[1]
+        done = hapax("doctor", url=url)
+        self.assertEqual(done.returncode, UNREACHABLE)
+        self.assertRegex(done.stdout,
+                         r"FAILED +reach +.*nobody listens.*\n +do: start `hapax serve`")
+        done = hapax("doctor", "--json", url=url)
+        self.assertFalse(json.loads(done.stdout)["healthy"])
+
+    def test_completion(self):
+        for shell in ("bash", "zsh", "fish"):
+            done = hapax("completion", shell)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("stream", done.stdout)
+            self.assertNotIn("demo-store", done.stdout)
+        self.assertEqual(hapax("completion", "csh").returncode, USAGE)
+        asked = {"hapax str": "stream", "hapax stream cr": "create",
+                 "hapax stream create orders --wi": "--window --window-start",
+                 "hapax append --file x --i": "--id", "hapax completion ": "--help"}
+        for line, expected in asked.items():
+            words = line.split(" ")
+            script = ("source <('%s' completion bash); COMP_WORDS=(%s); COMP_CWORD=%d; _hapax;"
+                      "echo ${COMPREPLY[@]}" % (HAPAX, " ".join("'%s'" % w for w in words),
+                                                len(words) - 1))
+            done = subprocess.run(["bash", "-c", script], capture_output=True, text=True,
+                                  timeout=60)
+            self.assertEqual((done.stdout.strip(), done.stderr), (expected, ""), line)
+        for shell in ("zsh", "fish"):
+            if shutil.which(shell):
+                script = hapax("completion", shell).stdout
+                done = subprocess.run([shell, "-n"], input=script, capture_output=True, text=True,
+                                      timeout=60)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_wrong_arguments(self):
         for arguments in (["stream"], ["stream", "create"], ["append"], ["claim", "a"],
                           ["claim", "a", "b", "c"], ["tail", "a", "--from", "0"],
@@ -320,7 +408,7 @@ class Errors(unittest.TestCase):
         for command in ("stream create", "stream list", "stream show", "stream configure",
                         "stream trim", "stream delete", "append", "tail", "receive", "ack", "nack",
                         "extend", "claim", "renew", "settle", "resolve", "forget", "status",
-                        "consumer create", "producer open", "redrive"):
+                        "consumer create", "producer open", "redrive", "trace", "stats", "doctor"):
             done = hapax(*command.split(), "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Example: hapax " + command, done.stdout.replace(
@@ -336,6 +424,9 @@ class Credentials(configured.ServerTest):
         self.assertIn("HX1013", done.stderr)
         self.assertIn("HAPAX_TOKEN", done.stderr)
         self.assertEqual(hapax("stream", "list", url=url, token="wrong").returncode, FORBIDDEN)
+        done = hapax("doctor", url=url, token="wrong")
+        self.assertEqual(done.returncode, FORBIDDEN)
+        self.assertIn("hapax token make", done.stdout)
         token = configured.jwt()
         self.assertEqual(hapax("stream", "create", "a", url=url, token=token).returncode, 0)
         file = os.path.join(self.folder, "mine")

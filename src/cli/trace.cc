@@ -1,0 +1,319 @@
+// trace: the life of a key, from everything that the API tells of it.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/show.h"
+#include "cli/store_commands.h"
+#include "cli/way.h"
+#include "wire/json_text.h"
+
+namespace hapax::cli {
+
+namespace {
+
+using wire::JsonValue;
+
+constexpr std::int64_t kTraceRecordsMax = 5'000;  // looked at in the audit and in dead letters
+constexpr std::int64_t kTracePage = 1'000;
+constexpr std::string_view kAudit = "$audit";
+
+struct TraceOptions {
+  Target target;
+  std::string key;
+  std::vector<std::string> scopes;
+};
+
+struct Event {
+  std::int64_t ms = 0;
+  std::string text;
+};
+
+// What was found, as JSON with the place it was found in.
+class Life {
+ public:
+  void add(std::string_view kind, std::string_view place_name, const std::string& place,
+           const JsonValue& json) {
+    std::string text = json_of(json);
+    const std::string front = wire::JsonObject().add(place_name, place).text();
+    text = front.substr(0, front.size() - 1) + (text == "{}" ? "" : ",") + text.substr(1);
+    lists_[std::string(kind)].push_back(std::move(text));
+  }
+  void tell(std::int64_t ms, std::string text) { events_.push_back({ms, std::move(text)}); }
+  void note(std::string text) { notes_.insert(std::move(text)); }
+  [[nodiscard]] bool empty() const { return lists_.empty(); }
+
+  [[nodiscard]] std::string json(const std::string& key) const {
+    wire::JsonObject out;
+    out.add("key", key);
+    for (const char* kind : {"claims", "ids", "records", "dead_letters", "registers", "audit"}) {
+      wire::JsonArray list;
+      if (const auto found = lists_.find(kind); found != lists_.end()) {
+        for (const std::string& one : found->second) list.add(one);
+      }
+      out.raw(kind, list.text());
+    }
+    return out.text();
+  }
+
+  void print() {
+    std::stable_sort(events_.begin(), events_.end(),
+                     [](const Event& a, const Event& b) { return a.ms < b.ms; });
+    for (const Event& event : events_) {
+      fmt::print("{}  {}\n", tinted(Tint::kFaint, instant_text(event.ms)), event.text);
+    }
+    for (const std::string& note : notes_) fmt::print("{}\n", note);
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> lists_;
+  std::vector<Event> events_;
+  std::set<std::string> notes_;
+};
+
+class Tracing {
+ public:
+  Tracing(Way& way, const TraceOptions& options) : way_(way), options_(options) {}
+
+  int run() {
+    const auto streams = way_.look("/api/v1/streams");
+    if (!streams) return way_.exit_code();
+    std::set<std::string> scopes(options_.scopes.begin(), options_.scopes.end());
+    for (const JsonValue& name : list_in(streams->json, "streams")) {
+      const std::string& stream = *name.get<std::string>();
+      if (stream == kAudit) continue;
+      scopes.insert(stream);
+      if (!look_in_stream(stream)) return way_.exit_code();
+    }
+    if (!look_in_audit()) return way_.exit_code();
+    const std::string& key = options_.key;
+    const std::size_t slash = key.find('/');
+    if (slash != std::string::npos && !look_at_claim(key.substr(0, slash), key.substr(slash + 1))) {
+      return way_.exit_code();
+    }
+    scopes.insert(audited_scopes_.begin(), audited_scopes_.end());
+    for (const std::string& scope : scopes) {
+      if (!look_at_claim(scope, key)) return way_.exit_code();
+    }
+    if (!look_at_register()) return way_.exit_code();
+    return print();
+  }
+
+ private:
+  // False: the way is closed. What is missing or not allowed is left out.
+  bool look(const std::string& path, std::string_view what, std::optional<Told>& told) {
+    told = way_.ask({.method = "GET", .path = "/api/v1" + path});
+    if (!told) return false;
+    if (told->reply.status == 401) {
+      way_.fail(*told);
+      return false;
+    }
+    if (told->reply.status == 403) {
+      life_.note(fmt::format("not looked at: {} ({})", what, text_in(told->json, "detail")));
+    }
+    if (!told->good()) told.reset();
+    return true;
+  }
+
+  bool look_in_stream(const std::string& stream) {
+    std::optional<Told> id;
+    const std::string path = "/streams/" + client::encoded(stream);
+    if (!look(path + "/ids/" + client::encoded(options_.key), "message ids", id)) return false;
+    if (!id) return true;
+    const std::int64_t sequence = number_in(id->json, "sequence");
+    life_.add("ids", "stream", stream, id->json);
+    life_.tell(number_in(id->json, "first_seen_ms"),
+               fmt::format("stored in stream {} as sequence {}", printable(stream), sequence));
+    if (const std::int64_t ends = number_in(id->json, "expires_at_ms"); ends != 0) {
+      life_.tell(ends, fmt::format("the id is forgotten in stream {}", printable(stream)));
+    }
+    return look_at_record(stream, sequence) && look_at_consumers(stream, sequence) &&
+           look_in_dead_letters(stream, sequence);
+  }
+
+  bool look_at_record(const std::string& stream, std::int64_t sequence) {
+    std::optional<Told> told;
+    const std::string path =
+        fmt::format("/streams/{}/records?from={}&max=1", client::encoded(stream), sequence);
+    if (!look(path, "records", told)) return false;
+    if (!told) return true;
+    const auto& records = list_in(told->json, "records");
+    if (records.empty() || number_in(records.front(), "sequence") != sequence) {
+      life_.note(fmt::format("record {} of stream {} was removed; its id is still known", sequence,
+                             printable(stream)));
+      return true;
+    }
+    life_.add("records", "stream", stream, records.front());
+    return true;
+  }
+
+  bool look_at_consumers(const std::string& stream, std::int64_t sequence) {
+    std::optional<Told> told;
+    if (!look("/streams/" + client::encoded(stream), "consumers", told)) return false;
+    if (!told) return true;
+    life_.note(fmt::format("stream {} knows every id since {}", printable(stream),
+                           instant_text(number_in(told->json, "horizon_ms"))));
+    for (const JsonValue& one : list_in(told->json, "consumers")) {
+      const std::string name = printable(text_in(one, "consumer"));
+      const char* state = "may be in flight or acked";
+      if (sequence <= number_in(one, "floor")) state = "is through";
+      if (sequence >= number_in(one, "next")) state = "has not been handed out";
+      life_.note(fmt::format("consumer {} of stream {}: sequence {} {}", name, printable(stream),
+                             sequence, state));
+    }
+    return true;
+  }
+
+  // Every record of a stream, the newest of them if they are too many.
+  template <class Act>
+  bool each_record(const std::string& stream, const Act& act) {
+    std::optional<Told> told;
+    if (!look("/streams/" + client::encoded(stream), stream, told)) return false;
+    if (!told) return true;
+    const std::int64_t last = number_in(told->json, "last");
+    std::int64_t from = std::max(number_in(told->json, "first"), last - kTraceRecordsMax + 1);
+    while (from <= last) {
+      if (!look(fmt::format("/streams/{}/records?from={}&max={}", client::encoded(stream), from,
+                            kTracePage),
+                stream, told)) {
+        return false;
+      }
+      if (!told || list_in(told->json, "records").empty()) return true;
+      for (const JsonValue& record : list_in(told->json, "records")) act(record);
+      from = number_in(list_in(told->json, "records").back(), "sequence") + 1;
+    }
+    return true;
+  }
+
+  bool look_in_dead_letters(const std::string& stream, std::int64_t sequence) {
+    return each_record(stream + ".dead", [&](const JsonValue& record) {
+      const JsonValue* lineage = record.find("lineage");
+      const bool ours = lineage != nullptr && text_in(*lineage, "stream") == stream &&
+                        number_in(*lineage, "sequence") == sequence;
+      if (!ours) return;
+      life_.add("dead_letters", "dead_letters", stream + ".dead", record);
+      for (const JsonValue& attempt : list_in(*lineage, "history")) {
+        life_.tell(number_in(attempt, "handed_out_ms"),
+                   fmt::format("handed out to {}, attempt {}", printable(text_in(attempt, "owner")),
+                               number_in(attempt, "attempt")));
+        life_.tell(number_in(attempt, "ended_ms"),
+                   fmt::format("attempt {} ended: {} {}", number_in(attempt, "attempt"),
+                               text_in(attempt, "ending"), printable(text_in(attempt, "reason"))));
+      }
+      life_.tell(number_in(record, "time_ms"),
+                 fmt::format("dead letter {} of consumer {}: {}", number_in(record, "sequence"),
+                             printable(text_in(*lineage, "consumer")),
+                             printable(text_in(*lineage, "reason"))));
+    });
+  }
+
+  bool look_at_claim(const std::string& scope, const std::string& key) {
+    std::optional<Told> told;
+    if (!look("/claims/" + client::encoded(scope) + "/" + client::encoded(key), "claims", told)) {
+      return false;
+    }
+    if (!told) return true;
+    const JsonValue& claim = told->json;
+    life_.add("claims", "scope", scope, claim);
+    const std::string state = text_in(claim, "state");
+    const std::string owner = text_in(claim, "owner");
+    const std::string reason = text_in(claim, "reason");
+    std::string text =
+        fmt::format("claim {}/{}: {}, fence {}, attempt {}", printable(scope), printable(key),
+                    state, number_in(claim, "fence"), number_in(claim, "attempts"));
+    if (!owner.empty()) text += ", owner " + printable(owner);
+    if (!reason.empty()) text += ", because " + printable(reason);
+    if (claim.find("status") != nullptr) {
+      text += fmt::format(", result status {}", number_in(claim, "status"));
+    }
+    life_.tell(number_in(claim, "since_ms"), std::move(text));
+    const std::string end = state == "processing" ? "its lease ends"
+                            : state == "unknown"  ? ""
+                                                  : "the claim is forgotten";
+    if (const std::int64_t until = number_in(claim, "until_ms"); until != 0 && !end.empty()) {
+      life_.tell(until, fmt::format("claim {}/{}: {}", printable(scope), printable(key), end));
+    }
+    if (state == "unknown") {
+      life_.note(fmt::format("undecided: see what happened, then hapax resolve {} {} …",
+                             printable(scope), printable(key)));
+    }
+    return true;
+  }
+
+  bool look_at_register() {
+    std::optional<Told> told;
+    if (!look("/registers/" + client::encoded(options_.key), "registers", told)) return false;
+    if (!told) return true;
+    life_.add("registers", "name", options_.key, told->json);
+    life_.note(fmt::format("register {}: version {}, value {}", printable(options_.key),
+                           number_in(told->json, "version"),
+                           printable(bytes_in(told->json, "value"))));
+    if (const std::int64_t ends = number_in(told->json, "expires_at_ms"); ends != 0) {
+      life_.tell(ends, "the register of that name goes");
+    }
+    return true;
+  }
+
+  bool look_in_audit() {
+    return each_record(std::string(kAudit), [&](const JsonValue& record) {
+      const auto act = wire::read_strict_json(text_in(record, "payload"));
+      if (!act) return;
+      const std::string subject = text_in(*act, "subject");
+      if (subject != options_.key && !subject.ends_with("/" + options_.key)) return;
+      life_.add("audit", "stream", std::string(kAudit), record);
+      if (subject != options_.key) {
+        audited_scopes_.insert(subject.substr(0, subject.size() - options_.key.size() - 1));
+      }
+      const std::string actor = text_in(*act, "actor");
+      const std::string reason = text_in(*act, "reason");
+      life_.tell(
+          number_in(record, "time_ms"),
+          fmt::format("{} {} by {}{}", text_in(*act, "act"), printable(subject), printable(actor),
+                      reason.empty() ? "" : ", because " + printable(reason)));
+    });
+  }
+
+  int print() {
+    if (way_.json()) {
+      fmt::print("{}\n", life_.json(options_.key));
+    } else {
+      life_.print();
+    }
+    if (!life_.empty()) return kExitOk;
+    return way_.fail(kExitMissing,
+                     "nothing is known of '" + printable(options_.key) +
+                         "'. Claims are looked for in the scopes that --scope, a stream or the "
+                         "audit names; what is older than a stream's horizon may have been "
+                         "known and forgotten");
+  }
+
+  Way& way_;
+  const TraceOptions& options_;
+  Life life_;
+  std::set<std::string> audited_scopes_;
+};
+
+}  // namespace
+
+void declare_trace(CLI::App& app, int& exit_code) {
+  const auto options = std::make_shared<TraceOptions>();
+  CLI::App* trace = app.add_subcommand("trace", "Tell the life of a key");
+  trace->add_option("key", options->key, "Message id, key of a claim, or SCOPE/KEY")->required();
+  trace->add_option("--scope", options->scopes, "Scope of claims to look into; may be repeated")
+      ->allow_extra_args(false);
+  add_target(*trace, options->target);
+  trace->footer(
+      "Looks for claims, message ids and records of every stream, dead letters, a register of\n"
+      "that name, and the audit.\n"
+      "Example: hapax trace o-1 --scope payments\n         hapax trace payments/o-1 --json");
+  trace->callback([options, &exit_code] {
+    exit_code = on_way(options->target, [&](Way& way) { return Tracing(way, *options).run(); });
+  });
+}
+
+}  // namespace hapax::cli

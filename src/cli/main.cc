@@ -191,6 +191,7 @@ int run(int argc, char** argv) {
   declare_trace(app, exit_code);
   declare_stats(app, exit_code);
   declare_doctor(app, exit_code);
+  declare_bench(app, exit_code);
   declare_completion(app);
   if (!knows_command(app, argc, argv)) return kExitUsage;
   try {

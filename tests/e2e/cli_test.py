@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -274,6 +275,62 @@ class OnServer(Commands, running.ServerTest):
         self.assertEqual(self.told("stream", "show", "orders")["last"], 1)
 
 
+class Bench(running.ServerTest):
+    def bench(self, *arguments):
+        done = hapax("bench", "--json", "--connections", "8", *arguments, url=self.server.url)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_every_profile(self):
+        expected = {"idempotency_baseline": {"claim fresh": 200, "settle done": 200},
+                    "outbox_processing": {"claim fresh": 200, "commit committed": 200},
+                    "expiry_storm": {"set done": 200}}
+        for profile in ("idempotency_baseline", "duplicate_detection", "outbox_processing",
+                        "expiry_storm", "heavy_duplicates"):
+            told = self.bench("--profile", profile, "--rate", "200", "--seconds", "1")
+            self.assertEqual([told[k] for k in ("due", "unsent", "failed", "wrong")],
+                             [200, 0, 0, 0])
+            job = next(step for step in told["steps"] if step["step"] == "job")
+            self.assertEqual(job["count"], 200)
+            self.assertLessEqual(job["p50_ms"], job["p999_ms"])
+            self.assertEqual(told["relayed"], 600 if profile == "outbox_processing" else 0)
+            verdicts = told["verdicts"]
+            self.assertEqual(sum(verdicts.values()), sum(expected.get(profile, {0: 200}).values()))
+            if profile in expected:
+                self.assertEqual(verdicts, expected[profile])
+            else:
+                share = verdicts["append duplicate"] / 200
+                self.assertAlmostEqual(share, 0.6 if "heavy" in profile else 0.2, delta=0.15)
+        self.assertEqual(json.loads(hapax("stream", "list", "--json", url=self.server.url).stdout),
+                         {"streams": []})
+
+    def test_a_stall_counts_for_every_job_that_was_due_in_it(self):
+        bench = subprocess.Popen(
+            [HAPAX, "bench", "--rate", "100", "--seconds", "3", "--connections", "1", "--url",
+             self.server.url], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(bench.kill)
+        self.assertIn("100 a second for 3 s on 1 connections", bench.stdout.readline())
+        pause = threading.Event()
+        pause.wait(0.5)
+        self.server.process.send_signal(signal.SIGSTOP)
+        pause.wait(1.5)
+        self.server.process.send_signal(signal.SIGCONT)
+        out, _ = bench.communicate(timeout=60)
+        rows = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+        self.assertEqual(rows["job"][1], "300")
+        # Of 300 jobs 150 were due in the stall. Measured from when it was sent, one was slow.
+        p90 = float(rows["job"][rows["ms"].index("p90")])
+        self.assertGreater(p90, 500)
+
+    def test_refuses_what_it_does_not_know(self):
+        self.assertEqual(hapax("bench", "--profile", "nonsense").returncode, USAGE)
+        self.assertEqual(hapax("bench", "--rate", "0").returncode, USAGE)
+        self.assertIn("expiry_storm", hapax("bench", "--help").stdout)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            url = "http://127.0.0.1:%d" % taken.getsockname()[1]
+        self.assertEqual(hapax("bench", "--seconds", "1", url=url).returncode, UNREACHABLE)
+
+
 class LosingProxy:
     """Brings requests to the server, and loses its first answers."""
 
@@ -408,7 +465,8 @@ class Errors(unittest.TestCase):
         for command in ("stream create", "stream list", "stream show", "stream configure",
                         "stream trim", "stream delete", "append", "tail", "receive", "ack", "nack",
                         "extend", "claim", "renew", "settle", "resolve", "forget", "status",
-                        "consumer create", "producer open", "redrive", "trace", "stats", "doctor"):
+                        "consumer create", "producer open", "redrive", "trace", "stats", "doctor",
+                        "bench"):
             done = hapax(*command.split(), "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Example: hapax " + command, done.stdout.replace(

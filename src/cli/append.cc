@@ -1,11 +1,13 @@
 // append: a record from an argument or a file, or one per line of standard input.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -63,7 +65,7 @@ class Lines {
  private:
   void read_more() {
     buffer_.erase(0, std::exchange(at_, 0));
-    std::array<char, 256 * 1024> bytes{};
+    std::array<char, std::size_t{256} << 10> bytes{};
     const ssize_t count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) return;
     if (count <= 0) ended_ = true;

@@ -146,6 +146,7 @@ void declare_bench(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<BenchOptions>();
   CLI::App* sub = app.add_subcommand("bench", "Drive a server with a load, and measure");
   std::vector<std::string> names;
+  names.reserve(load::kProfiles.size());
   for (const load::Profile& profile : load::kProfiles) names.emplace_back(profile.name);
   sub->add_option("--profile", options->profile, "Which load")
       ->check(CLI::IsMember(names))

@@ -100,7 +100,7 @@ class Doctor {
   bool check_reach() {
     const auto reply = way_.ask_raw({.method = "GET", .path = "/health/live"});
     if (!reply) {
-      const bool nobody = reply.error().code == Errc::kUnavailable;
+      const bool nobody = reply.error().code != Errc::kUnsupportedMedia;
       tell("reach", State::kBad, way_.where() + ": " + reply.error().detail,
            nobody ? "start `hapax serve`, or set HAPAX_URL to where it listens"
                   : "set HAPAX_URL to a Hapax server",

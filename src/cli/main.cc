@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -164,6 +165,19 @@ void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   repair->callback([&] { exit_code = run_repair(arguments.repair); });
 }
 
+// The list of commands, in parts that belong together.
+void arrange(CLI::App& app) {
+  const auto arrange_as = [&](const char* group, std::initializer_list<const char*> names) {
+    for (const char* name : names) app.get_subcommand(name)->group(group);
+  };
+  arrange_as("Server", {"serve", "check", "token", "doctor", "stats", "bench"});
+  arrange_as("Streams", {"stream", "append", "tail", "producer", "consumer", "receive", "ack",
+                         "nack", "extend", "redrive"});
+  arrange_as("Keys", {"claim", "renew", "settle", "resolve", "forget", "status", "trace"});
+  arrange_as("Data folder", {"inspect", "verify", "repair"});
+  arrange_as("Other", {"demo", "completion", "help", "version"});
+}
+
 // What the library says of an unknown command is that one is missing.
 bool knows_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return true;
@@ -193,6 +207,7 @@ int run(int argc, char** argv) {
   declare_doctor(app, exit_code);
   declare_bench(app, exit_code);
   declare_completion(app);
+  arrange(app);
   if (!knows_command(app, argc, argv)) return kExitUsage;
   try {
     app.parse(argc, argv);

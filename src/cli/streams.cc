@@ -1,4 +1,5 @@
 // stream and producer.
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "cli/op_options.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
+#include "wire/json_text.h"
 
 namespace hapax::cli {
 

@@ -183,9 +183,12 @@ std::optional<Told> Way::ask(const client::Call& call) {
          reply.error().detail + "; is `hapax serve` running, and is HAPAX_URL right?");
     return std::nullopt;
   }
+  if (!reply && reply.error().code == Errc::kUnsupportedMedia) {
+    fail(kExitStranger, where() + ": " + reply.error().detail + "; check HAPAX_URL");
+    return std::nullopt;
+  }
   if (!reply) {
-    fail(reply.error().detail.find("TLS") == std::string::npos ? kExitStranger : kExitUsage,
-         where() + ": " + reply.error().detail);
+    exit_code_ = report(reply.error());
     return std::nullopt;
   }
   auto json = wire::read_strict_json(reply->body);
@@ -229,7 +232,7 @@ std::string who() {
 Result<std::string> read_all(const std::string& file) {
   if (file != "-") return host::read_file(file);
   std::string all;
-  std::array<char, 64 * 1024> bytes{};
+  std::array<char, std::size_t{64} << 10> bytes{};
   while (const std::size_t count = std::fread(bytes.data(), 1, bytes.size(), stdin)) {
     all.append(bytes.data(), count);
   }

@@ -45,7 +45,7 @@ Result<Reply> Client::attempt(const Call& call) {
   const milliseconds time = options_.answer_time + call.waits;
   HAPAX_CHECK(link_->send(text_of(call), time));
   http::ResponseReader reader(kBodyBytesMax);
-  std::array<char, 64 * 1024> bytes{};
+  std::array<char, std::size_t{64} << 10> bytes{};
   for (bool complete = false; !complete;) {
     HAPAX_TRY(const std::size_t count, link_->receive(bytes, time));
     if (count == 0) {

@@ -49,14 +49,13 @@ class Client {
   explicit Client(Options options) : options_(std::move(options)) {}
 
   // kUnavailable: nobody is there, or the answer was lost each time; the text says which, and
-  // whether it may have happened. kInvalidArgument: what answers speaks no HTTP.
+  // whether it may have happened. kUnsupportedMedia: what answers speaks no HTTP.
+  // kInvalidArgument: the file of authorities is of no use.
   [[nodiscard]] Result<Reply> call(const Call& call);
 
   [[nodiscard]] const Options& options() const { return options_; }
 
  private:
-  struct Lost;
-
   [[nodiscard]] Status connect();
   [[nodiscard]] Result<Reply> attempt(const Call& call);
   [[nodiscard]] std::string text_of(const Call& call) const;

@@ -103,7 +103,7 @@ TEST(Client, KnowsWhatIsNoHttp) {
   Scripted server({"SSH-2.0-OpenSSH_9.2\r\n"});
   const auto reply = Client(server.options()).call({"GET", "/"});
   ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(reply.error().code, Errc::kUnsupportedMedia);
 }
 
 TEST(Client, ReadsChunksAndBodiesThatEndWithTheConnection) {

@@ -29,7 +29,7 @@ Result<bool> ResponseReader::put(std::string_view bytes) {
     waiting_.erase(0, used);
     if (error == boost::beast::http::error::need_more || (!error && used == 0)) break;
     if (error) {
-      return Error{Errc::kInvalidArgument, "the answer is not HTTP/1.1: " + error.message()};
+      return Error{Errc::kUnsupportedMedia, "the answer is not HTTP/1.1: " + error.message()};
     }
   }
   return beast_->parser.is_done();

@@ -18,7 +18,7 @@ class ResponseReader {
   ResponseReader(const ResponseReader&) = delete;
   ResponseReader& operator=(const ResponseReader&) = delete;
 
-  // Whether the response is complete now. kInvalidArgument: it is not HTTP.
+  // Whether the response is complete now. kUnsupportedMedia: it is not HTTP.
   [[nodiscard]] Result<bool> put(std::string_view bytes);
   // The peer sends no more: that ends a body without a length. kUnavailable: something is missing.
   [[nodiscard]] Status end();

@@ -3,6 +3,7 @@ Usage: cli_test.py HAPAX SOURCE_TREE"""
 import http.server
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -461,6 +462,14 @@ class Errors(unittest.TestCase):
                           ["append", "a", "b", "--file", "c"], ["nonsense"]):
             self.assertEqual(hapax(*arguments).returncode, USAGE, arguments)
 
+    def test_every_command_is_in_the_reference(self):
+        with open(os.path.join(SOURCE, "docs", "reference", "cli.md"), encoding="utf-8") as file:
+            headings = " ".join(line for line in file if line.startswith("## "))
+        commands = re.findall(r"(?m)^  (\w+) {3,}[A-Z]", hapax("help").stdout)
+        self.assertGreaterEqual(len(commands), 30)
+        for command in set(commands) - {"help", "version"}:
+            self.assertRegex(headings, r"\b%s\b" % command)
+
     def test_help_has_an_example(self):
         for command in ("stream create", "stream list", "stream show", "stream configure",
                         "stream trim", "stream delete", "append", "tail", "receive", "ack", "nack",
@@ -496,6 +505,31 @@ class Credentials(configured.ServerTest):
         done = hapax("append", "a", "x", url=url, token=reader)
         self.assertEqual(done.returncode, FORBIDDEN)
         self.assertIn("HX1014", done.stderr)
+
+
+class Encrypted(configured.ServerTest):
+    def test_certificates_are_checked(self):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=hapax",
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem",
+                        "-out", "cert.pem"],
+                       cwd=self.folder, check=True, capture_output=True, timeout=60)
+        url = self.serve("server: {http: {tls: {certificate: cert.pem, key: key.pem}}}\n").http
+        self.assertTrue(url.startswith("https://"))
+        file = os.path.join(self.folder, "cert.pem")
+        done = hapax("stream", "list", "--json", "--ca-file", file, url=url)
+        self.assertEqual((done.returncode, done.stdout), (0, '{"streams":[]}\n'), done.stderr)
+        unknown = hapax("stream", "list", url=url)
+        self.assertEqual(unknown.returncode, UNREACHABLE)
+        self.assertIn("certificate verify failed", unknown.stderr)
+        other_name = hapax("stream", "list", "--ca-file", file,
+                           url=url.replace("127.0.0.1", "localhost"))
+        self.assertEqual(other_name.returncode, UNREACHABLE)
+        self.assertIn("certificate", other_name.stderr)
+        no_file = hapax("stream", "list", "--ca-file", "/nowhere", url=url)
+        self.assertEqual(no_file.returncode, USAGE)
+        plain = hapax("stream", "list", url=url.replace("https", "http"))
+        self.assertIn(plain.returncode, (UNREACHABLE, STRANGER))
 
 
 if __name__ == "__main__":

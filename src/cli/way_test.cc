@@ -1,0 +1,73 @@
+#include "cli/way.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace hapax::cli {
+namespace {
+
+class Temporary {
+ public:
+  Temporary() {
+    std::string pattern = std::filesystem::temp_directory_path() / "hapax-way-XXXXXX";
+    path = ::mkdtemp(pattern.data());
+  }
+  ~Temporary() { std::filesystem::remove_all(path); }
+  std::filesystem::path path;
+};
+
+// A9: another user of the machine may find the port, and gets nothing.
+TEST(Inside, AnswersNobodyWithoutItsCredential) {
+  const Temporary folder;
+  const auto inside = serve::Inside::open(folder.path / "data", "test");
+  ASSERT_TRUE(inside) << inside.error().text();
+  const auto status = [&](const std::string& token) {
+    client::Options options;
+    options.url = *client::parse_url((*inside)->url());
+    options.token = token;
+    const auto reply = client::Client(options).call({"GET", "/api/v1/streams"});
+    return reply ? reply->status : 0U;
+  };
+  EXPECT_EQ(status((*inside)->token()), 200U);
+  EXPECT_EQ(status(""), 401U);
+  EXPECT_EQ(status("x" + (*inside)->token().substr(1)), 401U);
+  EXPECT_EQ(status((*inside)->token() + "x"), 401U);
+  EXPECT_EQ(status((*inside)->token().substr(0, 5)), 401U);
+}
+
+TEST(Inside, HasTheFolderToItself) {
+  const Temporary folder;
+  const auto first = serve::Inside::open(folder.path / "data", "test");
+  ASSERT_TRUE(first);
+  const auto second = serve::Inside::open(folder.path / "data", "test");
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::kLocked);
+}
+
+Told told(unsigned status, std::string_view json) {
+  Told out;
+  out.reply.status = status;
+  out.json = *wire::read_strict_json(json);
+  return out;
+}
+
+TEST(Way, EachKindOfAnswerHasItsExitCode) {
+  EXPECT_EQ(exit_of(told(200, R"({"verdict":"duplicate"})")), kExitOk);
+  EXPECT_EQ(exit_of(told(422, R"({"verdict":"conflict"})")), kExitContradicted);
+  EXPECT_EQ(exit_of(told(409, R"({"verdict":"in_progress"})")), kExitLater);
+  EXPECT_EQ(exit_of(told(409, R"({"committed":false})")), kExitContradicted);
+  EXPECT_EQ(exit_of(told(404, R"({"code":"HX1003"})")), kExitMissing);
+  EXPECT_EQ(exit_of(told(404, R"({"type":"about:blank"})")), kExitMissing);
+  EXPECT_EQ(exit_of(told(401, R"({"code":"HX1013"})")), kExitForbidden);
+  EXPECT_EQ(exit_of(told(400, R"({"code":"HX1001"})")), kExitUsage);
+  EXPECT_EQ(exit_of(told(507, R"({"code":"HX1008"})")), kExitLater);
+  EXPECT_EQ(exit_of(told(500, R"({"code":"HX1021"})")), kExitDamaged);
+  EXPECT_EQ(exit_of_verdict(told(0, R"({"verdict":"refused","code":"HX1003"})").json),
+            kExitMissing);
+}
+
+}  // namespace
+}  // namespace hapax::cli

@@ -221,7 +221,8 @@ Result<std::vector<Member>> OpOptions::members() const {
   return out;
 }
 
-client::Call call_of(std::string method, std::string path, std::vector<Member> members) {
+client::Call call_of(const std::string& method, std::string path,
+                     const std::vector<Member>& members) {
   wire::JsonObject body;
   std::string query;
   for (const Member& member : members) {
@@ -252,13 +253,13 @@ void declare_op(CLI::App& parent, const OpCommand& command, int& exit_code) {
   state->target.make_folder = command.op == "create_stream";
   sub->footer("Example: " + std::string(command.example));
   sub->callback([state, command, &exit_code] {
-    auto members = state->options.members();
+    const auto members = state->options.members();
     if (!members) {
       exit_code = report(members.error());
       return;
     }
     const client::Call call =
-        call_of(std::string(command.method), std::string(command.path), *std::move(members));
+        call_of(std::string(command.method), std::string(command.path), *members);
     exit_code = on_way(state->target, [&](Way& way) {
       const auto told = way.ask_good(call);
       if (!told) return way.exit_code();

@@ -75,8 +75,8 @@ class OpOptions {
 };
 
 // Fills {names} of a path, and puts the rest into the body, or the query of a DELETE.
-[[nodiscard]] client::Call call_of(std::string method, std::string path,
-                                   std::vector<Member> members);
+[[nodiscard]] client::Call call_of(const std::string& method, std::string path,
+                                   const std::vector<Member>& members);
 
 // A command that is one operation and prints its verdict.
 struct OpCommand {

@@ -28,8 +28,12 @@ bool has_stream(const Plan& plan) {
 
 Status prepare(const Plan& plan) {
   client::Client client(plan.server);
-  const client::Call make{
-      .method = "PUT", .path = stream_path(plan), .body = R"({"window_s":3600})", .key = plan.name};
+  // Ids outlive the stream: they should know every repetition, and be gone soon afterwards.
+  const std::int64_t window = plan.seconds + 2 * kGrace.count();
+  const client::Call make{.method = "PUT",
+                          .path = stream_path(plan),
+                          .body = wire::JsonObject().add("window_s", window).text(),
+                          .key = plan.name};
   const client::Call look{.method = "GET", .path = "/api/v1/streams"};
   HAPAX_TRY(const client::Reply reply, client.call(has_stream(plan) ? make : look));
   if (reply.good()) return Ok{};

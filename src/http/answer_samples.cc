@@ -109,13 +109,16 @@ std::vector<std::vector<Verdict>> verdict_samples() {
   add(with_result("text"));
   add(with_result(kBinary));
   add(all_deliveries());
+  for (const std::string& value : {std::string("text"), kBinary}) {
+    add(Held{.applied = true, .value = value, .version = {}, .expires_at = Time{}, .number = 0});
+  }
   return samples;
 }
 
 std::vector<Samples> answer_samples() {
   using wire::Bodies;
   using wire::json_of;
-  const RegisterValue binary_register{kBinary, {}, {}};
+  const RegisterValue binary_register{kBinary, {}, {}, Time{}};
   const Position binary_position{kBinary, {}};
   return {
       {"Streams", {R"({"streams":["orders"]})"}},
@@ -130,6 +133,7 @@ std::vector<Samples> answer_samples() {
         json_of(full_claim("text"), Bodies::kHidden), json_of(ClaimStatus{}, Bodies::kShown),
         json_of(lasting_claim(), Bodies::kShown)}},
       {"Register", {json_of(RegisterValue{}), json_of(binary_register)}},
+      {"Registers", {json_of(RegisterPage{{"text"}, 0}), json_of(RegisterPage{{kBinary}, 0})}},
       {"Position", {json_of(Position{}), json_of(binary_position)}},
       {"Statistics",
        {json_of(Statistics{}), R"({"streams":0,"ids":0,"producers":0,"consumers":0,"bytes":0})"}},

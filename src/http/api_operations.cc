@@ -38,6 +38,8 @@ Act many_ops(front::Desk& desk, std::string op, std::string list) {
                      http.body.find("\"" + list + "\"") == std::string::npos;
     auto request = lines ? wire::read_op_lines(op, http.body, call->fields())
                          : wire::read_ops(op, list, http.body, call->fields());
+    // What was refused is decided anew when it is repeated under its Idempotency-Key.
+    if (one && request) (*request)->mode = Mode::kAtomic;
     carry_out(desk, call, std::move(request), one ? respond_one : respond_list);
   };
 }
@@ -95,6 +97,10 @@ void add_operation_routes(Router& router, front::Desk& desk) {
   op_route("POST", "/claims/{scope}/{key}/resolve", "resolve", "Decide an unknown outcome");
   op_route("DELETE", "/claims/{scope}/{key}", "forget", "Forget a key");
   op_route("PUT", "/registers/{name}", "set", "Set a register");
+  op_route("DELETE", "/registers/{name}", "unset", "Remove a register");
+  op_route("POST", "/registers/{name}/expire", "expire",
+           "Say when a register goes, or that it stays");
+  op_route("POST", "/registers/{name}/add", "add", "Add to a register that holds a number");
   op_route("PUT", "/positions/{source}", "advance", "Move the position of an outside source");
   op_route("POST", "/transactions/{transaction}", "begin", "Open a transaction");
   op_route("POST", "/transactions/{transaction}/end", "end", "Commit or abort a transaction");

@@ -131,6 +131,32 @@ void get_register(front::Desk& desk, const SharedCall& call) {
       });
 }
 
+// Those of the caller. The cursor goes on where the last page ended.
+Result<RegisterPage> own_registers(Store& store, const RegisterScan& scan,
+                                   const front::TenantNames& names) {
+  HAPAX_TRY(RegisterPage page, store.scan_registers(scan));
+  std::erase_if(page.names, [&](const std::string& name) { return !names.is_ours(name); });
+  for (std::string& name : page.names) name = names.outside(name);
+  return page;
+}
+
+void list_registers(front::Desk& desk, const SharedCall& call) {
+  const auto cursor = option<std::uint64_t>(call, "cursor", 0);
+  const auto max = option<std::uint32_t>(call, "max", 100);
+  if (!cursor) return respond_error(call, cursor.error());
+  if (!max) return respond_error(call, max.error());
+  const front::TenantNames names(call->caller);
+  ask(
+      desk, call,
+      [names, cursor = *cursor, max = *max,
+       prefix = names.inside(call->request().query_value("prefix").value_or(""))](Store& store) {
+        return own_registers(store, {cursor, max, prefix}, names);
+      },
+      [call](const Result<RegisterPage>& page) {
+        respond_read(call, page, [](const RegisterPage& own) { return wire::json_of(own); });
+      });
+}
+
 void get_position(front::Desk& desk, const SharedCall& call) {
   ask(
       desk, call,
@@ -206,6 +232,11 @@ void add_read_routes(Router& router, front::Desk& desk) {
     if (look == get_id) {
       route.query.push_back({"group", "string", "Group key, where ids are unique per group"});
     }
+    if (look == list_registers) {
+      route.query = {{"cursor", "string", "`next` of the page before; 0 or none: from the start"},
+                     {"max", "integer", "How many to look at; 100 without it"},
+                     {"prefix", "string", "Only names that begin with it"}};
+    }
     router.add(std::move(route));
   };
   const auto anybody = {Right::kConsume, Right::kProduce, Right::kAdmin};
@@ -223,7 +254,8 @@ void add_read_routes(Router& router, front::Desk& desk) {
       "Where a consumer stands");
   add(workers, "/claims/{scope}/{key}", get_claim, "Claim",
       "State of a key; its stored result with the right to read bodies");
-  add(workers, "/registers/{name}", get_register, "Register", "Value and version of a register");
+  add(anybody, "/registers", list_registers, "Registers", "Names of registers, a page at a time");
+  add(anybody, "/registers/{name}", get_register, "Register", "Value and version of a register");
   add(workers, "/positions/{source}", get_position, "Position", "Position of an outside source");
   add({Right::kAdmin}, "/statistics", get_statistics, "Statistics", "Figures of the store");
 }

@@ -18,12 +18,14 @@ namespace {
 struct Range {
   Sequence from{1};
   std::uint32_t max = 100;
+  std::uint64_t bytes_max = ReadRange{}.bytes_max;
 };
 
 Result<Range> range_of(const SharedCall& call) {
   HAPAX_TRY(const Sequence from, option(call, "from", Sequence{1}));
   HAPAX_TRY(const std::uint32_t max, option<std::uint32_t>(call, "max", 100));
-  return Range{from, max};
+  HAPAX_TRY(const std::uint64_t bytes_max, option(call, "bytes_max", ReadRange{}.bytes_max));
+  return Range{from, max, std::min(bytes_max, ReadRange{}.bytes_max)};
 }
 
 Response records_response(const SharedCall& call, const Records& records) {
@@ -51,7 +53,7 @@ void read_records(front::Desk& desk, const SharedCall& call, Range range,
                   const std::shared_ptr<Waiter>& waiter) {
   if (!waiter->over()) waiter->listen();
   const auto read = [stream = inside(call, "stream"), range](Store& store) {
-    return store.read({.stream = stream, .from = range.from, .max = range.max});
+    return store.read({stream, range.from, range.max, range.bytes_max});
   };
   desk.ask(call->exchange->loop(), read, [&desk, call, range, waiter](Result<Records> records) {
     const bool nothing = records && records->records.empty();
@@ -83,6 +85,7 @@ void add_record_routes(Router& router, front::Desk& desk) {
   route.answer = "Records";
   route.query = {{"from", "integer", "First sequence wanted; 1 without it"},
                  {"max", "integer", "How many records at most; 100 without it"},
+                 {"bytes_max", "integer", "End before it is more, but not before the first; 4 MiB"},
                  {"wait_ms", "integer", "Wait so long for a first record; at most 60,000"}};
   router.add(std::move(route));
 }

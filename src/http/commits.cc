@@ -71,6 +71,7 @@ void respond_one(const SharedCall& call, const Result<Answer>& answer) {
   if (!answer) return call->exchange->respond(problem_response(answer.error()));
   if (answer->verdicts.size() != 1) return call->exchange->respond(answer_response(*answer));
   Response response = verdict_response(answer->verdicts.front());
+  response.fields.add("Hapax-Time-Ms", std::to_string(to_ms(answer->time)));
   if (answer->repeated) response.fields.add("Idempotent-Replayed", "true");
   call->exchange->respond(response);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "http/answer_samples.h"
@@ -172,8 +173,14 @@ std::string paths_of(const Router& router) {
 
 std::string schema_of(const std::vector<Verdict>& samples) {
   std::vector<std::string> texts;
-  for (const Verdict& sample : samples) texts.push_back(wire::json_of(sample));
-  const std::string word = JsonObject().add("const", word_of(samples.front())).text();
+  std::set<std::string> known;
+  for (const Verdict& sample : samples) {
+    texts.push_back(wire::json_of(sample));
+    known.insert(wire::json_text(word_of(sample)));
+  }
+  JsonArray words;
+  for (const std::string& one : known) words.add(one);
+  const std::string word = JsonObject().raw("enum", words.text()).text();
   JsonArray both;
   both.add(wire::schema_of(texts));
   both.add(JsonObject().raw("properties", JsonObject().raw("verdict", word).text()).text());

@@ -171,6 +171,13 @@ std::string json_of(const RegisterValue& value) {
   return out.text();
 }
 
+std::string json_of(const RegisterPage& page) {
+  Fields out;
+  out.list("registers", page.names,
+           [](Fields& inner, const std::string& name) { inner.bytes("name", name); });
+  return out.add("next", std::to_string(page.next)).text();  // 64 bits: too many for some readers
+}
+
 std::string json_of(const Position& position) {
   Fields out;
   out.bytes("position", position.value).add("epoch", position.epoch);

@@ -20,6 +20,7 @@ namespace hapax::wire {
 [[nodiscard]] std::string json_of(const IdStatus& status);
 [[nodiscard]] std::string json_of(const ProducerStatus& status);
 [[nodiscard]] std::string json_of(const RegisterValue& value);
+[[nodiscard]] std::string json_of(const RegisterPage& page);
 [[nodiscard]] std::string json_of(const Position& position);
 
 enum class Bodies : bool { kHidden, kShown };

@@ -57,6 +57,8 @@ struct TypeOf<Time> : TypeOf<std::int64_t> {};
 template <>
 struct TypeOf<ReceiptText> : TypeOf<std::string_view> {};
 template <>
+struct TypeOf<KeyBytes> : TypeOf<std::string_view> {};
+template <>
 struct TypeOf<Window> {
   static JsonObject schema() {
     return JsonObject().raw("oneOf", R"([{"type":"integer","minimum":0},{"const":"forever"}])");
@@ -80,7 +82,7 @@ class SchemaFields {
   void required(std::string_view name, Value&& /*value*/, std::string_view help) {
     using Type = std::remove_cvref_t<Value>;
     if (!add<Type>(name, help)) return;
-    if constexpr (std::is_same_v<Type, Bytes>) {
+    if constexpr (kMayBeBase64<Type>) {
       JsonArray either;
       either.add(R"({"required":[)" + json_text(name) + "]}");
       either.add(R"({"required":[)" + json_text(std::string(name) + "_base64") + "]}");
@@ -122,7 +124,7 @@ class SchemaFields {
                         .raw("schema", schema.text())
                         .text());
     properties_.raw(name, schema.add("description", help).text());
-    if constexpr (std::is_same_v<Type, Bytes>) {
+    if constexpr (kMayBeBase64<Type>) {
       const JsonObject encoded =
           JsonObject().add("type", "string").add("contentEncoding", "base64");
       properties_.raw(std::string(name) + "_base64", encoded.text());

@@ -23,6 +23,15 @@ struct Bytes {
   std::string_view& view;
 };
 
+// Any bytes that tell one thing from another: ids, keys, names of registers. In JSON as text, or as
+// `<name>_base64`; never another JSON value, which two programs may write differently.
+struct KeyBytes {
+  std::string_view& view;
+};
+template <class Value>
+inline constexpr bool kMayBeBase64 =
+    std::is_same_v<Value, Bytes> || std::is_same_v<Value, KeyBytes>;
+
 // A sequence and a token, "17-9f0c…": handed out as one word, given back as one word.
 struct ReceiptText {
   Receipt& receipt;
@@ -139,8 +148,8 @@ template <class V>
 void fields(V& v, Append& op) {
   v.required("stream", op.stream, "Stream it is appended to");
   v.required("payload", Bytes{op.payload}, "The record's content");
-  v.optional("id", op.id, "Message id: the same one again is a duplicate");
-  v.optional("group", op.group, "Group key: order and one in flight are kept per group");
+  v.optional("id", KeyBytes{op.id}, "Message id: the same one again is a duplicate");
+  v.optional("group", KeyBytes{op.group}, "Group key: order and one in flight are kept per group");
   v.optional("headers", op.headers, "Names and values");
   producer_fields(v, op.producer);
   std::optional<Sequence> last;
@@ -171,8 +180,8 @@ void fields(V& v, RetireProducer& op) {
 
 template <class V, class ClaimOp>
 void claim_key(V& v, ClaimOp& op) {
-  v.required("scope", op.scope, "Namespace of the key");
-  v.required("key", op.key, "What is done once");
+  v.required("scope", KeyBytes{op.scope}, "Namespace of the key");
+  v.required("key", KeyBytes{op.key}, "What is done once");
 }
 template <class V>
 void result_fields(V& v, ResultView& result) {
@@ -299,7 +308,7 @@ void expiry_fields(V& v, Expiry& expiry) {
 
 template <class V>
 void fields(V& v, Set& op) {
-  v.required("name", op.name, "Name of the register");
+  v.required("name", KeyBytes{op.name}, "Name of the register");
   v.required("value", Bytes{op.value}, "New value");
   v.optional("mode", op.mode, "Who wins");
   v.optional("expected", op.expected, "Version it must have; 0 = not set yet");
@@ -321,23 +330,23 @@ void fields(V& v, Set& op) {
 }
 template <class V>
 void fields(V& v, Get& op) {
-  v.required("name", op.name, "Name of the register");
+  v.required("name", KeyBytes{op.name}, "Name of the register");
   v.optional("tell_value", op.tell_value, "false: only whether it is there");
 }
 template <class V>
 void fields(V& v, Unset& op) {
-  v.required("name", op.name, "Name of the register");
+  v.required("name", KeyBytes{op.name}, "Name of the register");
   v.optional("tell_value", op.tell_value, "Tell the former value");
 }
 template <class V>
 void fields(V& v, Expire& op) {
-  v.required("name", op.name, "Name of the register");
+  v.required("name", KeyBytes{op.name}, "Name of the register");
   expiry_fields(v, op.expiry);
   v.optional("only_if", op.only_if, "By the expiry it has");
 }
 template <class V>
 void fields(V& v, Add& op) {
-  v.required("name", op.name, "Name of the register");
+  v.required("name", KeyBytes{op.name}, "Name of the register");
   v.optional("by", op.by, "How much; may be below 0");
 }
 template <class V>

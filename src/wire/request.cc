@@ -132,6 +132,7 @@ class FieldValue {
     bytes.view = memory_.keep(json::serialize(value_));
     return std::nullopt;
   }
+  Expected into(KeyBytes bytes) const { return into(bytes.view); }
   // {"name": "value"} or, where a name is repeated, [["name", "value"], …].
   Expected into(std::span<const Header>& headers) const {
     std::vector<Header>& list = memory_.make_headers();
@@ -218,8 +219,8 @@ class ObjectFields {
       told(name, from_text_field(text.value, value), "'" + std::string(text.value) + "'");
       return true;
     }
-    if constexpr (std::is_same_v<std::remove_cvref_t<Value>, Bytes>) {
-      if (read_base64(name, value)) return true;
+    if constexpr (kMayBeBase64<std::remove_cvref_t<Value>>) {
+      if (read_base64(name, value.view)) return true;
     }
     if (member == nullptr || member->is_null()) return false;
     told(name, FieldValue(*member, memory_).into(value), std::string(kind_of(*member)));
@@ -235,7 +236,7 @@ class ObjectFields {
     }
   }
 
-  bool read_base64(std::string_view name, Bytes bytes) {
+  bool read_base64(std::string_view name, std::string_view& bytes) {
     const std::string encoded = std::string(name) + std::string(kBase64);
     const json::value* member = object_.if_contains(encoded);
     if (member == nullptr) return false;
@@ -246,7 +247,7 @@ class ObjectFields {
     if (!decoded) {
       refuse(encoded, "expected bytes in base64");
     } else {
-      bytes.view = memory_.keep(*decoded);
+      bytes = memory_.keep(*decoded);
     }
     return true;
   }

@@ -46,6 +46,10 @@ inline Expected from_text(std::string_view text, Bytes value) {
   value.view = text;
   return std::nullopt;
 }
+inline Expected from_text(std::string_view text, KeyBytes value) {
+  value.view = text;
+  return std::nullopt;
+}
 
 template <class Tag>
 Expected from_text(std::string_view text, Number<Tag>& value) {

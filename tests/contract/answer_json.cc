@@ -188,7 +188,18 @@ Verdict duplicate_from(const Members& in) {
   return claim;
 }
 
+Verdict held_from(const Members& in) {
+  Held held;
+  in.read("applied", held.applied);
+  if (in.has("value") || in.has("value_base64")) in.read("value", held.value.emplace());
+  in.read("version", held.version);
+  in.read("expires_at_ms", held.expires_at);
+  in.read("number", held.number);
+  return held;
+}
+
 Verdict done_from(const Members& in) {
+  if (in.has("applied")) return held_from(in);
   if (in.has("producer_epoch")) {
     Opened opened;
     in.read("producer_epoch", opened.epoch);
@@ -294,6 +305,8 @@ Verdict superseded_from(const Members& in) {
 Verdict staged_from(const Members&) { return Staged{}; }
 Verdict not_applied_from(const Members&) { return NotApplied{}; }
 
+}  // namespace
+
 Verdict verdict_from(const Json& json) {
   const Members in(json);
   std::string word;
@@ -302,6 +315,7 @@ Verdict verdict_from(const Json& json) {
       {"fresh", fresh_from},
       {"duplicate", duplicate_from},
       {"done", done_from},
+      {"unchanged", held_from},
       {"refused", refused_from},
       {"conflict", conflict_from},
       {"fenced", fenced_from},
@@ -322,6 +336,8 @@ Verdict verdict_from(const Json& json) {
   }
   return Refused{{Errc::kInvalidArgument, "the tests do not know the verdict " + word}};
 }
+
+namespace {
 
 ConsumerStats consumer_from(const Json& json) {
   const Members in(json);
@@ -418,7 +434,19 @@ RegisterValue register_from(const Json& json) {
   in.read("value", value.value);
   in.read("version", value.version);
   value.at = hybrid_from(in);
+  in.read("expires_at_ms", value.expires_at);
   return value;
+}
+
+RegisterPage register_page_from(const Json& json) {
+  const Members in(json);
+  RegisterPage page;
+  in.each("registers",
+          [&](const Json& one) { Members(one).read("name", page.names.emplace_back()); });
+  std::string next;
+  in.read("next", next);
+  std::from_chars(next.data(), next.data() + next.size(), page.next);
+  return page;
 }
 
 Position position_from(const Json& json) {
@@ -463,6 +491,7 @@ Statistics statistics_from(const Json& json) {
   in.read("claims_unknown", s.claims_unknown);
   in.read("claims_settled", s.claims_settled);
   in.read("registers", s.registers);
+  in.read("registers_expiring", s.registers_expiring);
   in.read("positions", s.positions);
   in.read("transactions_open", s.transactions_open);
   in.read("fenced", s.fenced);

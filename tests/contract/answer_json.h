@@ -10,10 +10,12 @@ namespace hapax::contract {
 using Json = wire::JsonValue;
 
 [[nodiscard]] Answer answer_from(const Json& json);
+[[nodiscard]] Verdict verdict_from(const Json& json);
 [[nodiscard]] Records records_from(const Json& json);
 [[nodiscard]] IdStatus id_from(const Json& json);
 [[nodiscard]] ClaimStatus claim_from(const Json& json);
 [[nodiscard]] RegisterValue register_from(const Json& json);
+[[nodiscard]] RegisterPage register_page_from(const Json& json);
 [[nodiscard]] Position position_from(const Json& json);
 [[nodiscard]] ProducerStatus producer_from(const Json& json);
 [[nodiscard]] StreamStats stream_from(const Json& json);

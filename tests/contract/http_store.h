@@ -14,7 +14,7 @@ namespace hapax::contract {
 // to it by plain sockets.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_behind_http(const std::filesystem::path& folder);
 
-// Why a case cannot be told through HTTP; empty: it can.
-[[nodiscard]] std::string not_through_http(std::string_view test);
+// Why a case cannot be told through a front door; empty: it can.
+[[nodiscard]] std::string not_through_a_door(std::string_view test);
 
 }  // namespace hapax::contract

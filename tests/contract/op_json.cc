@@ -15,6 +15,10 @@ namespace {
 // Listens to the list of fields and writes down what the operation has in them.
 class OpWriter {
  public:
+  OpWriter() = default;
+  // Fields that the path names stand in it.
+  explicit OpWriter(std::string_view pattern) : path(pattern) {}
+
   template <class Value>
   void required(std::string_view name, Value&& value, std::string_view /*help*/) {
     put(name, value);
@@ -24,7 +28,7 @@ class OpWriter {
     using Type = std::remove_cvref_t<Value>;
     if constexpr (std::is_same_v<Type, std::string_view>) {
       if (value.empty()) return;
-    } else if constexpr (std::is_same_v<Type, wire::Bytes>) {
+    } else if constexpr (wire::kMayBeBase64<Type>) {
       if (value.view.empty()) return;
     }
     put(name, value);
@@ -48,8 +52,13 @@ class OpWriter {
   void put(std::string_view name, Window window) {
     window.is_forever() ? out.add(name, wire::kForever) : out.add(name, window.raw());
   }
-  void put(std::string_view name, wire::Bytes bytes) {
-    out.add(std::string(name) + "_base64", digest::encode_base64(bytes.view));
+  void put(std::string_view name, std::string_view text) {
+    if (!put_in_path(name, text)) out.add(name, text);
+  }
+  void put(std::string_view name, wire::Bytes bytes) { put_base64(name, bytes.view); }
+  void put(std::string_view name, wire::KeyBytes bytes) {
+    if (put_in_path(name, bytes.view)) return;
+    wire::is_utf8(bytes.view) ? out.add(name, bytes.view) : put_base64(name, bytes.view);
   }
   void put(std::string_view name, wire::ReceiptText text) {
     out.add(name, wire::receipt_text(text.receipt.sequence, text.receipt.token));
@@ -68,6 +77,21 @@ class OpWriter {
   }
 
   wire::JsonObject out;
+  std::string path;
+  bool nameless = false;  // a name cannot stand in a path
+
+ private:
+  wire::JsonObject& put_base64(std::string_view name, std::string_view bytes) {
+    return out.add(std::string(name) + "_base64", digest::encode_base64(bytes));
+  }
+  bool put_in_path(std::string_view name, std::string_view value) {
+    const std::string place = "{" + std::string(name) + "}";
+    const std::size_t at = path.find(place);
+    if (at == std::string::npos) return false;
+    nameless = nameless || value.empty() || value.find('\0') != std::string_view::npos;
+    path.replace(at, place.size(), escaped(value));
+    return true;
+  }
 };
 
 // What a list of fields keeps in variables of its own until it is read.
@@ -81,7 +105,14 @@ void put_parts(OpWriter& writer, const Append& op) {
   const bool of_stream = op.expect->of == ExpectLast::Of::kStream;
   writer.put(of_stream ? "expect_last" : "expect_last_of_group", op.expect->last);
 }
+void put_expiry(OpWriter& writer, const Expiry& expiry) {
+  if (expiry.kind == Expiry::Kind::kKeep) writer.put("keep_expiry", true);
+  if (expiry.kind == Expiry::Kind::kAt) writer.put("expires_at_ms", expiry.at);
+  if (expiry.kind == Expiry::Kind::kAfter) writer.put("expires_in_ms", expiry.after);
+}
+void put_parts(OpWriter& writer, const Expire& op) { put_expiry(writer, op.expiry); }
 void put_parts(OpWriter& writer, const Set& op) {
+  put_expiry(writer, op.expiry);
   if (!op.at) return;
   writer.put("at_ms", op.at->wall_ms);
   writer.put("at_counter", op.at->counter);
@@ -112,7 +143,70 @@ std::string json_of(const Op& op) {
       op);
 }
 
+struct OwnRoute {
+  std::string_view op;
+  std::string_view method;
+  std::string_view path;
+};
+constexpr OwnRoute kOwnRoutes[] = {
+    {"create_stream", "PUT", "/streams/{stream}"},
+    {"configure_stream", "PATCH", "/streams/{stream}"},
+    {"delete_stream", "DELETE", "/streams/{stream}"},
+    {"trim", "POST", "/streams/{stream}/trim"},
+    {"append", "POST", "/streams/{stream}/records"},
+    {"open_producer", "POST", "/streams/{stream}/producers/{producer}"},
+    {"retire_producer", "DELETE", "/streams/{stream}/producers/{producer}"},
+    {"create_consumer", "PUT", "/streams/{stream}/consumers/{consumer}"},
+    {"delete_consumer", "DELETE", "/streams/{stream}/consumers/{consumer}"},
+    {"ack", "POST", "/streams/{stream}/consumers/{consumer}/ack"},
+    {"nack", "POST", "/streams/{stream}/consumers/{consumer}/nack"},
+    {"extend", "POST", "/streams/{stream}/consumers/{consumer}/extend"},
+    {"seek", "POST", "/streams/{stream}/consumers/{consumer}/seek"},
+    {"redrive", "POST", "/streams/{dead_letters}/redrive"},
+    {"claim", "POST", "/claims/{scope}/{key}"},
+    {"renew", "POST", "/claims/{scope}/{key}/renew"},
+    {"settle", "POST", "/claims/{scope}/{key}/settle"},
+    {"resolve", "POST", "/claims/{scope}/{key}/resolve"},
+    {"forget", "DELETE", "/claims/{scope}/{key}"},
+    {"set", "PUT", "/registers/{name}"},
+    {"unset", "DELETE", "/registers/{name}"},
+    {"expire", "POST", "/registers/{name}/expire"},
+    {"add", "POST", "/registers/{name}/add"},
+    {"advance", "PUT", "/positions/{source}"},
+    {"begin", "POST", "/transactions/{transaction}"},
+    {"end", "POST", "/transactions/{transaction}/end"},
+};
+
+template <class AnyOp>
+std::optional<OpCall> call_of_one(AnyOp op) {
+  for (const OwnRoute& route : kOwnRoutes) {
+    if (route.op != name_of_op<AnyOp>()) continue;
+    OpWriter writer(route.path);
+    wire::fields(writer, op);
+    put_parts(writer, op);
+    if (writer.nameless) return std::nullopt;
+    return OpCall{std::string(route.method), writer.path, writer.out.text()};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::string escaped(std::string_view bytes) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out.push_back('%');
+    out.push_back(kDigits[byte / 16]);
+    out.push_back(kDigits[byte % 16]);
+  }
+  return out;
+}
+
+std::optional<OpCall> call_of(const Op& op) {
+  return std::visit([](const auto& one) { return call_of_one(one); }, op);
+}
 
 std::string json_of(const Commit& commit) {
   OpWriter writer;

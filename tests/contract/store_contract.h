@@ -40,7 +40,7 @@ inline Result<std::unique_ptr<Store>> open_small_embedded(const std::filesystem:
 }
 
 inline std::vector<StoreKind> all_stores() {
-  return {{"embedded", open_small_embedded}, {"http", open_behind_http, not_through_http}};
+  return {{"embedded", open_small_embedded}, {"http", open_behind_http, not_through_a_door}};
 }
 inline std::string name_of(const testing::TestParamInfo<StoreKind>& info) {
   return info.param.name;
@@ -145,6 +145,12 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   }
   // The verdict of an operation that is expected to be wrong in itself.
   Error refusal(const Op& op) { return run<Refused>(op).error; }
+
+  // The same where a front door may refuse it before the store can.
+  Error refusal_of_any(const Op& op) {
+    const auto answer = try_commit({op});
+    return answer ? as<Refused>(answer->verdicts.front()).error : answer.error();
+  }
 
   // --- short forms -------------------------------------------------------------------------------
 

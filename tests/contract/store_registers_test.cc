@@ -8,12 +8,6 @@ namespace {
 
 class Registers : public StoreContract {
  protected:
-  void SetUp() override {
-    if (GetParam().name == "http") {
-      GTEST_SKIP() << "over HTTP these are told by /commit only, and nothing scans registers";
-    }
-    StoreContract::SetUp();
-  }
   static Expiry after(std::int64_t ms) { return {Expiry::Kind::kAfter, {}, Duration{ms}}; }
   Held put(std::string_view name, std::string_view value, SetMode mode = SetMode::kAlways,
            Expiry expiry = {}) {

@@ -71,6 +71,8 @@ std::string_view TenantNames::outside(std::string_view name) const {
   return name.starts_with(prefix_) ? name.substr(prefix_.size()) : name;
 }
 
+bool from_outside(std::string_view name) { return !name.starts_with(kFrame); }
+
 std::string_view tenant_of(std::string_view name) {
   if (!name.starts_with(kFrame)) return {};
   name.remove_prefix(1);
@@ -100,7 +102,7 @@ void TenantNames::clean(Verdict& verdict) const {
 
 Status check_names(const Op& op) {
   bool good = true;
-  const auto check = [&](std::string_view name) { good = good && !name.starts_with(kFrame); };
+  const auto check = [&](std::string_view name) { good = good && from_outside(name); };
   std::visit([&](const auto& one) { detail::each_name(one, check); }, op);
   if (good) return Ok{};
   return Error{Errc::kInvalidArgument, "a name must not begin with the byte 0x01"};

@@ -80,6 +80,9 @@ class TenantNames {
   bool bodies_ = true;
 };
 
+// Whether a name may come from outside: it reaches into no tenant.
+[[nodiscard]] bool from_outside(std::string_view name);
+
 // Whose a name of the store is; empty: of the tenant without a name.
 [[nodiscard]] std::string_view tenant_of(std::string_view name);
 

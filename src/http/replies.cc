@@ -8,18 +8,13 @@ namespace hapax::http {
 
 namespace {
 
-// Only a name that the nameless tenant owns can come from outside.
-bool from_outside(std::string_view name) {
-  return front::TenantNames(front::Caller{}).is_ours(name);
-}
-
 Status admit(const Call& call, const std::vector<front::Right>& any_of) {
   const auto has = [&](front::Right right) { return call.caller.rights.has(right); };
   if (std::none_of(any_of.begin(), any_of.end(), has)) {
     return front::check_right(call.caller, any_of.front());
   }
   for (const auto& [name, value] : call.names) {
-    if (from_outside(value)) continue;
+    if (front::from_outside(value)) continue;
     return Error{Errc::kInvalidArgument, name + ": must not begin with the byte 0x01"};
   }
   return Ok{};
@@ -28,7 +23,7 @@ Status admit(const Call& call, const std::vector<front::Right>& any_of) {
 }  // namespace
 
 std::string inside_name(const SharedCall& call, std::string_view name) {
-  if (!from_outside(name)) return {};
+  if (!front::from_outside(name)) return {};
   return front::TenantNames(call->caller).inside(name);
 }
 std::string inside(const SharedCall& call, std::string_view name) {

@@ -23,6 +23,7 @@ void say_none(Replies& replies, std::span<const Verdict> verdicts, Act::Shape sh
 void say_all(Replies& replies, const Result<Answer>& answer,
              const std::vector<Session::Queued>& queued, Act::Shape shape) {
   if (!answer) return reply_error(replies, answer.error());
+  if (shape == Act::Shape::kWhole) return reply_answer(replies, *answer);
   if (!answer->committed) return say_none(replies, answer->verdicts, shape);
   std::span<const Verdict> left = answer->verdicts;
   std::size_t ops = 0;

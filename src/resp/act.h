@@ -48,7 +48,8 @@ struct Act {
     if (!session.multi_) return commit(session, request, {{say, names.size()}}, Shape::kOne);
     return queue(session, first, say);
   }
-  enum class Shape : std::uint8_t { kOne, kArray };
+  // kWhole: committed, repeated, time_ms and all verdicts, whatever became of it.
+  enum class Shape : std::uint8_t { kOne, kArray, kWhole };
   static Next commit(Session& session, const wire::SharedRequest& request,
                      std::vector<Session::Queued> queued, Shape shape);
 
@@ -69,7 +70,9 @@ struct Act {
           if (value) {
             tell(self->replies_, *value);
           } else {
-            reply_error(self->replies_, value.error());
+            Error clean = value.error();
+            if (self->caller_) front::TenantNames(*self->caller_).clean(clean.detail);
+            reply_error(self->replies_, clean);
           }
           self->fill(ticket, self->replies_.take());
         });

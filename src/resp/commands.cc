@@ -8,10 +8,13 @@
 
 #include "front/audit.h"
 #include "resp/act.h"
+#include "resp/argument_fields.h"
 #include "resp/glob.h"
 #include "resp/key_value.h"
 #include "resp/op_arguments.h"
+#include "resp/reads.h"
 #include "resp/verdict_reply.h"
+#include "wire/commit_fields.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
 #include "wire/text_value.h"
@@ -26,8 +29,8 @@ namespace {
 
 constexpr std::string_view kHx = "HX.";
 
-void say_map(Replies& replies, std::span<const Verdict> verdicts, Time) {
-  reply_verdict(replies, verdicts.front());
+void say_map(Replies& replies, std::span<const Verdict> verdicts, Time when) {
+  reply_verdict(replies, verdicts.front(), when);
 }
 
 bool is_op(std::string_view name) {
@@ -261,6 +264,7 @@ struct Commands : Act {
     session.multi_broken_ = false;
     session.queued_.reset();
     session.queued_says_.clear();
+    session.tell_whole_ = false;
   }
 
   static Next discard(Session& session, Arguments) {
@@ -276,16 +280,43 @@ struct Commands : Act {
     const bool broken = session.multi_broken_;
     const wire::SharedRequest request = session.queued_;
     const std::vector<Session::Queued> says = session.queued_says_;
+    const bool whole = session.tell_whole_;
     end_multi(session);
     if (broken) {
       return error(session, "EXECABORT", "Transaction discarded because of previous errors.");
     }
-    if (request->ops.empty()) {
+    if (request->ops.empty() && !whole) {
       session.replies_.array(0);
       session.answer_now();
       return Next::kGoOn;
     }
-    return commit(session, request, says, Shape::kArray);
+    return commit(session, request, says, whole ? Shape::kWhole : Shape::kArray);
+  }
+
+  // How EXEC commits, and that it tells everything.
+  static Next hx_commit(Session& session, Arguments arguments) {
+    if (!session.multi_) {
+      return error(session, "ERR", "HX.COMMIT says how EXEC commits: it stands behind MULTI");
+    }
+    if (session.tell_whole_) return error(session, "ERR", "HX.COMMIT is said once");
+    std::vector<std::string_view> kept;
+    for (const std::string_view one : arguments.subspan(1)) kept.push_back(keep(session, one));
+    wire::CommitFields how{*session.queued_, {}, {}};
+    ArgumentFields reader(kept, session.queued_->headers);
+    wire::fields(reader, how);
+    if (const Status read = reader.finish(); !read) return refuse(session, read.error());
+    session.tell_whole_ = true;
+    return ok(session);
+  }
+  static std::string_view commit_usage() {
+    static const std::string kText = [] {
+      wire::Request request;
+      wire::CommitFields how{request, {}, {}};
+      Usage usage;
+      wire::fields(usage, how);
+      return "Inside MULTI: how EXEC commits, and that it tells everything:" + usage.text;
+    }();
+    return kText;
   }
 
   // --- operations
@@ -297,15 +328,18 @@ struct Commands : Act {
     auto op = read_op(name, kept,
                       session.multi_ ? session.queued_->headers : session.gatherer_.headers());
     if (!op) return refuse(session, op.error());
-    if (!session.multi_ && front::is_audited(*session.caller_, *op)) {
+    const bool ends = std::holds_alternative<End>(*op);
+    if (!session.multi_ && (ends || front::is_audited(*session.caller_, *op))) {
       const Status allowed = front::check(*session.caller_, *op);
-      return allowed ? hx_alone(session, name, arguments) : refuse(session, allowed.error());
+      if (!allowed) return refuse(session, allowed.error());
+      return hx_alone(session, name, arguments, ends ? Shape::kWhole : Shape::kOne);
     }
     return carry_out(session, *op, say_map);
   }
 
-  // An administrative act is a commit of its own, which takes its audit with it.
-  static Next hx_alone(Session& session, std::string_view name, Arguments arguments) {
+  // An administrative act is a commit of its own, which takes its audit with it; so is the end of a
+  // transaction, which answers for everything that was staged.
+  static Next hx_alone(Session& session, std::string_view name, Arguments arguments, Shape shape) {
     if (session.busy()) return Next::kWaitFirst;  // Operations before it may not have left yet.
     const auto request = std::make_shared<wire::Request>();
     std::vector<std::string_view> kept;
@@ -313,7 +347,7 @@ struct Commands : Act {
     const auto op = read_op(name, kept, request->headers);
     if (!op) return refuse(session, op.error());
     request->ops.push_back(*op);
-    return commit(session, request, {{say_map, 1}}, Shape::kOne);
+    return commit(session, request, {{say_map, 1}}, shape);
   }
 };
 
@@ -333,8 +367,10 @@ std::span<const Command> commands() {
         Command{"MULTI", 1, "transactions", "Begins a list of commands", Commands::multi},
         Command{"EXEC", 1, "transactions", "Carries them out, all or nothing", Commands::exec},
         Command{"DISCARD", 1, "transactions", "Forgets them", Commands::discard},
+        Command{"HX.COMMIT", -1, "hapax", Commands::commit_usage(), Commands::hx_commit},
     };
     all.insert(all.end(), key_value_commands().begin(), key_value_commands().end());
+    all.insert(all.end(), read_commands().begin(), read_commands().end());
     return all;
   }();
   return kCommands;

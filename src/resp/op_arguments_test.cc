@@ -64,11 +64,15 @@ TEST_F(OpArguments, AnOptionMayLookLikeAName) {
 
 TEST(RespReplies, AMapIsFlatInTheOldProtocol) {
   Replies replies;
-  reply_verdict(replies, Appended{Sequence{3}});
-  EXPECT_EQ(replies.take(), "*4\r\n$7\r\nverdict\r\n$5\r\nfresh\r\n$8\r\nsequence\r\n:3\r\n");
+  reply_verdict(replies, Appended{Sequence{3}}, time_from_ms(7));
+  EXPECT_EQ(
+      replies.take(),
+      "*6\r\n$7\r\nverdict\r\n$5\r\nfresh\r\n$7\r\ntime_ms\r\n:7\r\n$8\r\nsequence\r\n:3\r\n");
   replies.use(Version::kResp3);
-  reply_verdict(replies, Appended{Sequence{3}});
-  EXPECT_EQ(replies.take(), "%2\r\n$7\r\nverdict\r\n$5\r\nfresh\r\n$8\r\nsequence\r\n:3\r\n");
+  reply_verdict(replies, Appended{Sequence{3}}, time_from_ms(7));
+  EXPECT_EQ(
+      replies.take(),
+      "%3\r\n$7\r\nverdict\r\n$5\r\nfresh\r\n$7\r\ntime_ms\r\n:7\r\n$8\r\nsequence\r\n:3\r\n");
 }
 
 TEST(RespReplies, AnErrorStaysOnItsLine) {

@@ -100,6 +100,7 @@ class Session final : public net::Session,
   bool multi_broken_ = false;
   wire::SharedRequest queued_;
   std::vector<Queued> queued_says_;
+  bool tell_whole_ = false;  // HX.COMMIT was said
 };
 
 }  // namespace hapax::resp

@@ -1,5 +1,6 @@
 #include "answer_json.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "digest/base64.h"
@@ -132,10 +133,16 @@ Record record_from(const Json& json) {
   in.read("id", record.id);
   in.read("group", record.group);
   in.read("payload", record.payload);
-  in.each("headers", [&](const Json& pair) {
-    const auto& two = *pair.get<Json::Array>();
-    record.headers.emplace_back(*two[0].get<std::string>(), *two[1].get<std::string>());
+  std::vector<std::string> words;  // JSON has pairs of them, RESP all in a row.
+  const auto take = [&](const Json& word) { words.push_back(*word.get<std::string>()); };
+  in.each("headers", [&](const Json& one) {
+    const auto* pair = one.get<Json::Array>();
+    if (pair == nullptr) return take(one);
+    std::for_each(pair->begin(), pair->end(), take);
   });
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+    record.headers.emplace_back(words[i], words[i + 1]);
+  }
   if (in.has("lineage")) record.lineage = lineage_from(in.at("lineage"));
   return record;
 }
@@ -383,6 +390,16 @@ Answer answer_from(const Json& json) {
   in.read("repeated", answer.repeated);
   in.read("time_ms", answer.time);
   in.each("verdicts", [&](const Json& one) { answer.verdicts.push_back(verdict_from(one)); });
+  return answer;
+}
+
+Answer one_answer_from(const Json& json) {
+  const Members in(json);
+  if (in.has("verdicts")) return answer_from(json);
+  Answer answer;
+  in.read("time_ms", answer.time);
+  answer.verdicts.push_back(verdict_from(json));
+  answer.committed = holds(answer.verdicts.front());
   return answer;
 }
 

@@ -10,6 +10,8 @@ namespace hapax::contract {
 using Json = wire::JsonValue;
 
 [[nodiscard]] Answer answer_from(const Json& json);
+// Of one operation that was told alone; its log time if the reply has it.
+[[nodiscard]] Answer one_answer_from(const Json& json);
 [[nodiscard]] Verdict verdict_from(const Json& json);
 [[nodiscard]] Records records_from(const Json& json);
 [[nodiscard]] IdStatus id_from(const Json& json);

@@ -82,11 +82,17 @@ std::optional<std::string> Socket::take_until(std::string_view mark) {
 }
 
 std::unique_ptr<Socket> Pool::take(std::uint16_t port) {
-  const std::lock_guard lock(mutex_);
-  if (free_.empty()) return std::make_unique<Socket>(port);
-  std::unique_ptr<Socket> last = std::move(free_.back());
-  free_.pop_back();
-  return last;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      std::unique_ptr<Socket> last = std::move(free_.back());
+      free_.pop_back();
+      return last;
+    }
+  }
+  auto made = std::make_unique<Socket>(port);
+  if (greet_ != nullptr) greet_(*made);
+  return made;
 }
 
 void Pool::give_back(std::unique_ptr<Socket> socket) {

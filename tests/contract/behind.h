@@ -68,11 +68,15 @@ class Socket {
 // Connections that wait for their next use.
 class Pool {
  public:
+  // `greet` is what a new connection says first.
+  explicit Pool(void (*greet)(Socket&) = nullptr) : greet_(greet) {}
+
   [[nodiscard]] std::unique_ptr<Socket> take(std::uint16_t port);
   void give_back(std::unique_ptr<Socket> socket);
   void close();
 
  private:
+  void (*const greet_)(Socket&);
   std::mutex mutex_;
   std::vector<std::unique_ptr<Socket>> free_;  // guarded by mutex_
 };

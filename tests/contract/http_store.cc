@@ -94,16 +94,18 @@ bool has_own_route(const Commit& commit) {
          commit.id_window == limits::kWindowDefault && plain(commit.id);
 }
 
+Time decided_at(const Reply& reply) {
+  return time_from_ms(std::stoll(reply.field("Hapax-Time-Ms").value_or("0")));
+}
+
 // One operation, told by its own route.
 Answer answer_of_one(const Reply& reply, const Json& json) {
-  if (json.find("verdicts") != nullptr) return answer_from(json);
-  Answer answer;
-  answer.verdicts.push_back(reply.field("Hapax-Verdict") == "refused"
-                                ? Verdict{Refused{error_from(json)}}
-                                : verdict_from(json));
-  answer.committed = holds(answer.verdicts.front());
+  const bool refused = reply.field("Hapax-Verdict") == "refused";
+  if (refused) return {.time = decided_at(reply), .verdicts = {Refused{error_from(json)}}};
+  Answer answer = one_answer_from(json);
+  if (json.find("verdicts") != nullptr) return answer;
   answer.repeated = reply.field("Idempotent-Replayed") == "true";
-  answer.time = time_from_ms(std::stoll(reply.field("Hapax-Time-Ms").value_or("0")));
+  answer.time = decided_at(reply);
   return answer;
 }
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "digest/base64.h"
+#include "op_parts.h"
 #include "wire/json_text.h"
 #include "wire/op_fields.h"
 #include "wire/text_value.h"
@@ -25,13 +26,7 @@ class OpWriter {
   }
   template <class Value>
   void optional(std::string_view name, Value&& value, std::string_view /*help*/) {
-    using Type = std::remove_cvref_t<Value>;
-    if constexpr (std::is_same_v<Type, std::string_view>) {
-      if (value.empty()) return;
-    } else if constexpr (wire::kMayBeBase64<Type>) {
-      if (value.view.empty()) return;
-    }
-    put(name, value);
+    if (!left_out(value)) put(name, value);
   }
   void refuse(std::string_view, const std::string&) {}
 
@@ -94,50 +89,12 @@ class OpWriter {
   }
 };
 
-// What a list of fields keeps in variables of its own until it is read.
-void put_parts(OpWriter& writer, const Append& op) {
-  if (op.producer) {
-    writer.put("producer", op.producer->name);
-    writer.put("producer_epoch", op.producer->epoch);
-    writer.put("producer_sequence", op.producer->sequence);
-  }
-  if (!op.expect) return;
-  const bool of_stream = op.expect->of == ExpectLast::Of::kStream;
-  writer.put(of_stream ? "expect_last" : "expect_last_of_group", op.expect->last);
-}
-void put_expiry(OpWriter& writer, const Expiry& expiry) {
-  if (expiry.kind == Expiry::Kind::kKeep) writer.put("keep_expiry", true);
-  if (expiry.kind == Expiry::Kind::kAt) writer.put("expires_at_ms", expiry.at);
-  if (expiry.kind == Expiry::Kind::kAfter) writer.put("expires_in_ms", expiry.after);
-}
-void put_parts(OpWriter& writer, const Expire& op) { put_expiry(writer, op.expiry); }
-void put_parts(OpWriter& writer, const Set& op) {
-  put_expiry(writer, op.expiry);
-  if (!op.at) return;
-  writer.put("at_ms", op.at->wall_ms);
-  writer.put("at_counter", op.at->counter);
-  writer.put("at_node", op.at->node);
-}
-template <class Other>
-void put_parts(OpWriter&, const Other&) {}
-
-template <class AnyOp>
-std::string_view name_of_op() {
-  std::string_view found;
-  const auto look = [&]<class Listed>(const wire::Named<Listed>& named) {
-    if constexpr (std::is_same_v<Listed, AnyOp>) found = named.name;
-  };
-  std::apply([&](const auto&... named) { (look(named), ...); }, wire::kOps);
-  return found;
-}
-
 std::string json_of(const Op& op) {
   return std::visit(
       []<class AnyOp>(AnyOp one) {
         OpWriter writer;
         writer.put("op", name_of_op<AnyOp>());
-        wire::fields(writer, one);
-        put_parts(writer, one);
+        write_op(writer, one);
         return writer.out.text();
       },
       op);
@@ -182,8 +139,7 @@ std::optional<OpCall> call_of_one(AnyOp op) {
   for (const OwnRoute& route : kOwnRoutes) {
     if (route.op != name_of_op<AnyOp>()) continue;
     OpWriter writer(route.path);
-    wire::fields(writer, op);
-    put_parts(writer, op);
+    write_op(writer, op);
     if (writer.nameless) return std::nullopt;
     return OpCall{std::string(route.method), writer.path, writer.out.text()};
   }
@@ -210,13 +166,7 @@ std::optional<OpCall> call_of(const Op& op) {
 
 std::string json_of(const Commit& commit) {
   OpWriter writer;
-  writer.put("mode", commit.mode);
-  if (!commit.id.empty()) writer.put("id", commit.id);
-  writer.put("id_window_s", commit.id_window);
-  if (commit.transaction) {
-    writer.put("transaction", commit.transaction->name);
-    writer.put("epoch", commit.transaction->epoch);
-  }
+  write_options(writer, commit);
   wire::JsonArray ops;
   for (const Op& op : commit.ops) ops.add(json_of(op));
   writer.out.raw("ops", ops.text());

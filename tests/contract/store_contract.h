@@ -20,6 +20,7 @@
 #include <hapax/hapax.h>
 
 #include "http_store.h"
+#include "resp_store.h"
 
 namespace hapax::contract {
 
@@ -40,7 +41,9 @@ inline Result<std::unique_ptr<Store>> open_small_embedded(const std::filesystem:
 }
 
 inline std::vector<StoreKind> all_stores() {
-  return {{"embedded", open_small_embedded}, {"http", open_behind_http, not_through_a_door}};
+  return {{"embedded", open_small_embedded},
+          {"http", open_behind_http, not_through_a_door},
+          {"resp", open_behind_resp, not_through_a_door}};
 }
 inline std::string name_of(const testing::TestParamInfo<StoreKind>& info) {
   return info.param.name;

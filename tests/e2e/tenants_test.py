@@ -109,6 +109,27 @@ class Threats(running.SignedInTest):
         self.assertNotIn("victim", "".join(seen))
         self.assertNotIn("\\u0001", "".join(seen))
 
+    def test_looking_at_what_another_stored(self):
+        victim, thief = self.client(self.served, VICTIM), self.client(self.served, THIEF)
+        victim("HX.APPEND", "orders", "secret", "ID", "o-1")
+        victim("HX.CLAIM", "pay", "o-1", "OWNER", "billing")
+        victim("SET", "card", "4711")
+        looks = (("HX.READ", "{}orders"), ("HX.FIND_ID", "{}orders", "o-1"),
+                 ("HX.FIND_CLAIM", "{}pay", "o-1"), ("HX.FIND_REGISTER", "{}card"),
+                 ("HX.DESCRIBE", "{}orders"), ("HX.SCAN_REGISTERS", "0", "PREFIX", "{}"),
+                 ("HX.STREAMS",))
+        for look in looks:
+            own = victim(*(word.format("") for word in look))
+            self.assertIsInstance(own, list, look)
+            self.assertNotIn("\x01", str(own))
+            for prefix in ("", "\x01victim\x01"):
+                seen = str(thief(*(word.format(prefix) for word in look)))
+                for secret in ("secret", "billing", "4711", "card", "\\x01"):
+                    self.assertNotIn(secret, seen, look)
+        for look in (("HX.STATISTICS",), ("HX.READ", "$audit")):
+            self.assertTrue(self.client(self.served, WRITER)(*look).startswith("-NOPERM"), look)
+        self.assertIsInstance(victim("HX.READ", "$audit"), list)
+
 
 class Exhaustion(running.SignedInTest):
     def limited(self, text):

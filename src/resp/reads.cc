@@ -1,0 +1,244 @@
+#include "resp/reads.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "resp/act.h"
+#include "resp/argument_fields.h"
+#include "resp/map_reply.h"
+#include "wire/answer_fields.h"
+#include "wire/read_fields.h"
+
+namespace hapax::resp {
+
+namespace {
+
+using front::Right;
+using Rights = std::initializer_list<Right>;
+
+constexpr Rights kAnybody{Right::kConsume, Right::kProduce, Right::kAdmin};
+constexpr Rights kWorkers{Right::kProduce, Right::kAdmin};
+
+// What is asked for, and the bytes it refers to.
+template <class What>
+struct Question {
+  What what{};
+  std::deque<std::string> bytes;
+
+  std::string_view keep(std::string_view text) { return bytes.emplace_back(text); }
+};
+
+Status check_any(const front::Caller& caller, Rights any_of) {
+  const auto has = [&](Right right) { return caller.rights.has(right); };
+  return std::any_of(any_of.begin(), any_of.end(), has) ? Status(Ok{})
+                                                        : check_right(caller, *any_of.begin());
+}
+
+// Names become the caller's own. A8: the audit is for administrators.
+template <class What>
+Status scope(Question<What>& question, const front::Caller& caller) {
+  const front::TenantNames names(caller);
+  Status good = Ok{};
+  front::detail::each_name(question.what, [&](std::string_view& name) {
+    if (!front::from_outside(name)) {
+      good = Error{Errc::kInvalidArgument, "a name must not begin with the byte 0x01"};
+    }
+    name = names.inside(name, [&](const std::string& text) { return question.keep(text); });
+  });
+  if constexpr (requires { question.what.prefix; }) {
+    question.what.prefix = question.keep(names.inside(question.what.prefix));
+  }
+  if constexpr (requires { question.what.stream; }) {
+    if (good && names.outside(question.what.stream).starts_with('$')) {
+      good = check_right(caller, Right::kAdmin);
+    }
+  }
+  return good;
+}
+
+template <class Value>
+void say_found(Replies& replies, const std::optional<Value>& found) {
+  if (!found) return replies.null();
+  reply_map(replies, [&](MapReply& map) { wire::tell(map, *found); });
+}
+
+template <class What>
+std::string_view usage(std::string_view command) {
+  static const std::string kText = [&] {
+    What what{};
+    Usage listener;
+    wire::fields(listener, what);
+    return std::string(command) + " " + listener.text;
+  }();
+  return kText;
+}
+
+}  // namespace
+
+struct Reads : Act {
+  // `read(store, what)` on a thread that may wait; `tell(replies, value)` says what it found.
+  template <class What, class Read, class Tell>
+  static Next look(Session& session, Arguments arguments, Rights any_of, Read read, Tell tell) {
+    const auto question = std::make_shared<Question<What>>();
+    std::vector<std::string_view> kept;
+    for (const std::string_view one : arguments.subspan(1)) kept.push_back(question->keep(one));
+    std::deque<std::vector<Header>> no_headers;
+    ArgumentFields reader(kept, no_headers);
+    wire::fields(reader, question->what);
+    Status good = reader.finish();
+    if (good) good = check_any(caller(session), any_of);
+    if (good) good = scope(*question, caller(session));
+    if (!good) return refuse(session, good.error());
+    return ask(
+        session, wire::upper(arguments.front()),
+        [question, read](Store& store) { return read(store, question->what); }, tell);
+  }
+  // The same for what is there or not.
+  template <class What, class Read>
+  static Next find(Session& session, Arguments arguments, Rights any_of, Read read) {
+    return look<What>(session, arguments, any_of, read,
+                      [](Replies& replies, const auto& found) { say_found(replies, found); });
+  }
+
+  static Next read(Session& session, Arguments arguments) {
+    return look<ReadRange>(
+        session, arguments, {Right::kConsume},
+        [names = front::TenantNames(caller(session))](Store& store, ReadRange range) {
+          range.bytes_max = std::min(range.bytes_max, ReadRange{}.bytes_max);
+          Result<Records> records = store.read(range);
+          if (!records) return records;
+          for (Record& record : records->records) {
+            if (record.lineage) names.clean(record.lineage->stream);
+          }
+          return records;
+        },
+        [](Replies& replies, const Records& records) {
+          reply_map(replies, [&](MapReply& map) { wire::tell(map, records); });
+        });
+  }
+  static Next find_id(Session& session, Arguments arguments) {
+    return find<wire::FindId>(session, arguments, kWorkers,
+                              [](Store& store, const wire::FindId& what) {
+                                return store.find_id(what.stream, what.id, what.group);
+                              });
+  }
+  static Next find_claim(Session& session, Arguments arguments) {
+    const auto bodies = caller(session).rights.has(Right::kReadBodies) ? wire::Bodies::kShown
+                                                                       : wire::Bodies::kHidden;
+    return look<wire::FindClaim>(
+        session, arguments, kWorkers,
+        [](Store& store, const wire::FindClaim& what) {
+          return store.find_claim(what.scope, what.key);
+        },
+        [bodies](Replies& replies, const std::optional<ClaimStatus>& found) {
+          if (!found) return replies.null();
+          reply_map(replies, [&](MapReply& map) { wire::tell(map, *found, bodies); });
+        });
+  }
+  static Next find_register(Session& session, Arguments arguments) {
+    return find<wire::FindRegister>(session, arguments, kAnybody,
+                                    [](Store& store, const wire::FindRegister& what) {
+                                      return store.find_register(what.name);
+                                    });
+  }
+  static Next find_position(Session& session, Arguments arguments) {
+    return find<wire::FindPosition>(session, arguments, kWorkers,
+                                    [](Store& store, const wire::FindPosition& what) {
+                                      return store.find_position(what.source);
+                                    });
+  }
+  static Next find_producer(Session& session, Arguments arguments) {
+    return find<wire::FindProducer>(session, arguments, kWorkers,
+                                    [](Store& store, const wire::FindProducer& what) {
+                                      return store.find_producer(what.stream, what.producer);
+                                    });
+  }
+  static Next scan(Session& session, Arguments arguments) {
+    return look<RegisterScan>(
+        session, arguments, kAnybody,
+        [names = front::TenantNames(caller(session))](Store& store, const RegisterScan& scan) {
+          Result<RegisterPage> page = store.scan_registers(scan);
+          if (!page) return page;
+          std::erase_if(page->names, [&](const std::string& name) { return !names.is_ours(name); });
+          for (std::string& name : page->names) name = names.outside(name);
+          return page;
+        },
+        [](Replies& replies, const RegisterPage& page) {
+          reply_map(replies, [&](MapReply& map) { wire::tell(map, page); });
+        });
+  }
+  static Next describe(Session& session, Arguments arguments) {
+    return look<wire::DescribeStream>(
+        session, arguments, kAnybody,
+        [names = front::TenantNames(caller(session))](Store& store,
+                                                      const wire::DescribeStream& what) {
+          Result<StreamStats> stats = store.describe(what.stream);
+          if (stats) stats->stream = std::string(names.outside(stats->stream));
+          return stats;
+        },
+        [](Replies& replies, const StreamStats& stats) {
+          reply_map(replies, [&](MapReply& map) { wire::tell(map, stats); });
+        });
+  }
+  static Next streams(Session& session, Arguments) {
+    if (const Status allowed = check_any(caller(session), kAnybody); !allowed) {
+      return refuse(session, allowed.error());
+    }
+    return ask(
+        session, "HX.STREAMS", [](Store& store) { return store.streams(); },
+        [names = front::TenantNames(caller(session))](Replies& replies,
+                                                      const std::vector<std::string>& all) {
+          std::vector<std::string_view> own;
+          for (const std::string& stream : all) {
+            if (names.is_ours(stream)) own.push_back(names.outside(stream));
+          }
+          replies.array(own.size());
+          for (const std::string_view stream : own) replies.bulk(stream);
+        });
+  }
+  // They tell of every tenant.
+  static Next statistics(Session& session, Arguments) {
+    const front::Caller& who = caller(session);
+    Status allowed = check_right(who, Right::kAdmin);
+    if (allowed && !who.tenant.empty()) {
+      allowed = Error{Errc::kForbidden,
+                      "figures of the whole store are for its operator; describe "
+                      "your own streams"};
+    }
+    if (!allowed) return refuse(session, allowed.error());
+    return ask(
+        session, "HX.STATISTICS", [](Store& store) { return store.statistics(); },
+        [](Replies& replies, const Statistics& all) {
+          reply_map(replies, [&](MapReply& map) { wire::tell(map, all); });
+        });
+  }
+};
+
+std::span<const Command> read_commands() {
+  static const std::array kCommands{
+      Command{"HX.READ", -2, "hapax", usage<ReadRange>("HX.READ"), Reads::read},
+      Command{"HX.FIND_ID", -3, "hapax", usage<wire::FindId>("HX.FIND_ID"), Reads::find_id},
+      Command{"HX.FIND_CLAIM", 3, "hapax", usage<wire::FindClaim>("HX.FIND_CLAIM"),
+              Reads::find_claim},
+      Command{"HX.FIND_REGISTER", 2, "hapax", usage<wire::FindRegister>("HX.FIND_REGISTER"),
+              Reads::find_register},
+      Command{"HX.SCAN_REGISTERS", -2, "hapax", usage<RegisterScan>("HX.SCAN_REGISTERS"),
+              Reads::scan},
+      Command{"HX.FIND_POSITION", 2, "hapax", usage<wire::FindPosition>("HX.FIND_POSITION"),
+              Reads::find_position},
+      Command{"HX.FIND_PRODUCER", 3, "hapax", usage<wire::FindProducer>("HX.FIND_PRODUCER"),
+              Reads::find_producer},
+      Command{"HX.DESCRIBE", 2, "hapax", usage<wire::DescribeStream>("HX.DESCRIBE"),
+              Reads::describe},
+      Command{"HX.STREAMS", 1, "hapax", "Names of all streams", Reads::streams},
+      Command{"HX.STATISTICS", 1, "hapax", "Figures of the store", Reads::statistics},
+  };
+  return kCommands;
+}
+
+}  // namespace hapax::resp

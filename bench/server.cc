@@ -200,7 +200,7 @@ void bench_appends(Table& table, const Options& options) {
 // --- batches over HTTP
 
 std::string http_post(const std::string& path, const std::string& body) {
-  return "POST " + path + " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
@@ -218,7 +218,7 @@ double batched_appends_per_second(const Options& options) {
   const Hapax hapax(options);
   {
     Wire wire(hapax.http);
-    wire.send("PUT /api/v1/streams/s HTTP/1.1\r\nHost: bench\r\nContent-Length: 0\r\n\r\n");
+    wire.send("PUT /api/v1/streams/s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
     wire.receive();
   }
   std::atomic<double> sum = 0;

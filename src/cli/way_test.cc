@@ -19,7 +19,7 @@ class Temporary {
   std::filesystem::path path;
 };
 
-// A9: another user of the machine may find the port, and gets nothing.
+// A11: another user of the machine may find the port, and gets nothing.
 TEST(Inside, AnswersNobodyWithoutItsCredential) {
   const Temporary folder;
   const auto inside = serve::Inside::open(folder.path / "data", "test");

@@ -142,6 +142,11 @@ Progress Parser::accept_header() {
   return Progress::kHeader;
 }
 
+bool Parser::body_follows() const {
+  const std::string_view length = request_.fields.get("Content-Length");
+  return chunks_.has_value() || (!length.empty() && length != "0");
+}
+
 Progress Parser::put_chunks(std::string_view bytes, std::size_t& used) {
   switch (chunks_->put(bytes, used)) {
     case Chunked::kMore:

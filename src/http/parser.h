@@ -46,6 +46,8 @@ class Parser {
   [[nodiscard]] const Problem& problem() const { return problem_; }
   [[nodiscard]] bool started() const { return started_; }
   [[nodiscard]] bool expects_continue() const { return expects_continue_; }
+  // Of a complete header: a body is still to come.
+  [[nodiscard]] bool body_follows() const;
 
  private:
   struct Beast;

@@ -76,10 +76,12 @@ void Exchange::end() {
 
 // --- Session
 
-Session::Session(net::Link& link, const SessionLimits& limits, const Handler& handler)
+Session::Session(net::Link& link, const SessionLimits& limits, const Handler& handler,
+                 const Gate* gate)
     : link_(&link),
       limits_(limits),
       handler_(handler),
+      gate_(gate),
       peer_(link.peer()),
       encrypted_(link.encrypted()),
       loop_(link.loop()) {
@@ -117,6 +119,7 @@ Session::Step Session::step(std::string_view bytes, std::size_t& used) {
       return Step::kWait;
     case Progress::kHeader:
       set_deadline(limits_.body_time);
+      if (!ask_gate()) return Step::kWait;
       if (parser_->expects_continue() && exchanges_.empty()) {
         link_->send("HTTP/1.1 100 Continue\r\n\r\n");
       }
@@ -131,16 +134,32 @@ Session::Step Session::step(std::string_view bytes, std::size_t& used) {
   return Step::kWait;
 }
 
-void Session::finish_request() {
+// A10: nothing is read from somebody who may not come in.
+bool Session::ask_gate() {
+  admission_.reset();
+  if (gate_ == nullptr || !parser_->body_follows()) return true;
+  admission_ = (*gate_)(parser_->request(), peer_);
+  if (!admission_ || *admission_) return true;
+  handler_(add_exchange(false));
+  return false;
+}
+
+std::shared_ptr<Exchange> Session::add_exchange(bool keep_alive) {
   Request request = std::move(parser_->request());
   const bool head_only = request.method == "HEAD";
-  const bool keep_alive = request.keep_alive && !draining_;
   auto exchange =
       std::make_shared<Exchange>(shared_from_this(), std::move(request), head_only, keep_alive);
+  exchange->admission_ = std::exchange(admission_, std::nullopt);
   exchanges_.push_back(exchange);
   if (!keep_alive) closing_ = true;
   begin_request();
   link_->clear_deadline();  // It is our turn now.
+  return exchange;
+}
+
+void Session::finish_request() {
+  const std::shared_ptr<Exchange> exchange =
+      add_exchange(parser_->request().keep_alive && !draining_);
   if (Status decoded = decode_body(exchange->request(), limits_.parser.body_bytes_max); !decoded) {
     Response response = problem_response(decoded.error());
     if (response.status == 415) response.fields.add("Accept-Encoding", "gzip, zstd");

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "front/account.h"
+#include "front/reception.h"
 #include "http/parser.h"
 #include "net/link.h"
 
@@ -47,6 +48,10 @@ class Exchange {
   void when_answered(std::function<void(unsigned status)> act) { answered_ = std::move(act); }
   // Stays with the connection: the seat of the tenant that uses it.
   [[nodiscard]] std::shared_ptr<front::Seat>& seat();
+  // What the gate said, if it was asked.
+  [[nodiscard]] const std::optional<Result<front::Admission>>& admission() const {
+    return admission_;
+  }
 
   // A body that comes piece by piece.
   void begin(const Response& response);
@@ -71,6 +76,7 @@ class Exchange {
   const bool keep_alive_;
   [[nodiscard]] std::string dressed(const Response& response, Framing framing);
 
+  std::optional<Result<front::Admission>> admission_;
   std::string always_;  // header lines
   std::function<void(unsigned)> answered_;
   std::string ready_;  // waits for the answers before it
@@ -81,10 +87,16 @@ class Exchange {
 };
 
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
+// Asked when the header of a request is there and a body is still to come. A10: if it refuses, the
+// body is not read: the handler is given the request without it, and the connection ends with the
+// answer. Nothing: it has no opinion yet.
+using Gate = std::function<std::optional<Result<front::Admission>>(const Request& header,
+                                                                   std::string_view peer)>;
 
 class Session final : public net::Session, public std::enable_shared_from_this<Session> {
  public:
-  Session(net::Link& link, const SessionLimits& limits, const Handler& handler);
+  Session(net::Link& link, const SessionLimits& limits, const Handler& handler,
+          const Gate* gate = nullptr);
 
   std::size_t take(std::string_view bytes) override;
   void half_closed() override;
@@ -98,8 +110,10 @@ class Session final : public net::Session, public std::enable_shared_from_this<S
   enum class Step : std::uint8_t { kGoOn, kWait };
 
   Step step(std::string_view bytes, std::size_t& used);
+  [[nodiscard]] bool ask_gate();
   void begin_request();
   void finish_request();
+  std::shared_ptr<Exchange> add_exchange(bool keep_alive);
   void refuse(const Problem& problem);
   void advance();
   void tell_leaving();
@@ -108,6 +122,8 @@ class Session final : public net::Session, public std::enable_shared_from_this<S
   net::Link* link_;  // null: the connection is gone
   const SessionLimits& limits_;
   const Handler& handler_;
+  const Gate* const gate_;                             // may be null
+  std::optional<Result<front::Admission>> admission_;  // of the request whose body comes
   std::string peer_;
   std::shared_ptr<front::Seat> seat_;
   bool encrypted_;

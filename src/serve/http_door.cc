@@ -41,9 +41,31 @@ http::Response nothing_there(const http::Request& request, const std::string& al
 
 }  // namespace
 
+std::optional<Result<front::Admission>> HttpDoor::knock(const http::Request& header,
+                                                        std::string_view peer) {
+  const http::Router::Found found = router_.find(header.method, header.path);
+  if (found.route != nullptr && found.route->open) return std::nullopt;
+  return admission_of(header, peer);
+}
+
 Result<front::Caller> HttpDoor::caller_of(const http::Exchange& exchange) {
-  if (const auto& anybody = doorway_.reception.anybody()) return *anybody;
-  const http::Fields& fields = exchange.request().fields;
+  if (const auto& asked = exchange.admission()) {
+    if (!*asked) return asked->error();
+    // A5: while the body came, it may have ended.
+    if (doorway_.reception.holds(**asked)) return (*asked)->caller;
+  }
+  HAPAX_TRY(front::Admission admission, admission_of(exchange.request(), exchange.peer()));
+  return std::move(admission.caller);
+}
+
+Result<front::Admission> HttpDoor::admission_of(const http::Request& header,
+                                                std::string_view peer) {
+  const http::Fields& fields = header.fields;
+  if (const auto& anybody = doorway_.reception.anybody()) {
+    // A9: who needs no credential must at least not be sent by another site.
+    HAPAX_CHECK(check_site(fields, doorway_.hosts));
+    return front::Admission{*anybody};
+  }
   if (fields.count("Authorization") > 1) {
     return Error{Errc::kUnauthenticated, "Authorization is there more than once"};
   }
@@ -52,8 +74,7 @@ Result<front::Caller> HttpDoor::caller_of(const http::Exchange& exchange) {
     return Error{Errc::kUnauthenticated,
                  "this server wants to know who calls: send Authorization: Bearer TOKEN"};
   }
-  HAPAX_TRY(front::Admission admission, doorway_.reception.admit(credential, exchange.peer()));
-  return std::move(admission.caller);
+  return doorway_.reception.admit(credential, peer);
 }
 
 std::optional<http::Response> HttpDoor::turn_away(http::Exchange& exchange,

@@ -8,6 +8,7 @@
 #include "http/router.h"
 #include "http/session.h"
 #include "metrics/meter.h"
+#include "serve/cross_site.h"
 #include "serve/log.h"
 #include "serve/trace.h"
 
@@ -20,6 +21,7 @@ struct Doorway {
   metrics::Meter& meter;
   Log& log;
   bool log_requests = false;
+  Hosts hosts = Hosts::kAny;
 };
 
 class HttpDoor {
@@ -27,6 +29,9 @@ class HttpDoor {
   HttpDoor(const http::Router& router, const Doorway& doorway)
       : router_(router), doorway_(doorway) {}
 
+  // Who asks, as far as the header tells; nothing for routes that need no credential.
+  [[nodiscard]] std::optional<Result<front::Admission>> knock(const http::Request& header,
+                                                              std::string_view peer);
   void handle(const std::shared_ptr<http::Exchange>& exchange);
   // While there is no store yet: the routes of `open` only.
   static void handle_early(const std::shared_ptr<http::Exchange>& exchange,
@@ -37,6 +42,8 @@ class HttpDoor {
   void admit(const std::shared_ptr<http::Exchange>& exchange, Visit& visit);
   void watch(http::Exchange& exchange, const std::shared_ptr<Visit>& visit);
   [[nodiscard]] Result<front::Caller> caller_of(const http::Exchange& exchange);
+  [[nodiscard]] Result<front::Admission> admission_of(const http::Request& header,
+                                                      std::string_view peer);
   // What a caller is told that is beyond the limits of its tenant; nothing if it is not.
   [[nodiscard]] static std::optional<http::Response> turn_away(http::Exchange& exchange,
                                                                const front::Caller& caller);

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kInsideReaders = 2;
 constexpr std::chrono::milliseconds kInsideDrain{1'000};
 
-// A9: Others on this machine can reach the port, but nobody else knows the credential.
+// A11: others on this machine can reach the port, but nobody else knows the credential.
 class OneVisitor final : public front::Reception {
  public:
   explicit OneVisitor(ports::Entropy& entropy) {

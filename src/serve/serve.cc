@@ -99,15 +99,26 @@ class Process {
                       metrics_page_);
     add_health_routes(metrics_router_, health_);
     add_metrics_route(metrics_router_, MetricsFor::kEverybody, metrics_page_);
-    const Doorway doorway{*reception_, tracer_, meter_, log_, options_.log.requests};
-    http_door_ = std::make_unique<HttpDoor>(router_, doorway);
-    metrics_door_ = std::make_unique<HttpDoor>(metrics_router_, doorway);
+    http_door_ = std::make_unique<HttpDoor>(router_, doorway_of(options_.http.address));
+    metrics_door_ =
+        std::make_unique<HttpDoor>(metrics_router_, doorway_of(options_.metrics.address));
     hall_ = std::make_unique<resp::Hall>(resp::Hall{
         *desk_, *reception_, options_.version, options_.resp_limits, options_.resp_pending_max});
     for (net::Loop* loop : server_->loops()) {
       gatherers_.push_back(std::make_unique<front::Gatherer>(*desk_, *loop));
     }
     open_ = true;
+  }
+
+  Doorway doorway_of(const std::string& address) {
+    const auto listens = net::parse_address(address);
+    const bool here = listens && listens->loopback();
+    return {*reception_,
+            tracer_,
+            meter_,
+            log_,
+            options_.log.requests,
+            here ? Hosts::kThisMachine : Hosts::kAny};
   }
 
   // Until a signal says to stop.
@@ -146,7 +157,7 @@ class Process {
     std::vector<net::Endpoint> all;
     const auto http = [this](const http::Handler& handler) {
       return [this, &handler](net::Link& link) -> std::shared_ptr<net::Session> {
-        return std::make_shared<http::Session>(link, options_.http_limits, handler);
+        return std::make_shared<http::Session>(link, options_.http_limits, handler, &gate_);
       };
     };
     if (!options_.http.address.empty()) {
@@ -240,6 +251,11 @@ class Process {
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
     if (!open_) return HttpDoor::handle_early(exchange, early_router_);
     http_door_->handle(exchange);
+  };
+  const http::Gate gate_ = [this](
+                               const http::Request& header,
+                               std::string_view peer) -> std::optional<Result<front::Admission>> {
+    return open_ ? http_door_->knock(header, peer) : std::nullopt;
   };
   const http::Handler metrics_handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
     if (!open_) return HttpDoor::handle_early(exchange, early_router_);

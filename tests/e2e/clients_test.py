@@ -13,7 +13,7 @@ _, SOURCE = running.arguments()
 
 
 def post(path, body, *headers):
-    lines = [f"POST /api/v1{path} HTTP/1.1", "Host: h", f"Content-Length: {len(body)}", *headers]
+    lines = [f"POST /api/v1{path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}", *headers]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
@@ -72,7 +72,7 @@ class Pipelines(running.ServerTest):
         self.call("PUT", "/streams/s")
         many = 300  # More than are worked on at once.
         requests = [post("/streams/s/records", b'{"payload":"%d"}' % n) if n % 3 else
-                    b"GET /api/v1/streams/s HTTP/1.1\r\nHost: h\r\n\r\n" for n in range(many)]
+                    b"GET /api/v1/streams/s HTTP/1.1\r\nHost: localhost\r\n\r\n" for n in range(many)]
         answers = self.server.raw(b"".join(requests))
         statuses = re.findall(rb"HTTP/1.1 (\d+)", answers)
         self.assertEqual(statuses, [b"201" if n % 3 else b"200" for n in range(many)])
@@ -81,9 +81,9 @@ class Pipelines(running.ServerTest):
                          [n for n in range(many) if n % 3])
 
     def test_a_broken_request_is_answered_behind_the_good_ones_and_ends_the_connection(self):
-        answers = self.server.raw(b"GET /api/v1/streams HTTP/1.1\r\nHost: h\r\n\r\n"
+        answers = self.server.raw(b"GET /api/v1/streams HTTP/1.1\r\nHost: localhost\r\n\r\n"
                                   b"GET / HTTP/1.1\r\nHost : h\r\n\r\n"
-                                  b"GET /api/v1/streams HTTP/1.1\r\nHost: h\r\n\r\n")
+                                  b"GET /api/v1/streams HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self.assertEqual(re.findall(rb"HTTP/1.1 (\d+)", answers), [b"200", b"400"])
         self.assertIn(b"Connection: close", answers)
 
@@ -99,7 +99,7 @@ class SlowClients(running.ServerTest):
 
     def test_a_header_that_never_ends_is_408(self):
         with self.server.connect() as link:
-            link.sendall(b"GET /api/v1/streams HTTP/1.1\r\nHost: h\r\nX-Slow: ")
+            link.sendall(b"GET /api/v1/streams HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
             self.assertIn(b"HTTP/1.1 408", self.read_all(link))
 
     def test_a_body_that_never_ends_is_408(self):
@@ -111,7 +111,7 @@ class SlowClients(running.ServerTest):
         with self.server.connect() as link:
             self.assertEqual(self.read_all(link), b"")
         with self.server.connect() as link:
-            link.sendall(b"GET /api/v1/streams HTTP/1.1\r\nHost: h\r\n\r\n")
+            link.sendall(b"GET /api/v1/streams HTTP/1.1\r\nHost: localhost\r\n\r\n")
             self.assertIn(b"HTTP/1.1 200", self.read_all(link))
 
     def test_others_are_served_meanwhile(self):
@@ -144,7 +144,7 @@ class HalfOpenClients(running.ServerTest):
             self.call("POST", "/streams/s/records", {"payload": "x" * 2_000_000})
         for _ in range(20):
             link = self.server.connect()
-            link.sendall(b"GET /api/v1/streams/s/records HTTP/1.1\r\nHost: h\r\n\r\n")
+            link.sendall(b"GET /api/v1/streams/s/records HTTP/1.1\r\nHost: localhost\r\n\r\n")
             link.recv(10)
             link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             link.close()  # With a reset.
@@ -238,18 +238,18 @@ class Errors(running.ServerTest):
 
     def test_what_http_itself_refuses_has_a_problem_too(self):
         for data, status in (
-                (b"GET /api/v1/nothing HTTP/1.1\r\nHost: h\r\n\r\n", 404),
-                (b"DELETE /api/v1/streams HTTP/1.1\r\nHost: h\r\n\r\n", 405),
+                (b"GET /api/v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+                (b"DELETE /api/v1/streams HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
                 (b"GET / HTTP/1.1\r\n\r\n", 400),
-                (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"x" * 40_000 + b"\r\n\r\n", 431),
-                (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999\r\n\r\n", 413),
-                (b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
-                (b"POST / HTTP/1.1\r\nHost: h\r\nExpect: money\r\n\r\n", 417)):
+                (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 40_000 + b"\r\n\r\n", 431),
+                (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n", 413),
+                (b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
+                (b"POST / HTTP/1.1\r\nHost: localhost\r\nExpect: money\r\n\r\n", 417)):
             answer = self.server.raw(data)
             self.assertIn(b"HTTP/1.1 %d " % status, answer)
             self.assertIn(b"application/problem+json", answer)
         self.assertIn(b"Allow: GET", self.server.raw(
-            b"DELETE /api/v1/streams HTTP/1.1\r\nHost: h\r\n\r\n"))
+            b"DELETE /api/v1/streams HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 
 
 if __name__ == "__main__":

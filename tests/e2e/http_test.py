@@ -31,7 +31,7 @@ class Events:
 
     def __init__(self, server, path, *headers):
         self.link = server.connect()
-        head = [f"GET /api/v1{path} HTTP/1.1", "Host: h", "Accept: text/event-stream", *headers]
+        head = [f"GET /api/v1{path} HTTP/1.1", "Host: localhost", "Accept: text/event-stream", *headers]
         self.link.sendall(("\r\n".join(head) + "\r\n\r\n").encode())
         self.file = self.link.makefile("rb")
         self.status = self.file.readline().split()[1]
@@ -177,7 +177,7 @@ class Receives(running.ServerTest):
 
     def test_nothing_is_leased_to_a_client_that_left(self):
         with self.server.connect() as link:
-            link.sendall((f"POST /api/v1{self.PATH}?wait_ms=30000 HTTP/1.1\r\nHost: h\r\n"
+            link.sendall((f"POST /api/v1{self.PATH}?wait_ms=30000 HTTP/1.1\r\nHost: localhost\r\n"
                           "Content-Length: 0\r\n\r\n").encode())
             link.shutdown(socket.SHUT_WR)
             answer = link.makefile("rb").read()

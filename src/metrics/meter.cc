@@ -88,6 +88,8 @@ void Meter::answered(std::span<const Op> ops, const Answer& answer, std::chrono:
     last = queue;
     ++(*counts)[verdict];
     if (is_duplicate(verdict)) age(answer.verdicts[i], answer.time);
+    const auto* append = std::get_if<Append>(&ops[i]);
+    if (append != nullptr) near_misses_.told(*append, answer.verdicts[i], answer.time);
   }
 }
 
@@ -102,6 +104,16 @@ void Meter::age(const Verdict& verdict, Time now) {
   const Time first =
       record != nullptr ? record->first_seen : std::get<DuplicateClaim>(verdict).settled_at;
   duplicate_age_seconds_.observe(std::chrono::duration<double>(now - first).count());
+}
+
+void Meter::know(NearMisses::Windows windows) {
+  const std::lock_guard lock(mutex_);
+  near_misses_.know(std::move(windows));
+}
+
+std::uint64_t Meter::near_misses() const {
+  const std::lock_guard lock(mutex_);
+  return near_misses_.count();
 }
 
 void Meter::responded(unsigned status) {

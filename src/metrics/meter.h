@@ -17,6 +17,7 @@
 #include <hapax/verdicts.h>
 
 #include "metrics/histogram.h"
+#include "metrics/near_misses.h"
 
 namespace hapax::metrics {
 
@@ -32,6 +33,7 @@ class Meter {
   void failed() { failures_.fetch_add(1, std::memory_order_relaxed); }
   void synced(std::chrono::nanoseconds took, std::uint64_t bytes);  // the journal was
   void responded(unsigned status);                                  // to a request over HTTP
+  void know(NearMisses::Windows windows);                           // of the streams there are
 
   // By operation and word of the verdict.
   [[nodiscard]] std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> verdicts()
@@ -44,6 +46,7 @@ class Meter {
   };
   [[nodiscard]] std::vector<Queue> queues() const;
 
+  [[nodiscard]] std::uint64_t near_misses() const;
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
   [[nodiscard]] std::uint64_t responses(unsigned hundred) const { return responses_.at(hundred); }
   [[nodiscard]] const Histogram& commit_seconds() const { return commit_seconds_; }
@@ -63,6 +66,7 @@ class Meter {
   mutable std::mutex mutex_;
   std::array<Counts, kOps> verdicts_{};                // guarded by mutex_
   std::map<std::string, Counts, std::less<>> queues_;  // guarded by mutex_
+  NearMisses near_misses_;                             // guarded by mutex_
   std::atomic<std::uint64_t> failures_ = 0;
   std::array<std::atomic<std::uint64_t>, 6> responses_{};
   Histogram commit_seconds_;

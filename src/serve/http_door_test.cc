@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "http/problem.h"
+#include "http/verdict_response.h"
 #include "net/held_loop_test.h"
 #include "serve/own_routes.h"
 
@@ -63,6 +65,33 @@ TEST(HttpDoor, WhileTheStoreOpensOnlyItsHealthIsTold) {
   const std::string other = ask(handler, "/api/v1/streams");
   EXPECT_TRUE(has(other, " 503 "));
   EXPECT_TRUE(has(other, "Retry-After"));
+}
+
+// A10: the header is enough to be turned away; what follows is not read.
+TEST(HttpDoor, ABodyIsNotReadFromWhoMayNotComeIn) {
+  HeldLink link;
+  const http::SessionLimits limits;
+  std::size_t asked = 0;
+  const http::Gate gate = [&](const http::Request&, std::string_view) {
+    ++asked;
+    return Result<front::Admission>(Error{Errc::kUnauthenticated, "nobody"});
+  };
+  const http::Handler handler = [](const std::shared_ptr<http::Exchange>& exchange) {
+    const auto& admission = exchange->admission();
+    exchange->respond(admission ? http::problem_response(admission->error())
+                                : http::json_response(200, "{}"));
+  };
+  const auto session = std::make_shared<http::Session>(link, limits, handler, &gate);
+  const std::string look = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+  EXPECT_EQ(session->take(look), look.size());
+  EXPECT_EQ(asked, 0U) << "without a body the handler asks";
+  EXPECT_TRUE(has(link.sent, " 200 "));
+  const std::string header = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n";
+  EXPECT_EQ(session->take(header), header.size());
+  EXPECT_EQ(asked, 1U);
+  EXPECT_TRUE(has(link.sent, " 401 "));
+  EXPECT_TRUE(has(link.sent, "Connection: close"));
+  session->lost();
 }
 
 TEST(Health, SaysWhyItIsNotReady) {

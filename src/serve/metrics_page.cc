@@ -175,6 +175,9 @@ class Writer {
                     sources_.meter.commit_ops());
     page_.histogram("hapax_duplicate_age_seconds", "How long after the first a duplicate came.",
                     sources_.meter.duplicate_age_seconds());
+    one("hapax_near_misses_total",
+        "Message ids that came again within a window after they were forgotten.",
+        sources_.meter.near_misses());
   }
 
   void one(std::string_view name, std::string_view help, std::uint64_t value) {

@@ -143,6 +143,7 @@ class Process {
     health_.look_at(survey ? Result<Statistics>(survey->store) : survey.error());
     if (!survey) return;
     accounts_.count_records(survey->bytes_by_tenant());
+    meter_.know(survey->windows());
     survey_.put(*std::move(survey));
   }
 

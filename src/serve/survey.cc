@@ -12,6 +12,16 @@ std::unordered_map<std::string, std::uint64_t> Survey::bytes_by_tenant() const {
   return bytes;
 }
 
+metrics::NearMisses::Windows Survey::windows() const {
+  metrics::NearMisses::Windows windows;
+  for (const StreamStats& stream : streams) {
+    const Window& window = stream.settings.window;
+    if (window.is_forever()) continue;
+    windows[stream.stream] = {std::chrono::seconds{window.raw()}, stream.settings.id_scope};
+  }
+  return windows;
+}
+
 Result<Survey> take_survey(Store& store) {
   Survey survey;
   HAPAX_TRY(survey.store, store.statistics());

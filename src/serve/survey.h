@@ -11,6 +11,8 @@
 
 #include <hapax/store.h>
 
+#include "metrics/near_misses.h"
+
 namespace hapax::serve {
 
 struct Survey {
@@ -19,6 +21,8 @@ struct Survey {
 
   // Bytes of records by tenant.
   [[nodiscard]] std::unordered_map<std::string, std::uint64_t> bytes_by_tenant() const;
+  // Of the streams whose ids are forgotten some day.
+  [[nodiscard]] metrics::NearMisses::Windows windows() const;
 };
 
 [[nodiscard]] Result<Survey> take_survey(Store& store);

@@ -13,7 +13,8 @@ _, SOURCE = running.arguments()
 
 
 def post(path, body, *headers):
-    lines = [f"POST /api/v1{path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}", *headers]
+    lines = [f"POST /api/v1{path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}",
+             *headers]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
@@ -72,7 +73,7 @@ class Pipelines(running.ServerTest):
         self.call("PUT", "/streams/s")
         many = 300  # More than are worked on at once.
         requests = [post("/streams/s/records", b'{"payload":"%d"}' % n) if n % 3 else
-                    b"GET /api/v1/streams/s HTTP/1.1\r\nHost: localhost\r\n\r\n" for n in range(many)]
+                    b"GET /api/v1/streams/s HTTP/1.1\r\nHost: [::1]\r\n\r\n" for n in range(many)]
         answers = self.server.raw(b"".join(requests))
         statuses = re.findall(rb"HTTP/1.1 (\d+)", answers)
         self.assertEqual(statuses, [b"201" if n % 3 else b"200" for n in range(many)])

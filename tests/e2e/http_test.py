@@ -31,7 +31,8 @@ class Events:
 
     def __init__(self, server, path, *headers):
         self.link = server.connect()
-        head = [f"GET /api/v1{path} HTTP/1.1", "Host: localhost", "Accept: text/event-stream", *headers]
+        head = [f"GET /api/v1{path} HTTP/1.1", "Host: localhost", "Accept: text/event-stream",
+                *headers]
         self.link.sendall(("\r\n".join(head) + "\r\n\r\n").encode())
         self.file = self.link.makefile("rb")
         self.status = self.file.readline().split()[1]

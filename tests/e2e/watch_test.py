@@ -60,6 +60,19 @@ class Metrics(running.SignedInTest):
         served.call("POST", "/streams/orders/consumers/c/receive", token=token)
         served.call("POST", "/claims/pay/k", {"owner": "w"}, token=token)
 
+    def test_an_id_that_comes_again_soon_after_its_window_is_a_near_miss(self):
+        served = self.serve("streams: [{stream: short, window_s: 1s}]\n")
+        accepted = 0
+
+        def accepted_again():
+            nonlocal accepted
+            record = {"id": "1", "payload": "a"}
+            accepted += served.call("POST", "/streams/short/records", record)[0] == 201
+            return accepted == 2
+        server.wait_for(accepted_again, "the end of the window")
+        found = values(served.call("GET", "/metrics")[2])
+        self.assertEqual(found["hapax_near_misses_total"], 1)
+
     def test_names_are_those_that_dashboards_have(self):
         served = self.serve("exactly_once_config: {outbox: {enabled: true}}\n")
         self.work(served)

@@ -71,6 +71,11 @@ std::string_view TenantNames::outside(std::string_view name) const {
   return name.starts_with(prefix_) ? name.substr(prefix_.size()) : name;
 }
 
+void TenantNames::keep_own(std::vector<std::string>& names) const {
+  std::erase_if(names, [&](const std::string& name) { return !is_ours(name); });
+  for (std::string& name : names) name.erase(0, prefix_.size());
+}
+
 bool from_outside(std::string_view name) { return !name.starts_with(kFrame); }
 
 std::string_view tenant_of(std::string_view name) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <hapax/ops.h>
 #include <hapax/result.h>
@@ -68,6 +69,8 @@ class TenantNames {
   // Nothing if it is another tenant's.
   [[nodiscard]] bool is_ours(std::string_view name) const;
   [[nodiscard]] std::string_view outside(std::string_view name) const;
+  // Leaves those that are ours, as they are known outside.
+  void keep_own(std::vector<std::string>& names) const;
 
   [[nodiscard]] bool plain() const { return prefix_.empty(); }
   void clean(std::string& text) const;  // takes the prefix out of a message

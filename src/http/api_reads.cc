@@ -135,8 +135,7 @@ void get_register(front::Desk& desk, const SharedCall& call) {
 Result<RegisterPage> own_registers(Store& store, const RegisterScan& scan,
                                    const front::TenantNames& names) {
   HAPAX_TRY(RegisterPage page, store.scan_registers(scan));
-  std::erase_if(page.names, [&](const std::string& name) { return !names.is_ours(name); });
-  for (std::string& name : page.names) name = names.outside(name);
+  names.keep_own(page.names);
   return page;
 }
 

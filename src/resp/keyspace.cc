@@ -54,21 +54,14 @@ std::string read_scan(Session::Arguments arguments, Scan& scan) {
   return "";
 }
 
-struct Found {
-  std::uint64_t next = 0;
-  std::vector<std::string> names;
-};
-
-Result<Found> find(Store& store, const Scan& scan, const front::TenantNames& names) {
+Result<RegisterPage> find(Store& store, const Scan& scan, const front::TenantNames& names) {
   const std::string prefix = names.inside("");
   HAPAX_TRY(RegisterPage page, store.scan_registers({scan.cursor, scan.max, prefix}));
-  Found found{page.next, {}};
-  for (const std::string& name : page.names) {
-    const std::string_view outside = names.outside(name);
-    const bool wanted = !scan.pattern || matches(*scan.pattern, outside);
-    if (names.is_ours(name) && wanted && scan.strings) found.names.emplace_back(outside);
-  }
-  return found;
+  names.keep_own(page.names);
+  std::erase_if(page.names, [&](const std::string& name) {
+    return !scan.strings || (scan.pattern && !matches(*scan.pattern, name));
+  });
+  return page;
 }
 
 // O(1) where there are no tenants; a tenant's keys are counted.
@@ -155,7 +148,7 @@ Act::Next Keyspace::scan(Session& session, Arguments arguments) {
       [names = front::TenantNames(caller(session)), scan = std::move(scan)](Store& store) {
         return find(store, scan, names);
       },
-      [](Replies& replies, const Found& found) {
+      [](Replies& replies, const RegisterPage& found) {
         replies.array(2);
         replies.bulk(std::to_string(found.next));
         replies.array(found.names.size());

@@ -163,9 +163,7 @@ struct Reads : Act {
         session, arguments, kAnybody,
         [names = front::TenantNames(caller(session))](Store& store, const RegisterScan& scan) {
           Result<RegisterPage> page = store.scan_registers(scan);
-          if (!page) return page;
-          std::erase_if(page->names, [&](const std::string& name) { return !names.is_ours(name); });
-          for (std::string& name : page->names) name = names.outside(name);
+          if (page) names.keep_own(page->names);
           return page;
         },
         [](Replies& replies, const RegisterPage& page) {
@@ -190,15 +188,15 @@ struct Reads : Act {
       return refuse(session, allowed.error());
     }
     return ask(
-        session, "HX.STREAMS", [](Store& store) { return store.streams(); },
-        [names = front::TenantNames(caller(session))](Replies& replies,
-                                                      const std::vector<std::string>& all) {
-          std::vector<std::string_view> own;
-          for (const std::string& stream : all) {
-            if (names.is_ours(stream)) own.push_back(names.outside(stream));
-          }
+        session, "HX.STREAMS",
+        [names = front::TenantNames(caller(session))](Store& store) {
+          Result<std::vector<std::string>> streams = store.streams();
+          if (streams) names.keep_own(*streams);
+          return streams;
+        },
+        [](Replies& replies, const std::vector<std::string>& own) {
           replies.array(own.size());
-          for (const std::string_view stream : own) replies.bulk(stream);
+          for (const std::string& stream : own) replies.bulk(stream);
         });
   }
   // They tell of every tenant.

@@ -16,6 +16,7 @@
 #include "host/entropy.h"
 #include "http/api.h"
 #include "http/session.h"
+#include "net/address.h"
 #include "net/server.h"
 #include "resp/session.h"
 #include "serve/health.h"

@@ -8,18 +8,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import unittest
 
 import running
-import server as configured
 
-HAPAX = sys.argv.pop(1)
-SOURCE = sys.argv.pop(1)
-running.ServerTest.HAPAX = HAPAX
-configured.ServerTest.HAPAX = HAPAX
+HAPAX, SOURCE = running.arguments()
 
 USAGE, DAMAGED, MISSING, UNREACHABLE, CONTRADICTED, LATER, STRANGER, FORBIDDEN = (
     64, 65, 66, 69, 73, 75, 76, 77)
@@ -260,7 +255,7 @@ class OnServer(Commands, running.ServerTest):
         self.assertEqual(json.loads(out)["records"][0]["payload"], "x")
 
     def test_a_folder_in_use_names_the_server(self):
-        said = hapax("stream", "list", "--data", self.folder)
+        said = hapax("stream", "list", "--data", os.path.join(self.folder, "data"))
         self.assertEqual(said.returncode, LATER)
         self.assertIn("HX1023", said.stderr)
         self.assertIn("HAPAX_URL", said.stderr)
@@ -482,10 +477,10 @@ class Errors(unittest.TestCase):
                 "\n         hapax", "\nExample: hapax"))
 
 
-class Credentials(configured.ServerTest):
+class Credentials(running.SignedInTest):
     def test_tokens(self):
         server = self.serve()
-        url = server.http
+        url = server.url
         done = hapax("stream", "list", url=url)
         self.assertEqual(done.returncode, FORBIDDEN)
         self.assertIn("HX1013", done.stderr)
@@ -494,27 +489,27 @@ class Credentials(configured.ServerTest):
         done = hapax("doctor", url=url, token="wrong")
         self.assertEqual(done.returncode, FORBIDDEN)
         self.assertIn("hapax token make", done.stdout)
-        token = configured.jwt()
+        token = running.jwt()
         self.assertEqual(hapax("stream", "create", "a", url=url, token=token).returncode, 0)
         file = os.path.join(self.folder, "mine")
         with open(file, "w", encoding="utf-8") as out:
             out.write(token + "\n")
         done = hapax("stream", "list", "--json", "--token-file", file, url=url, token="wrong")
         self.assertEqual(json.loads(done.stdout), {"streams": ["$audit", "a"]})
-        reader = configured.jwt(roles=["consume"])
+        reader = running.jwt(roles=["consume"])
         done = hapax("append", "a", "x", url=url, token=reader)
         self.assertEqual(done.returncode, FORBIDDEN)
         self.assertIn("HX1014", done.stderr)
 
 
-class Encrypted(configured.ServerTest):
+class Encrypted(running.SignedInTest):
     def test_certificates_are_checked(self):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                         "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=hapax",
                         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem",
                         "-out", "cert.pem"],
                        cwd=self.folder, check=True, capture_output=True, timeout=60)
-        url = self.serve("server: {http: {tls: {certificate: cert.pem, key: key.pem}}}\n").http
+        url = self.serve("server: {http: {tls: {certificate: cert.pem, key: key.pem}}}\n").url
         self.assertTrue(url.startswith("https://"))
         file = os.path.join(self.folder, "cert.pem")
         done = hapax("stream", "list", "--json", "--ca-file", file, url=url)

@@ -6,15 +6,12 @@ import os
 import re
 import resource
 import socket
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import server  # noqa: E402
-from server import jwt  # noqa: E402
+import running
+from running import jwt
 
-server.ServerTest.HAPAX = os.path.abspath(sys.argv.pop(1))
-TREE = os.path.abspath(sys.argv.pop(1))
+_, TREE = running.arguments()
 
 # Codes that no client of a running server can meet at will, and why.
 OUT_OF_REACH = {
@@ -34,7 +31,7 @@ def known_errors():
             for number, word, status, retry in found}
 
 
-class Errors(server.ServerTest):
+class Errors(running.SignedInTest):
     KNOWN = known_errors()
     MET = set()
 
@@ -135,9 +132,9 @@ class Errors(server.ServerTest):
                 self.assertEqual(file.readline().strip(), f"# {code} {word}")
 
 
-class Doors(server.ServerTest):
+class Doors(running.SignedInTest):
     def raw(self, served, head):
-        host, port = served.http.removeprefix("http://").rsplit(":", 1)
+        host, port = served.url.removeprefix("http://").rsplit(":", 1)
         with socket.create_connection((host, int(port)), timeout=30) as link:
             link.sendall("\r\n".join([*head, "", ""]).encode())
             answer = b""
@@ -161,7 +158,7 @@ class Doors(server.ServerTest):
     def test_a_page_of_another_site_does_nothing(self):  # A9
         served = self.serve("")
         served.call("PUT", "/streams/s")
-        port = served.http.rsplit(":", 1)[1]
+        port = served.url.rsplit(":", 1)[1]
         head = ["POST /api/v1/streams/s/records HTTP/1.1", "Content-Length: 15",
                 "Content-Type: text/plain"]
         for fields in (["Host: 127.0.0.1:" + port, "Origin: https://evil.example"],
@@ -172,7 +169,7 @@ class Doors(server.ServerTest):
             answer = self.raw(served, [*head, *fields])
             self.assertTrue(answer.startswith("HTTP/1.1 403 "), answer)
             self.assertIn("HX1014", answer)
-        own = {"Origin": served.http, "Sec-Fetch-Site": "same-origin"}
+        own = {"Origin": served.url, "Sec-Fetch-Site": "same-origin"}
         self.assertEqual(
             served.call("POST", "/streams/s/records", {"payload": "x"}, headers=own)[2]["sequence"],
             1)

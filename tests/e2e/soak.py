@@ -42,8 +42,9 @@ class HttpDoor:
 
     async def call(self, method, path, body=None):
         data = b"" if body is None else json.dumps(body).encode()
-        self.writer.write(b"%s /api/v1%s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s" % (
-            method.encode(), path.encode(), len(data), data))
+        head = (f"{method} /api/v1{path} HTTP/1.1\r\n"
+                f"Host: localhost\r\nContent-Length: {len(data)}\r\n\r\n")
+        self.writer.write(head.encode() + data)
         head = await self.reader.readuntil(b"\r\n\r\n")
         length = head.lower().split(b"content-length:", 1)[1].split(b"\r\n", 1)[0]
         answer = json.loads(await self.reader.readexactly(int(length)))

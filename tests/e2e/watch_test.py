@@ -69,7 +69,7 @@ class Metrics(running.SignedInTest):
             record = {"id": "1", "payload": "a"}
             accepted += served.call("POST", "/streams/short/records", record)[0] == 201
             return accepted == 2
-        server.wait_for(accepted_again, "the end of the window")
+        running.wait_for(accepted_again, "the end of the window")
         found = values(served.call("GET", "/metrics")[2])
         self.assertEqual(found["hapax_near_misses_total"], 1)
 

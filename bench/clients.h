@@ -31,6 +31,7 @@ class Wire {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
   }
+  [[nodiscard]] int socket() const { return socket_; }
   // What has arrived, at least one byte.
   std::string_view receive() {
     const auto got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);

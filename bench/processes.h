@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -84,6 +85,13 @@ class Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
   [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] std::uint64_t resident_bytes() const {
+    std::ifstream file("/proc/" + std::to_string(process_) + "/statm");
+    std::uint64_t all = 0;
+    std::uint64_t resident = 0;
+    file >> all >> resident;
+    return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  }
 
  private:
   void await(const std::string& name) const {

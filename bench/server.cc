@@ -9,45 +9,16 @@
 #include <vector>
 
 #include "clients.h"
+#include "served.h"
 #include "table.h"
+#include "tenants.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 using namespace hapax::bench;
 
-struct Options {
-  std::string hapax = "build/hapax";
-  std::string json;
-  std::string only;
-  double seconds = 4;
-  int rounds = 3;
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-const std::string kPayload(100, 'x');
-
 // --- servers
-
-struct Hapax {
-  Folder folder;
-  std::uint16_t http = free_port();
-  std::uint16_t resp = free_port();
-  Running server;
-
-  explicit Hapax(const Options& options)
-      : server({options.hapax, "serve", "--data", folder.path("store"), "--http",
-                "127.0.0.1:" + std::to_string(http), "--resp", "127.0.0.1:" + std::to_string(resp)},
-               http) {
-    // It accepts connections before it has read its journal.
-    const std::string ready = "http://127.0.0.1:" + std::to_string(http) + "/health/ready";
-    output_of("for i in $(seq 1000); do curl -sf " + ready + " && break; sleep 0.01; done");
-  }
-};
 
 // One program of the package redis-tools is the server, too, when it is called so: the package of
 // that name would also start a service.
@@ -345,6 +316,7 @@ int main(int argc, char** argv) {
   if (wanted("appends")) bench_appends(table, options);
   if (wanted("batches")) bench_batches(table, options);
   if (wanted("http")) bench_http_claims(table, options);
+  if (wanted("tenants")) bench_tenants(table, options);
   if (!options.json.empty() && !table.write_json(options.json)) {
     fail("cannot write " + options.json);
   }

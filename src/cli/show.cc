@@ -20,9 +20,8 @@ using wire::JsonValue;
 constexpr std::int64_t kMomentMin = 1'000'000'000'000;
 
 bool is_coloured() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody in this process sets variables.
-  static const bool yes = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
-  return yes;
+  static const bool kYes = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+  return kYes;
 }
 
 std::size_t width_of(std::string_view text) {

@@ -22,7 +22,6 @@ namespace {
 constexpr std::string_view kStoreFile = "STORE";
 
 std::string variable(const char* name) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody in this process sets variables.
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }

@@ -33,9 +33,9 @@ using wire::words_of;
 
 template <class Enum>
 constexpr auto word_list() {
-  constexpr auto words = words_of(Enum{});
-  std::array<std::string_view, words.size()> list{};
-  for (std::size_t i = 0; i < words.size(); ++i) list[i] = words[i].word;
+  constexpr auto kAll = words_of(Enum{});
+  std::array<std::string_view, kAll.size()> list{};
+  for (std::size_t i = 0; i < kAll.size(); ++i) list[i] = kAll[i].word;
   return list;
 }
 template <class Enum>
@@ -43,9 +43,9 @@ inline constexpr auto kWords = word_list<Enum>();
 
 template <class Enum>
 constexpr bool words_are_in_order() {
-  constexpr auto words = words_of(Enum{});
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].value != static_cast<Enum>(i)) return false;
+  constexpr auto kAll = words_of(Enum{});
+  for (std::size_t i = 0; i < kAll.size(); ++i) {
+    if (kAll[i].value != static_cast<Enum>(i)) return false;
   }
   return true;
 }

@@ -219,7 +219,9 @@ Status decode_rest(Reading& in, State& into) {
         into.text_bytes += kNodeBytes + name.size() + position.value.size();
         return std::string();
       },
-      [&into](std::string name, Position at) { into.positions.set(std::move(name), at); }));
+      [&into](std::string name, Position at) {
+        into.positions.set(std::move(name), std::move(at));
+      }));
   HAPAX_CHECK(decode_registers(in, into));
   in.begin("list of transactions", 1);
   in.get(into.next_epoch);

@@ -49,7 +49,8 @@ Status check(const Caller& caller, const Op& op) {
   return caller.account->check(op, std::chrono::steady_clock::now());
 }
 
-void Desk::commit(net::Loop& loop, const Caller& caller, wire::SharedRequest request, Then then) {
+void Desk::commit(net::Loop& loop, const Caller& caller, const wire::SharedRequest& request,
+                  Then then) {
   const TenantNames names(caller);
   const std::shared_ptr<Minutes> minutes = minutes_of(caller, *request);
   if (Status admitted = admit(caller, *request, names); !admitted) {

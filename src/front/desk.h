@@ -33,7 +33,7 @@ class Desk {
 
   // Answers on the loop. The request's names are rewritten to the caller's tenant; the answer's
   // are as the caller knows them.
-  void commit(net::Loop& loop, const Caller& caller, wire::SharedRequest request, Then then);
+  void commit(net::Loop& loop, const Caller& caller, const wire::SharedRequest& request, Then then);
 
   // Writes a line to the tenant's audit that no operation of the tenant caused.
   void audit(const std::string& tenant, std::string line);

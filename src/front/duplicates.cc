@@ -7,7 +7,7 @@ namespace {
 // Scopes are the callers' to invent: beyond this many names new ones are not counted.
 constexpr std::size_t kNamesMax = 10'000;
 
-std::int64_t hour_of(Time time) { return to_ms(time) / (60 * 60 * 1'000); }
+std::int64_t hour_of(Time time) { return to_ms(time) / 3'600'000; }
 
 // The stream or scope of an operation that met a duplicate; empty otherwise.
 std::string_view duplicate_name(const Op& op, const Verdict& verdict) {

@@ -289,7 +289,6 @@ Result<std::vector<std::string>> DiskFolder::list() {
   const int folder = again.release();  // closedir() ends it.
   std::vector<std::string> names;
   errno = 0;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): safe as long as no other thread has this DIR.
   while (const dirent* entry = ::readdir(entries.get())) {
     if (is_regular(folder, *entry)) names.emplace_back(entry->d_name);
     errno = 0;

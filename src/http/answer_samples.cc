@@ -53,7 +53,7 @@ StreamStats full_stream() {
   return stats;
 }
 
-ClaimStatus full_claim(std::string bytes) {
+ClaimStatus full_claim(const std::string& bytes) {
   ClaimStatus status;
   status.owner = "owner";
   status.reason = "reason";
@@ -67,7 +67,7 @@ ClaimStatus lasting_claim() {
   return status;
 }
 
-Verdict with_result(std::string bytes) {
+Verdict with_result(const std::string& bytes) {
   DuplicateClaim claim;
   claim.result = StoredResult{200, bytes, bytes};
   claim.expires_at = Time::max();

@@ -224,9 +224,9 @@ void get_figures(front::Desk& desk, const SharedCall& call) {
 
 void add_dedup_routes(Router& router, front::Desk& desk) {
   using Serve = void (*)(front::Desk&, const SharedCall&);
-  const auto add = [&](std::string method, std::string path, Serve act, std::string answer,
+  const auto add = [&](std::string method, std::string_view path, Serve act, std::string answer,
                        std::string summary) {
-    Route route{std::move(method), std::string(kRoot) + path,
+    Route route{std::move(method), std::string(kRoot).append(path),
                 guarded({Right::kAdmin}, [&desk, act](const SharedCall& call) { act(desk, call); }),
                 std::move(summary), ""};
     route.answer = std::move(answer);

@@ -55,14 +55,14 @@ Act append(front::Desk& desk) {
 }  // namespace
 
 void add_operation_routes(Router& router, front::Desk& desk) {
-  const auto op_route = [&](std::string method, std::string path, std::string op,
+  const auto op_route = [&](std::string method, std::string_view path, const std::string& op,
                             std::string summary) {
-    router.add(
-        {std::move(method), std::string(kRoot) + path, one_op(desk, op), std::move(summary), op});
+    router.add({std::move(method), std::string(kRoot).append(path), one_op(desk, op),
+                std::move(summary), op});
   };
-  const auto list_route = [&](std::string path, std::string op, std::string list,
+  const auto list_route = [&](std::string_view path, const std::string& op, std::string list,
                               std::string summary) {
-    Route route{"POST", std::string(kRoot) + path,
+    Route route{"POST", std::string(kRoot).append(path),
                 [act = many_ops(desk, op, list)](const SharedCall& call) {
                   if (understands(call, {kLines})) act(call);
                 },

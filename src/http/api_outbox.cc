@@ -111,9 +111,9 @@ void answer(front::Desk& desk, const SharedCall& call, std::string (*to_json)(co
 }  // namespace
 
 void add_outbox_routes(Router& router, front::Desk& desk) {
-  const auto add = [&](std::string path, std::string (*to_json)(const Outbox&), std::string name,
-                       std::string summary) {
-    Route route{"GET", std::string(kRoot) + path,
+  const auto add = [&](std::string_view path, std::string (*to_json)(const Outbox&),
+                       std::string name, std::string summary) {
+    Route route{"GET", std::string(kRoot).append(path),
                 guarded({front::Right::kAdmin},
                         [&desk, to_json](const SharedCall& call) { answer(desk, call, to_json); }),
                 std::move(summary), ""};

@@ -222,9 +222,9 @@ void get_statistics(front::Desk& desk, const SharedCall& call) {
 
 void add_read_routes(Router& router, front::Desk& desk) {
   using Look = void (*)(front::Desk&, const SharedCall&);
-  const auto add = [&](std::initializer_list<Right> any_of, std::string path, Look look,
+  const auto add = [&](std::initializer_list<Right> any_of, std::string_view path, Look look,
                        std::string answer, std::string summary) {
-    Route route{"GET", std::string(kRoot) + path,
+    Route route{"GET", std::string(kRoot).append(path),
                 guarded(any_of, [&desk, look](const SharedCall& call) { look(desk, call); }),
                 std::move(summary), ""};
     route.answer = std::move(answer);

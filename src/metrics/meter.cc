@@ -31,13 +31,14 @@ std::vector<std::string_view> verdict_words(std::index_sequence<I...>) {
 }
 
 const std::vector<std::string_view>& names_of_ops() {
-  static const auto names = op_names(std::make_index_sequence<std::variant_size_v<Op>>{});
-  return names;
+  static const auto kNames = op_names(std::make_index_sequence<std::variant_size_v<Op>>{});
+  return kNames;
 }
 
 const std::vector<std::string_view>& words_of_verdicts() {
-  static const auto words = verdict_words(std::make_index_sequence<std::variant_size_v<Verdict>>{});
-  return words;
+  static const auto kWords =
+      verdict_words(std::make_index_sequence<std::variant_size_v<Verdict>>{});
+  return kWords;
 }
 
 std::vector<double> latencies() {
@@ -53,9 +54,9 @@ std::string_view queue_of(const Op& op) {
 }
 
 bool is_duplicate(std::size_t verdict) {
-  static const std::size_t append = Verdict(Duplicate{}).index();
-  static const std::size_t claim = Verdict(DuplicateClaim{}).index();
-  return verdict == append || verdict == claim;
+  static const std::size_t kAppend = Verdict(Duplicate{}).index();
+  static const std::size_t kClaim = Verdict(DuplicateClaim{}).index();
+  return verdict == kAppend || verdict == kClaim;
 }
 
 }  // namespace

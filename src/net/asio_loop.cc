@@ -91,7 +91,7 @@ void AsioLoop::ring() {
   if (!appointments_.empty()) arm();
 }
 
-void AsioLoop::add(std::shared_ptr<Connection> connection) {
+void AsioLoop::add(const std::shared_ptr<Connection>& connection) {
   counters_.open.fetch_add(1, std::memory_order_relaxed);
   connections_.insert(connection);
   connection->start();

@@ -50,7 +50,7 @@ class AsioLoop final : public Loop {
   [[nodiscard]] Watch& watch() { return watch_; }
 
   // On the loop's thread.
-  void add(std::shared_ptr<Connection> connection);
+  void add(const std::shared_ptr<Connection>& connection);
   void remove(const std::shared_ptr<Connection>& connection);
   void will_flush(std::shared_ptr<Connection> connection);
   void drain();

@@ -33,7 +33,6 @@ class OneVisitor final : public front::Reception {
   explicit OneVisitor(ports::Entropy& entropy) {
     std::array<std::byte, 32> bytes{};
     entropy.fill(bytes);
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): bytes as characters.
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     token_ = digest::encode_base64(text, digest::Base64::kUrl);
   }

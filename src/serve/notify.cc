@@ -15,7 +15,7 @@ namespace hapax::serve {
 namespace {
 
 std::string variable(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any.
+  const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kHeader = 64;
 
 std::uint32_t crc(std::string_view bytes, std::uint32_t value) {
-  static const std::array<std::uint32_t, 256> table = [] {
+  static const std::array<std::uint32_t, 256> kTable = [] {
     std::array<std::uint32_t, 256> made{};
     for (std::uint32_t i = 0; i < made.size(); ++i) {
       std::uint32_t rest = i;
@@ -21,7 +21,7 @@ std::uint32_t crc(std::string_view bytes, std::uint32_t value) {
   }();
   value = ~value;
   for (const char letter : bytes) {
-    value = (value >> 8) ^ table[(value ^ static_cast<unsigned char>(letter)) & 0xff];
+    value = (value >> 8) ^ kTable[(value ^ static_cast<unsigned char>(letter)) & 0xff];
   }
   return ~value;
 }

@@ -41,13 +41,13 @@ std::vector<StreamPlan> plan_streams(const Swarm& swarm) {
 }  // namespace
 
 const std::vector<std::size_t>& Workload::consumed() {
-  static const std::vector<std::size_t> streams{kPlain, kGrouped, kKept};
-  return streams;
+  static const std::vector<std::size_t> kStreams{kPlain, kGrouped, kKept};
+  return kStreams;
 }
 
 const std::vector<std::string>& Workload::consumers() {
-  static const std::vector<std::string> names{"v", "w"};
-  return names;
+  static const std::vector<std::string> kNames{"v", "w"};
+  return kNames;
 }
 
 Workload::Workload(const Swarm& swarm, const Random& random)

@@ -1,0 +1,187 @@
+// Many workers of many tenants over many remembered ids, most of which come again: the scale that
+// backend teams write into their requirements. Known ids are answered from memory, new ones are
+// durable before they are.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+
+#include <sys/epoll.h>
+
+#include "served.h"
+#include "table.h"
+
+namespace hapax::bench {
+
+class Workers {
+ public:
+  static constexpr std::uint64_t kTenants = 10;
+  static constexpr std::uint64_t kWorkers = 100;
+  static constexpr std::uint64_t kIds = 1'000'000;
+  static constexpr std::uint64_t kNewOneIn = 20;  // 95 % come again
+
+  Workers(std::uint16_t port, const std::vector<std::string>& tokens)
+      : set_(::epoll_create1(EPOLL_CLOEXEC)) {
+    for (std::uint64_t i = 0; i < kWorkers; ++i) {
+      Worker& worker = workers_.emplace_back(port);
+      worker.wire.send(resp({"AUTH", tokens[i % kTenants]}));
+      worker.wire.receive();
+      if (i < kTenants) {
+        worker.wire.send(resp({"HX.CREATE_STREAM", "jobs"}));
+        worker.wire.receive();
+      }
+      epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
+      ::epoll_ctl(set_, EPOLL_CTL_ADD, worker.wire.socket(), &event);
+    }
+  }
+  ~Workers() { ::close(set_); }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  // Each tenant remembers its share of the ids.
+  void fill() {
+    fresh_ = 0;
+    while (fresh_ < kIds) {
+      for (std::uint64_t i = 0; i < kTenants; ++i) {
+        for (int n = 0; n < 100; ++n) ask(workers_[i], fresh_++, Clock::now());
+        flush(workers_[i]);
+      }
+      while (under_way_ > 5'000) hear(-1);
+    }
+    while (under_way_ != 0) hear(-1);
+  }
+
+  // As many as come back, with `window` under way for each worker.
+  double rate(std::uint64_t window, double seconds) {
+    const auto start = Clock::now();
+    const auto end = start + std::chrono::duration<double>(seconds);
+    heard_ = 0;
+    while (Clock::now() < end) {
+      for (Worker& worker : workers_) {
+        while (worker.asked.size() < window) ask_next(worker, Clock::now());
+        flush(worker);
+      }
+      hear(-1);
+    }
+    const double rate =
+        static_cast<double>(heard_) / std::chrono::duration<double>(Clock::now() - start).count();
+    while (under_way_ != 0) hear(-1);
+    return rate;
+  }
+
+  // So many a second, each measured from when it was due. Milliseconds, known and new ids apart.
+  std::array<std::vector<double>, 2> latencies(double per_second, double seconds) {
+    for (auto& times : times_) times.clear();
+    const auto start = Clock::now();
+    const auto count = static_cast<std::uint64_t>(per_second * seconds);
+    for (std::uint64_t i = 0; i < count;) {
+      const auto due =
+          start + std::chrono::duration_cast<Clock::duration>(
+                      std::chrono::duration<double>(static_cast<double>(i) / per_second));
+      if (Clock::now() < due) {
+        hear(0);
+        continue;
+      }
+      Worker& worker = workers_[i++ % kWorkers];
+      ask_next(worker, due);
+      flush(worker);
+    }
+    while (under_way_ != 0) hear(-1);
+    return times_;
+  }
+
+ private:
+  struct Asked {
+    Clock::time_point due;
+    bool fresh;
+  };
+  struct Worker {
+    explicit Worker(std::uint16_t port) : wire(port) {}
+    Wire wire;
+    std::string out;
+    std::string rest;
+    std::deque<Asked> asked;
+  };
+
+  void ask_next(Worker& worker, Clock::time_point due) {
+    const bool fresh = ++asked_ % kNewOneIn == 0;
+    ask(worker, fresh ? fresh_++ : asked_ * 7'919 % kIds, due, fresh);
+  }
+  void ask(Worker& worker, std::uint64_t id, Clock::time_point due, bool fresh = true) {
+    worker.out += resp({"HX.APPEND", "jobs", "{}", "ID", id_of(id)});
+    worker.asked.push_back({due, fresh});
+    ++under_way_;
+  }
+  static void flush(Worker& worker) {
+    if (!worker.out.empty()) worker.wire.send(worker.out);
+    worker.out.clear();
+  }
+
+  void hear(int timeout_ms) {
+    std::array<epoll_event, kWorkers> ready{};
+    const int count = ::epoll_wait(set_, ready.data(), kWorkers, timeout_ms);
+    for (int i = 0; i < count; ++i) hear_one(workers_[ready[static_cast<std::size_t>(i)].data.u64]);
+  }
+  void hear_one(Worker& worker) {
+    constexpr std::string_view kMark = "verdict\r\n";
+    worker.rest += worker.wire.receive();
+    const auto now = Clock::now();
+    for (std::uint64_t n = count(worker.rest, kMark); n > 0; --n) {
+      const Asked& asked = worker.asked.front();
+      times_[asked.fresh ? 1 : 0].push_back(
+          std::chrono::duration<double, std::milli>(now - asked.due).count());
+      worker.asked.pop_front();
+      --under_way_;
+      ++heard_;
+    }
+    const std::size_t keep = std::min(worker.rest.size(), kMark.size() - 1);
+    worker.rest = worker.rest.substr(worker.rest.size() - keep);
+  }
+
+  int set_;
+  std::deque<Worker> workers_;
+  std::uint64_t fresh_ = 0;
+  std::uint64_t asked_ = 0;
+  std::uint64_t heard_ = 0;
+  std::uint64_t under_way_ = 0;
+  std::array<std::vector<double>, 2> times_;
+};
+
+inline double percentile(std::vector<double> values, double share) {
+  if (values.empty()) fail("nothing was measured");
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+// Ten times what one instance is usually asked for: 10,000 checks a second, a known id within 5 ms,
+// a new one within 10 ms, 1 KB of memory each.
+inline void bench_tenants(Table& table, const Options& options) {
+  std::vector<std::string> tokens;
+  const auto configure = [&](const Folder& folder) {
+    const std::string file = folder.path("tokens");
+    for (std::uint64_t i = 0; i < Workers::kTenants; ++i) {
+      std::string token = output_of(options.hapax + " token make --roles produce admin --tenant t" +
+                                    std::to_string(i) + " --file " + file);
+      while (token.ends_with('\n')) token.pop_back();
+      tokens.push_back(std::move(token));
+    }
+    return "auth: {tokens_file: " + file + "}\n";
+  };
+  const Hapax hapax(options, configure);
+  const std::uint64_t before = hapax.server.resident_bytes();
+  Workers workers(hapax.resp, tokens);
+  workers.fill();
+  const auto grown = static_cast<double>(hapax.server.resident_bytes() - before);
+  const std::string name = "1 M ids, 100 workers, 10 tenants: ";
+  table.at_most(name + "memory of one id", grown / static_cast<double>(Workers::kIds), "B", 100);
+  table.ratio_at_least(name + "checks, 10 under way each", workers.rate(10, options.seconds), "/s",
+                       "10,000/s", 10'000, 10);
+  const auto [known, fresh] = workers.latencies(10'000, options.seconds);
+  table.figure(name + "known id at 10,000/s, p50", percentile(known, 0.5), "ms");
+  table.at_most(name + "known id at 10,000/s, p99", percentile(known, 0.99), "ms", 0.5);
+  table.figure(name + "new id at 10,000/s, p50", percentile(fresh, 0.5), "ms");
+  table.at_most(name + "new id at 10,000/s, p99", percentile(fresh, 0.99), "ms", 1);
+}
+
+}  // namespace hapax::bench

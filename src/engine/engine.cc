@@ -76,9 +76,8 @@ Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock
   engine->snapshotter_ = std::make_unique<Snapshotter>(folder, identity, *engine->files_,
                                                        *engine->writer_, options.reserve_bytes);
   if (loaded.lsn != journal::Lsn{0}) engine->snapshotter_->adopt(loaded.lsn, loaded.parts);
-  engine->machine_ = std::make_unique<Machine>(
-      std::move(state), engine->writer_->next(), engine->writer_->slot(),
-      engine->writer_->segment_bytes(), engine->key_, *engine->clock_, *engine->files_);
+  engine->machine_ = std::make_unique<Machine>(std::move(state), *engine->writer_, engine->key_,
+                                               *engine->clock_, *engine->files_);
   return engine;
 }
 

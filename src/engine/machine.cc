@@ -51,16 +51,15 @@ void remember_unstored(core::State& state, const Prepared& request, Time now) {
 
 }  // namespace
 
-Machine::Machine(std::unique_ptr<core::State> state, journal::Lsn next, journal::Slot slot,
-                 std::uint32_t segment_bytes, const digest::HashKey& key, LogClock& clock,
-                 journal::SegmentFiles& files)
+Machine::Machine(std::unique_ptr<core::State> state, const journal::Writer& writer,
+                 const digest::HashKey& key, LogClock& clock, journal::SegmentFiles& files)
     : state_(std::move(state)),
-      segment_bytes_(segment_bytes),
+      segment_bytes_(writer.segment_bytes()),
       key_(key),
       clock_(clock),
       files_(files),
-      next_lsn_(next),
-      next_slot_(slot) {
+      next_lsn_(writer.next()),
+      next_slot_(writer.slot()) {
   begin_batch();
 }
 

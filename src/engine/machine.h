@@ -46,9 +46,9 @@ class Machine {
   // L18: what only frees space may use the reserve of a full disk.
   enum class Purpose : std::uint8_t { kOrdinary, kFreesSpace };
 
-  Machine(std::unique_ptr<core::State> state, journal::Lsn next, journal::Slot slot,
-          std::uint32_t segment_bytes, const digest::HashKey& key, LogClock& clock,
-          journal::SegmentFiles& files);
+  // Goes on where the writer stands; does not keep it.
+  Machine(std::unique_ptr<core::State> state, const journal::Writer& writer,
+          const digest::HashKey& key, LogClock& clock, journal::SegmentFiles& files);
 
   void submit(Prepared request, Reply reply);
   void look(Look look);

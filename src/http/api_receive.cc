@@ -95,7 +95,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
                                      Duration{0},
                                      "the client left before the answer"});
     }
-    desk_.commit(call_->exchange->loop(), call_->caller, std::move(request),
+    desk_.commit(call_->exchange->loop(), call_->caller, request,
                  [](const Result<Answer>&) {});  // If it fails, the leases run out.
   }
 

@@ -51,8 +51,9 @@ void Connection::check_deadline(SteadyTime now) {
 // --- reading
 
 bool Connection::wants_bytes() const {
-  return !closed_ && !reading_ && !ended_ && (lingering_ || !paused_) &&
-         (lingering_ || unsent() <= loop_.limits().unsent_max);
+  if (closed_ || reading_ || ended_) return false;
+  if (lingering_) return true;
+  return !paused_ && !finishing_ && unsent() <= loop_.limits().unsent_max;
 }
 
 void Connection::read() {

@@ -17,7 +17,8 @@ namespace {
 using std::chrono::milliseconds;
 
 // Sends back what it gets; "hold" is answered when the server stops, "never" not at all. "rest" is
-// answered, and then nothing is read for a while; after "deaf" nothing is read for good.
+// answered, and then nothing is read for a while; after "deaf" nothing is read for good. "bye" is
+// answered with more than a socket holds, and is the last.
 class Echo final : public Session {
  public:
   explicit Echo(Link& link, milliseconds patience) : link_(link) {
@@ -32,7 +33,10 @@ class Echo final : public Session {
       const auto soon = std::chrono::steady_clock::now() + milliseconds{50};
       link_.loop().at(soon, [this] { link_.resume(); });
     }
-    if (holds_ || never_) {
+    if (bytes == "bye") {
+      link_.send(std::string(kLongBye, 'b'));
+      link_.finish();
+    } else if (holds_ || never_) {
       taken.fetch_add(1);
       taken.notify_all();
     } else {
@@ -55,6 +59,7 @@ class Echo final : public Session {
     gone.notify_all();
   }
 
+  static constexpr std::size_t kLongBye = std::size_t{32} << 20;
   static inline std::atomic<int> taken = 0;
   static inline std::atomic<int> gone = 0;
 
@@ -149,6 +154,15 @@ TEST_F(ServerTest, ASlowClientIsNotReadFrom) {
   EXPECT_EQ(other.read(5), "hello");
   slow.end();
   EXPECT_EQ(slow.read().size(), sent);
+}
+
+// The same while its last answer is on the way.
+TEST_F(ServerTest, AClientThatDoesNotTakeItsLastAnswerIsNotReadFrom) {
+  constexpr std::size_t kMost = std::size_t{256} << 20;
+  const Client client(start({.unsent_max = std::size_t{64} << 20}));
+  client.send("bye");
+  EXPECT_EQ(client.read(1).substr(0, 1), "b");
+  EXPECT_LT(client.send_until_stuck(kMost), kMost);
 }
 
 TEST_F(ServerTest, WhatComesDuringAPauseIsReadAfterIt) {

@@ -101,7 +101,7 @@ class PlainConnection final : public Connection, public Watched {
   }
 
   void close() override {
-    if (watching_) own_loop().watch().remove(socket_, shared_from_this());
+    if (watching_) own_loop().watch().remove(socket_, *this, shared_from_this());
     ::close(socket_);
     socket_ = -1;
   }

@@ -1,9 +1,7 @@
 #include "net/watch.h"
 
-#include <array>
+#include <algorithm>
 #include <utility>
-
-#include <sys/epoll.h>
 
 #include "base/assert.h"
 
@@ -41,10 +39,13 @@ void Watch::change(int socket, std::uint32_t events, Watched& watched) {
   HAPAX_ASSERT(changed == 0, "a watched socket is in the set");
 }
 
-void Watch::remove(int socket, std::shared_ptr<void> keep) {
+void Watch::remove(int socket, const Watched& watched, std::shared_ptr<void> keep) {
   const int removed = ::epoll_ctl(set_.native_handle(), EPOLL_CTL_DEL, socket, nullptr);
   HAPAX_ASSERT(removed == 0, "a watched socket is in the set");
-  if (telling_) leaving_.push_back(std::move(keep));  // It may be among those still to be told.
+  for (std::size_t i = next_; i < count_; ++i) {
+    if (events_[i].data.ptr == &watched) events_[i].data.ptr = nullptr;
+  }
+  if (telling_) leaving_.push_back(std::move(keep));  // It may be the one that is being told.
 }
 
 // Waiting anew makes Asio look again: what is still ready in the set is told in the next turn.
@@ -58,14 +59,18 @@ void Watch::wait() {
 }
 
 void Watch::tell_ready() {
-  constexpr int kAtOnce = 256;
-  std::array<epoll_event, kAtOnce> events;
-  const int count = ::epoll_wait(set_.native_handle(), events.data(), kAtOnce, 0);
+  if (next_ == count_) {
+    const int found =
+        ::epoll_wait(set_.native_handle(), events_.data(), static_cast<int>(events_.size()), 0);
+    count_ = static_cast<std::size_t>(std::max(found, 0));
+    next_ = 0;
+  }
   std::size_t bytes = 0;
   telling_ = true;
-  for (int i = 0; i < count && bytes < kTurnBytes; ++i) {
-    const epoll_event& event = events[static_cast<std::size_t>(i)];
-    bytes += static_cast<Watched*>(event.data.ptr)->ready(event.events);
+  while (next_ < count_ && bytes < kTurnBytes) {
+    const epoll_event event = events_[next_++];
+    auto* const watched = static_cast<Watched*>(event.data.ptr);
+    if (watched != nullptr) bytes += watched->ready(event.events);
   }
   telling_ = false;
   leaving_.clear();

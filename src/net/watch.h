@@ -3,6 +3,7 @@
 // second recv that says there is nothing more (docs/decisions/0017).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <sys/epoll.h>
 
 namespace hapax::net {
 
@@ -37,14 +39,19 @@ class Watch {
   // False when the kernel refuses: too many watches for this user.
   [[nodiscard]] bool add(int socket, std::uint32_t events, Watched& watched);
   void change(int socket, std::uint32_t events, Watched& watched);
-  // Before the socket is closed. `keep` lives until nobody can be told any more.
-  void remove(int socket, std::shared_ptr<void> keep);
+  // Before the socket is closed. It is told no more; `keep` lives until the present turn is over.
+  void remove(int socket, const Watched& watched, std::shared_ptr<void> keep);
 
  private:
   void wait();
   void tell_ready();
 
   boost::asio::posix::stream_descriptor set_;
+  // Those that were found ready, and of them the ones that are still to be told. What a turn leaves
+  // comes first in the next: the set itself would begin with the same ones each time.
+  std::array<epoll_event, 256> events_;
+  std::size_t next_ = 0;
+  std::size_t count_ = 0;
   bool telling_ = false;
   std::vector<std::shared_ptr<void>> leaving_;
 };

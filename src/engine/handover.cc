@@ -95,16 +95,21 @@ void EmbeddedStore::take_tasks(std::deque<Task>& tasks) {
 
 // Ends when there is something to do, or something to tend, and nobody else leads.
 void EmbeddedStore::wait_for_event(std::unique_lock<std::mutex>& lock) {
+  const Machine& machine = engine_->machine();
   const auto ready = [&] {
     if (leader_) return false;
     const bool takes_in = !holding_ && !full_;
-    const bool damaged = engine_->machine().damage() && !damage_;
-    return written_.has_value() || snapshot_ready_ || damaged || (stop_ && takes_in) ||
-           (takes_in && worth_waking());
+    const bool damaged = machine.damage() && !damage_;
+    // What the tasks are held for was written by this thread: nobody else will tell of it.
+    const bool held_for_nothing = holding_ && machine.quiescent();
+    return written_.has_value() || snapshot_ready_ || damaged || held_for_nothing ||
+           (stop_ && takes_in) || (takes_in && worth_waking());
   };
-  const bool leftover = leftover_.entries || (leftover_.claims && engine_->machine().quiescent());
-  const bool idle =
-      !state_wake_.wait_for(lock, leftover ? Duration{0} : Duration{kTendEvery}, ready);
+  const auto to_clear = [&] {
+    return !leader_ && (leftover_.entries || (leftover_.claims && machine.quiescent()));
+  };
+  state_wake_.wait_for(lock, kTendEvery, [&] { return ready() || to_clear(); });
+  const bool idle = !ready();
   lead_wanted_ = true;
   state_wake_.wait(lock, [this] { return !leader_; });
   lead_wanted_ = false;

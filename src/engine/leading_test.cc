@@ -1,5 +1,7 @@
 // E6: callers that lead.
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <latch>
 #include <optional>
 #include <thread>
@@ -62,6 +64,26 @@ TEST_F(LeadingTest, WhatALeaderAnswersMaySubmit) {
     both.wait();
   }
   EXPECT_EQ(store_->describe("s")->last, Sequence{100});
+}
+
+// A snapshot waits for the batch of a sweep, and everybody for the snapshot; the state thread wrote
+// that batch itself, so that nobody will tell it.
+TEST_F(LeadingTest, ASnapshotBehindASweepHoldsNobodyUp) {
+  using std::chrono::steady_clock;
+  const Op keep_one = CreateStream{"short", {.retention = {.count = 1}}};
+  ASSERT_TRUE(store_->commit({.ops = {&keep_one, 1}}).ok());
+  const std::string payload(3'000, 'p');
+  const Op op = Append{.stream = "short", .payload = payload};
+  std::promise<void> never;  // A caller that is not always there.
+  const std::future<void> pause = never.get_future();
+  int held_up = 0;
+  for (int i = 0; i < 150; ++i) {
+    const auto began = steady_clock::now();
+    ASSERT_TRUE(store_->commit({.ops = {&op, 1}}).ok());
+    if (steady_clock::now() - began > std::chrono::milliseconds{100}) ++held_up;
+    pause.wait_for(std::chrono::milliseconds{5});
+  }
+  EXPECT_LE(held_up, 1) << "a busy machine may hold one up";
 }
 
 TEST_F(LeadingTest, ManyLeadInTurnAndNothingIsLostOrDoubled) {

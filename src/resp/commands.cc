@@ -388,10 +388,17 @@ const Command* find_command(std::string_view name) {
   return found == kByName.end() ? nullptr : found->second;
 }
 
+// The lines of a header that a browser sends before a body that a page has chosen.
+bool is_http(std::string_view name) { return name == "POST" || name == "HOST:"; }
+
 }  // namespace
 
 Session::Next Session::run(Arguments arguments) {
   const std::string name = upper(arguments.front());
+  if (is_http(name)) {
+    closing_ = true;  // A9: what follows may be commands that a page of another site wrote.
+    return Commands::error(*this, "ERR", "HTTP is not spoken at this port");
+  }
   const Command* found = find_command(name);
   const bool hx =
       found == nullptr && name.starts_with(kHx) && is_op(lower(name.substr(kHx.size())));

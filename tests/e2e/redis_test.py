@@ -5,6 +5,7 @@ much as the two servers are asked apart.
 """
 
 import shutil
+import socket
 import subprocess
 import time
 import unittest
@@ -468,6 +469,15 @@ class Alone(Case):
         ask("INCR", "text")
         self.assertTrue(ask("EXEC").startswith(b"-EXECABORT"))
         self.assertEqual(ask("EXISTS", "other"), b":0\r\n")
+
+    def test_a_page_of_another_site_cannot_send_commands(self):
+        for first in (b"POST / HTTP/1.1", b"GET / HTTP/1.1\r\nHost: 127.0.0.1:7172"):
+            with socket.create_connection(("127.0.0.1", self.hapax.resp_port), 20) as page:
+                page.sendall(first + b"\r\nOrigin: https://evil.example\r\n\r\nSET planted 1\r\n")
+                page.shutdown(socket.SHUT_WR)
+                with page.makefile("rb") as replies:
+                    self.assertNotIn(b"+OK", replies.read())
+        self.assertEqual(self.link.ask("EXISTS", "planted"), b":0\r\n")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ class Asker {
   Asker& operator=(const Asker&) = delete;
   virtual ~Asker() = default;
 
-  // On the loop's thread, in the order in which the asker's operations were added.
+  // On the loop's thread, in any order: what the loop led itself is told at once, and overtakes
+  // what other threads have answered and the loop has still to take note of.
   virtual void told(std::uint64_t ticket, const Verdict& verdict, Time when) = 0;
   // The commit failed as a whole; for kOutcomeUnknown it may have happened all the same.
   virtual void failed(std::uint64_t ticket, const Error& error) = 0;

@@ -38,6 +38,19 @@ TEST(Inside, AnswersNobodyWithoutItsCredential) {
   EXPECT_EQ(status((*inside)->token().substr(0, 5)), 401U);
 }
 
+// A10
+TEST(Inside, ReadsNoBodyFromOthers) {
+  const Temporary folder;
+  const auto inside = serve::Inside::open(folder.path / "data", "test");
+  ASSERT_TRUE(inside) << inside.error().text();
+  client::Options options;
+  options.url = *client::parse_url((*inside)->url());
+  const auto reply = client::Client(options).call({"POST", "/api/v1/commit", "{}"});
+  ASSERT_TRUE(reply) << reply.error().text();
+  EXPECT_EQ(reply->status, 401U);
+  EXPECT_EQ(reply->fields.get("Connection"), "close") << "what follows is not looked at";
+}
+
 TEST(Inside, HasTheFolderToItself) {
   const Temporary folder;
   const auto first = serve::Inside::open(folder.path / "data", "test");

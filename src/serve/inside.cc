@@ -75,7 +75,7 @@ class InsideServer final : public Inside {
                         return metrics_page(sources_, server_->statistics(), tenant);
                       });
     const auto session = [this](net::Link& link) -> std::shared_ptr<net::Session> {
-      return std::make_shared<http::Session>(link, limits_, handler_);
+      return std::make_shared<http::Session>(link, limits_, handler_, &gate_);
     };
     HAPAX_TRY(server_, net::Server::open({{"127.0.0.1:0", session, std::nullopt}}, 1, {}));
     server_->start();
@@ -102,6 +102,9 @@ class InsideServer final : public Inside {
   HttpDoor door_{router_, Doorway{visitor_, tracer_, meter_, log_}};
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
     door_.handle(exchange);
+  };
+  const http::Gate gate_ = [this](const http::Request& header, std::string_view peer) {
+    return door_.knock(header, peer);
   };
   std::unique_ptr<Store> store_;
   std::unique_ptr<front::Desk> desk_;

@@ -51,7 +51,7 @@ bool EmbeddedStore::may_lead(Lead lead) const {
   return resting_ && (lead == Lead::kAlways || (lead == Lead::kIfQuick && quick));
 }
 
-void EmbeddedStore::lead_one_batch(std::unique_lock<std::mutex>& lock) {
+void EmbeddedStore::lead_one_batch(std::unique_lock<std::mutex>& lock) noexcept {
   begin_to_lead();
   std::deque<Task> tasks;
   take_tasks(tasks);

@@ -119,5 +119,24 @@ TEST_F(LeadingTest, ManyLeadInTurnAndNothingIsLostOrDoubled) {
   for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_EQ(seen[i], 1) << "sequence " << i;
 }
 
+using LeadingDeathTest = LeadingTest;
+
+// As on a thread of the store. Else whoever leads would meet it, and leave the lead taken for ever.
+TEST_F(LeadingDeathTest, WhatIsThrownFromAnAnswerEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto throw_often = [this] {
+    const Op op = Append{.stream = "s", .payload = "p"};
+    for (int i = 0; i < 100; ++i) {
+      try {
+        store_->submit_here({.ops = {&op, 1}}, [](const Result<Answer>&) { throw 1; });
+      } catch (int) {
+        return;
+      }
+      EXPECT_TRUE(append().ok());
+    }
+  };
+  EXPECT_DEATH(throw_often(), "");
+}
+
 }  // namespace
 }  // namespace hapax::engine

@@ -140,10 +140,11 @@ void Desk::write_after(const std::shared_ptr<Minutes>& minutes, const Answer& an
 }
 
 void Desk::with_stream(const std::string& stream, Next next) {
-  {
+  const bool known = [&] {
     const std::lock_guard lock(mutex_);
-    if (audits_.contains(stream)) return next();
-  }
+    return audits_.contains(stream);
+  }();
+  if (known) return next();  // Not under the lock: it may wait for room in the store.
   const auto name = std::make_shared<std::string>(stream);
   const auto op = std::make_shared<Op>(CreateStream{*name, {}});
   store_.submit({.ops = {op.get(), 1}, .mode = Mode::kEach},

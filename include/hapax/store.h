@@ -134,9 +134,9 @@ class Store {
 
   // An Error means: certainly nothing happened, except kOutcomeUnknown.
   [[nodiscard]] virtual Result<Answer> commit(const Commit& commit) = 0;
-  // As commit(), answered by `done`: on a thread of the store, or at once on the caller's if no
-  // state could accept the commit. It must not block, but it may submit. Everything the commit's
-  // views refer to must stay alive until then.
+  // As commit(), answered by `done`: on a thread of the store, on that of a caller who leads it, or
+  // at once on one's own if no state could accept the commit. It must not block, but it may submit.
+  // Everything the commit's views refer to must stay alive until then.
   virtual void submit(const Commit& commit, Done done) = 0;
   // As submit(), but the calling thread may do the work itself, the wait for the disk included, if
   // nobody else does it and the disk is quick: for who has nothing better to do than to wait for

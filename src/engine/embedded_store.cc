@@ -313,7 +313,7 @@ void EmbeddedStore::start_write() {
   if (!take_writer(batch)) return;
   const auto began = std::chrono::steady_clock::now();
   auto written = engine_->writer().write(batch);
-  give_back_writer(std::chrono::steady_clock::now() - began);
+  give_back_writer(batch, std::chrono::steady_clock::now() - began);
   finish_write(std::move(written));
 }
 

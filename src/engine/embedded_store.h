@@ -104,7 +104,9 @@ class EmbeddedStore final : public Store {
   void finish_write(Result<journal::Durable> written);
   void start_write();
   [[nodiscard]] bool take_writer(journal::Batch& batch);
-  void give_back_writer(std::chrono::nanoseconds took);
+  void give_back_writer(const journal::Batch& batch, std::chrono::nanoseconds took);
+  void count_unmarked(std::uint32_t bytes);
+  [[nodiscard]] bool mark_due() const;
 
   // state thread
   void run_state();
@@ -142,7 +144,8 @@ class EmbeddedStore final : public Store {
   bool awaits_disk_ = false;  // a batch is being written by the journal thread
   bool writer_taken_ = false;
   std::chrono::microseconds write_time_{0};  // of one batch, of late
-  std::uint64_t unmarked_ = 0;               // batches since the latest mark
+  std::uint64_t unmarked_ = 0;               // batches since the latest mark, and their bytes
+  std::uint64_t unmarked_bytes_ = 0;
   journal::Batch* to_write_ = nullptr;
   std::optional<Result<journal::Durable>> written_;
   bool snapshot_ready_ = false;

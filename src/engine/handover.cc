@@ -11,7 +11,9 @@ namespace {
 constexpr std::size_t kTasksBytesMax = std::size_t{64} << 20;  // then callers wait: back-pressure
 constexpr std::size_t kTasksMax = 16'384;
 constexpr std::chrono::milliseconds kIdleBeforeMark{20};
-constexpr std::uint64_t kBatchesPerMark = 64;
+// What lies behind the latest mark is written anew by a start after a crash.
+constexpr std::uint64_t kBatchesPerMark = 1'024;
+constexpr std::uint64_t kBytesPerMark = std::uint64_t{4} << 20;
 // The state thread writes up to so much itself: handing it over and back takes longer than deciding
 // the operations that come meanwhile.
 constexpr std::uint32_t kWriteHereMax = std::uint32_t{8} << 10;
@@ -41,7 +43,7 @@ void EmbeddedStore::hand_over(Task task, Lead lead) {
   tasks_.push_back(std::move(task));
   if (may_lead(lead)) {
     lead_one_batch(lock);
-  } else if (worth_waking()) {
+  } else if (!leader_ && worth_waking()) {  // Who leads looks at what has come when it ends.
     state_wake_.notify_one();
   }
 }
@@ -137,7 +139,7 @@ bool EmbeddedStore::next_event(std::deque<Task>& tasks,
 bool EmbeddedStore::take_writer(journal::Batch& batch) {
   const bool small = batch.bytes() <= kWriteHereMax;
   const std::lock_guard lock(mutex_);
-  if (small && !writer_taken_ && tasks_.empty() && unmarked_ < kBatchesPerMark) {
+  if (small && !writer_taken_ && tasks_.empty() && !mark_due()) {
     writer_taken_ = true;
     return true;
   }
@@ -146,11 +148,21 @@ bool EmbeddedStore::take_writer(journal::Batch& batch) {
   return false;
 }
 
-void EmbeddedStore::give_back_writer(std::chrono::nanoseconds took) {
+void EmbeddedStore::give_back_writer(const journal::Batch& batch, std::chrono::nanoseconds took) {
   const std::lock_guard lock(mutex_);
   write_time_ += (std::chrono::duration_cast<std::chrono::microseconds>(took) - write_time_) / 8;
   writer_taken_ = false;
-  if (unmarked_++ == 0) journal_wake_.notify_one();  // It looks out for a pause from now on.
+  if (unmarked_ == 0) journal_wake_.notify_one();  // It looks out for a pause from now on.
+  count_unmarked(batch.bytes());
+}
+
+void EmbeddedStore::count_unmarked(std::uint32_t bytes) {
+  ++unmarked_;
+  unmarked_bytes_ += bytes;
+}
+
+bool EmbeddedStore::mark_due() const {
+  return unmarked_ >= kBatchesPerMark || unmarked_bytes_ >= kBytesPerMark;
 }
 
 // --- journal thread
@@ -180,7 +192,7 @@ void EmbeddedStore::run_journal() {
   std::unique_lock lock(mutex_);
   while (wait_for_journal_work(lock)) {
     writer_taken_ = true;
-    bool mark_due = to_write_ == nullptr;
+    bool mark = to_write_ == nullptr;
     if (to_write_ != nullptr) {
       journal::Batch* const batch = std::exchange(to_write_, nullptr);
       lock.unlock();
@@ -188,10 +200,12 @@ void EmbeddedStore::run_journal() {
       lock.lock();
       written_.emplace(std::move(written));
       state_wake_.notify_one();
-      mark_due = ++unmarked_ >= kBatchesPerMark;
+      count_unmarked(batch->bytes());
+      mark = mark_due();
     }
-    if (mark_due) {
+    if (mark) {
       unmarked_ = 0;
+      unmarked_bytes_ = 0;
       lock.unlock();
       write_mark(journal::MarkKind::kRunning);
       lock.lock();

@@ -8,7 +8,7 @@ namespace hapax::net {
 
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{16} << 10;
+constexpr std::size_t kReadBytesMax = 4 * Connection::kReadBytes;
 constexpr std::chrono::seconds kLingerTime{2};
 
 }  // namespace
@@ -63,8 +63,8 @@ void Connection::read() {
 // A peer that sends much gets larger reads; one that rests keeps little memory.
 Connection::Room Connection::room() {
   if (filled_ == 0 && in_.size() > 4 * kReadBytes) std::string().swap(in_);
-  const std::size_t more = std::clamp(filled_, kReadBytes, loop_.limits().read_max);
-  if (in_.size() < filled_ + kReadBytes) in_.resize(filled_ + more);
+  const std::size_t more = std::max(std::min(filled_, loop_.limits().read_max), read_size_);
+  if (in_.size() < filled_ + read_size_) in_.resize(filled_ + more);
   return {in_.data() + filled_, in_.size() - filled_};
 }
 
@@ -72,6 +72,7 @@ void Connection::arrived(std::size_t count) {
   if (closed_) return;
   loop_.counters().bytes_in.fetch_add(count, std::memory_order_relaxed);
   filled_ += count;
+  read_size_ = filled_ == in_.size() ? std::min(2 * read_size_, kReadBytesMax) : kReadBytes;
   if (!lingering_) return offer();
   filled_ = 0;
   read();

@@ -16,6 +16,8 @@ namespace hapax::net {
 
 class Connection : public Link, public std::enable_shared_from_this<Connection> {
  public:
+  static constexpr std::size_t kReadBytes = std::size_t{16} << 10;  // at a time, of a quiet peer
+
   Connection(AsioLoop& loop, const MakeSession& make_session, std::string peer)
       : loop_(loop), make_session_(make_session), peer_(std::move(peer)) {}
   Connection(const Connection&) = delete;
@@ -89,6 +91,7 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
   std::shared_ptr<Session> session_;
   std::string in_;  // as long as the room there is; filled_ bytes of it were read and not taken
   std::size_t filled_ = 0;
+  std::size_t read_size_ = kReadBytes;
   std::string out_;
   std::optional<SteadyTime> deadline_;
   bool reading_ = false;  // the carrier writes into in_

@@ -109,7 +109,7 @@ Act::Next Act::commit(Session& session, const wire::SharedRequest& request,
                              shape](const Result<Answer>& answer) {
                               if (self->link_ == nullptr) return;
                               say_all(self->replies_, answer, queued, shape);
-                              self->fill(ticket, self->replies_.take());
+                              self->fill(ticket);
                             });
   return Next::kGoOn;
 }

@@ -74,7 +74,7 @@ struct Act {
             if (self->caller_) front::TenantNames(*self->caller_).clean(clean.detail);
             reply_error(self->replies_, clean);
           }
-          self->fill(ticket, self->replies_.take());
+          self->fill(ticket);
         });
     return Next::kGoOn;
   }

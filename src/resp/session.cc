@@ -96,7 +96,7 @@ void Session::told(std::uint64_t ticket, const Verdict& verdict, Time when) {
     front::TenantNames(*caller_).clean(clean);
     slot.say(replies_, {&clean, 1}, when);
   }
-  fill(ticket, replies_.take());
+  fill(ticket);
 }
 
 void Session::failed(std::uint64_t ticket, const Error& error) {
@@ -104,13 +104,13 @@ void Session::failed(std::uint64_t ticket, const Error& error) {
   Error clean = error;
   if (caller_) front::TenantNames(*caller_).clean(clean.detail);
   reply_error(replies_, clean);
-  fill(ticket, replies_.take());
+  fill(ticket);
 }
 
 // Answers that are due leave at once, one behind the other; the rest waits for its turn.
-void Session::fill(std::uint64_t ticket, std::string reply) {
+void Session::fill(std::uint64_t ticket) {
   if (ticket == first_ticket_) {
-    out_ += reply;
+    out_ += replies_.text();
     slots_.pop_front();
     ++first_ticket_;
     while (!slots_.empty() && slots_.front().ready) {
@@ -120,9 +120,10 @@ void Session::fill(std::uint64_t ticket, std::string reply) {
     }
   } else {
     Slot& slot = slots_[ticket - first_ticket_];
-    slot.reply = std::move(reply);
+    slot.reply = replies_.text();
     slot.ready = true;
   }
+  replies_.clear();
   flush();
   finish_if_done();
 }

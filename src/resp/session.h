@@ -72,8 +72,8 @@ class Session final : public net::Session,
   // A5: what was admitted once is asked again when it is over or keys have changed.
   void sign_in_again();
   void run_op(const Op& op, Say say);
-  void answer_now();  // what is in replies_ is the whole answer of this command
-  void fill(std::uint64_t ticket, std::string reply);
+  void answer_now();                // what is in replies_ is the whole answer of this command
+  void fill(std::uint64_t ticket);  // with what replies_ holds
   void flush();
   void finish_if_done();
   [[nodiscard]] bool busy() const { return !slots_.empty(); }

@@ -10,20 +10,23 @@ add_custom_target(hapax_threads_tests)
 add_custom_target(hapax_memory_tests)
 add_dependencies(hapax_memory_tests hapax_threads_tests)
 
+# Linked last: of two options that contradict each other the later one counts.
+add_library(hapax_test_flags INTERFACE)
+if(HAPAX_SANITIZE MATCHES "undefined")
+  target_compile_options(hapax_test_flags INTERFACE -fno-sanitize=undefined)
+endif()
+
 # hapax_test(TARGET SOURCES files… LINK targets… LABELS labels…)
 # One GoogleTest binary; each of its tests is a ctest entry. A skipped test shows as skipped.
 function(hapax_test target)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
   add_executable(${target} ${test_SOURCES})
   target_link_libraries(${target} PRIVATE
-    hapax_flags ${test_LINK} GTest::gmock GTest::gtest_main)
+    hapax_flags ${test_LINK} GTest::gmock GTest::gtest_main hapax_test_flags)
   # Tests are written to be read one by one. What they cost is compiling, not running; and it is our
   # code whose undefined behaviour is looked for, not the tests'.
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   target_compile_options(${target} PRIVATE -O0 -g0)
-  if(HAPAX_SANITIZE MATCHES "undefined")
-    target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
-  endif()
   if(TARGET rapidcheck_gtest)
     target_link_libraries(${target} PRIVATE rapidcheck_gtest)
   endif()

@@ -116,6 +116,7 @@ void Connection::send(std::string_view bytes) {
 
 void Connection::finish() {
   if (closed_ || std::exchange(finishing_, true)) return;
+  deadline_ = std::chrono::steady_clock::now() + loop_.limits().stuck_max;
   want_flush();
 }
 
@@ -123,8 +124,9 @@ void Connection::want_flush() {
   if (!std::exchange(flush_wanted_, true)) loop_.will_flush(shared_from_this());
 }
 
-void Connection::left(std::size_t count) const {
+void Connection::left(std::size_t count) {
   loop_.counters().bytes_out.fetch_add(count, std::memory_order_relaxed);
+  if (finishing_) deadline_ = std::chrono::steady_clock::now() + loop_.limits().stuck_max;
 }
 
 void Connection::sent_all() {
@@ -140,7 +142,7 @@ void Connection::sent_all() {
 void Connection::linger() {
   if (std::exchange(lingering_, true)) return;
   if (session_ != nullptr) std::exchange(session_, nullptr)->lost();
-  set_deadline(std::chrono::steady_clock::now() + kLingerTime);
+  deadline_ = std::chrono::steady_clock::now() + kLingerTime;
   end_sending();
 }
 

@@ -36,8 +36,13 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
 
   void send(std::string_view bytes) override;
   void finish() override;
-  void set_deadline(SteadyTime deadline) override { deadline_ = deadline; }
-  void clear_deadline() override { deadline_.reset(); }
+  // Once the last answer is on its way, its progress sets the deadline.
+  void set_deadline(SteadyTime deadline) override {
+    if (!finishing_) deadline_ = deadline;
+  }
+  void clear_deadline() override {
+    if (!finishing_) deadline_.reset();
+  }
   void pause() override { paused_ = true; }
   void resume() override;
 
@@ -69,7 +74,7 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
   [[nodiscard]] bool wants_bytes() const;
   void arrived(std::size_t count);
   void ended();  // The peer sends no more.
-  void left(std::size_t count) const;
+  void left(std::size_t count);
   void sent_all();
 
   [[nodiscard]] std::string& out() { return out_; }

@@ -165,6 +165,13 @@ TEST_F(ServerTest, AClientThatDoesNotTakeItsLastAnswerIsNotReadFrom) {
   EXPECT_LT(client.send_until_stuck(kMost), kMost);
 }
 
+TEST_F(ServerTest, AClientThatDoesNotTakeItsLastAnswerIsCutOff) {
+  const int before = Echo::gone;
+  const Client client(start({.unsent_max = std::size_t{64} << 20, .stuck_max = milliseconds{50}}));
+  client.send("bye");
+  Echo::gone.wait(before);
+}
+
 TEST_F(ServerTest, WhatComesDuringAPauseIsReadAfterIt) {
   const Client client(start());
   client.send("rest");

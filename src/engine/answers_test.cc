@@ -13,7 +13,7 @@ using testing::SizeIs;
 
 class ReadCostTest : public EngineRig {
  protected:
-  static constexpr std::uint64_t kLarge = 32 * 1024;
+  static constexpr std::uint64_t kLarge = 32'768;
   static constexpr std::uint64_t kSmall = 200;
 
   // Sixty-four records of one batch in stream "s".

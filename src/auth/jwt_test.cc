@@ -23,16 +23,16 @@ Key key_of(KeyKind kind, std::string_view bytes, std::string id = "") {
 }
 
 const SigningKey& rsa() {
-  static const SigningKey key = SigningKey::rsa(2048);
-  return key;
+  static const SigningKey kKey = SigningKey::rsa(2048);
+  return kKey;
 }
 const SigningKey& p256() {
-  static const SigningKey key = SigningKey::ec("P-256");
-  return key;
+  static const SigningKey kKey = SigningKey::ec("P-256");
+  return kKey;
 }
 const SigningKey& ed25519() {
-  static const SigningKey key = SigningKey::ed25519();
-  return key;
+  static const SigningKey kKey = SigningKey::ed25519();
+  return kKey;
 }
 
 std::vector<Key> all_keys() {

@@ -38,7 +38,8 @@ TEST(OpOptions, ComeFromTheFieldsOfTheOperation) {
 }
 
 TEST(OpOptions, ValuesBecomeWhatTheWireHas) {
-  const auto json = [](std::string_view op, std::string_view name, std::vector<std::string> given) {
+  const auto json = [](std::string_view op, std::string_view name,
+                       const std::vector<std::string>& given) {
     const auto fields = op_fields(op);
     const auto member = member_of(field(fields, name), given);
     return member ? member->name + "=" + member->json : "refused";

@@ -93,7 +93,7 @@ TEST_F(DeskTest, WhatIsNotAllowedDoesNotReachTheStore) {
   request->ops.push_back(DeleteStream{"s"});
   Errc code = Errc::kIo;
   desk_.commit(loop_, {"acme", "w", {Right::kProduce}}, request,
-               [&](Result<Answer> answer) { code = answer.error().code; });
+               [&](const Result<Answer>& answer) { code = answer.error().code; });
   EXPECT_EQ(code, Errc::kForbidden);
   EXPECT_TRUE(store_.commits.empty());
 }

@@ -7,7 +7,7 @@
 namespace hapax::front {
 namespace {
 
-constexpr std::int64_t kHour = 60 * 60 * 1'000;
+constexpr std::int64_t kHour = 3'600'000;
 
 Answer answer_at(std::int64_t ms, std::vector<Verdict> verdicts) {
   return {true, false, time_from_ms(ms), std::move(verdicts)};

@@ -99,22 +99,26 @@ TEST_P(HttpRefusal, IsRefused) {
   }
 }
 
-#define POST_ "POST / HTTP/1.1\r\nHost: h\r\n"
+#define HAPAX_POST "POST / HTTP/1.1\r\nHost: h\r\n"
 INSTANTIATE_TEST_SUITE_P(
     Smuggling, HttpRefusal,
     testing::Values(
-        Smuggled{"two lengths", POST_ "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", 400},
-        Smuggled{"same length twice", POST_ "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+        Smuggled{"two lengths", HAPAX_POST "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
                  400},
-        Smuggled{"list of lengths", POST_ "Content-Length: 5, 5\r\n\r\nhello", 400},
-        Smuggled{"signed length", POST_ "Content-Length: +5\r\n\r\nhello", 400},
-        Smuggled{"hex length", POST_ "Content-Length: 0x5\r\n\r\nhello", 400},
+        Smuggled{"same length twice",
+                 HAPAX_POST "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", 400},
+        Smuggled{"list of lengths", HAPAX_POST "Content-Length: 5, 5\r\n\r\nhello", 400},
+        Smuggled{"signed length", HAPAX_POST "Content-Length: +5\r\n\r\nhello", 400},
+        Smuggled{"hex length", HAPAX_POST "Content-Length: 0x5\r\n\r\nhello", 400},
         Smuggled{"length and chunks",
-                 POST_ "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+                 HAPAX_POST "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                 400},
         Smuggled{"chunked twice",
-                 POST_ "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
-        Smuggled{"other encoding", POST_ "Transfer-Encoding: gzip, chunked\r\n\r\n", 501},
-        Smuggled{"chunked and more", POST_ "Transfer-Encoding: chunked, identity\r\n\r\n", 501},
+                 HAPAX_POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+                 400},
+        Smuggled{"other encoding", HAPAX_POST "Transfer-Encoding: gzip, chunked\r\n\r\n", 501},
+        Smuggled{"chunked and more", HAPAX_POST "Transfer-Encoding: chunked, identity\r\n\r\n",
+                 501},
         Smuggled{"chunks in 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
         Smuggled{"folded", "GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n", 400},
         Smuggled{"bare LF", "GET / HTTP/1.1\nHost: h\r\n\r\n\r\n", 400},
@@ -123,17 +127,17 @@ INSTANTIATE_TEST_SUITE_P(
         Smuggled{"no host", "GET / HTTP/1.1\r\n\r\n", 400},
         Smuggled{"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
         Smuggled{"bad chunk size",
-                 POST_ "Transfer-Encoding: chunked\r\n\r\n5x\r\nhello\r\n0\r\n\r\n", 400},
-        Smuggled{"huge chunk size", POST_ "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
-                 400},
+                 HAPAX_POST "Transfer-Encoding: chunked\r\n\r\n5x\r\nhello\r\n0\r\n\r\n", 400},
+        Smuggled{"huge chunk size",
+                 HAPAX_POST "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", 400},
         Smuggled{"chunk without end",
-                 POST_ "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n", 400},
+                 HAPAX_POST "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n", 400},
         Smuggled{"no path", "GET nothing HTTP/1.1\r\nHost: h\r\n\r\n", 400},
         Smuggled{"broken escape", "GET /%4 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
         Smuggled{"hidden zero", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 400},
         Smuggled{"another protocol", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
         Smuggled{"strange expectation", "GET / HTTP/1.1\r\nHost: h\r\nExpect: a\r\n\r\n", 417}));
-#undef POST_
+#undef HAPAX_POST
 
 TEST(HttpParser, LimitsHold) {
   const ParserLimits limits{.header_bytes_max = 100, .fields_max = 3, .body_bytes_max = 10};

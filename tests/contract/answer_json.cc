@@ -18,9 +18,9 @@ class Members {
 
   [[nodiscard]] bool has(std::string_view name) const { return json_.find(name) != nullptr; }
   [[nodiscard]] const Json& at(std::string_view name) const {
-    static const Json nothing;
+    static const Json kNothing;
     const Json* found = json_.find(name);
-    return found == nullptr ? nothing : *found;
+    return found == nullptr ? kNothing : *found;
   }
   template <class Integer>
   void read(std::string_view name, Integer& number) const {

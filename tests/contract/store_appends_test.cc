@@ -6,7 +6,6 @@
 namespace hapax::contract {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;

@@ -110,31 +110,34 @@ void Worker::work(std::uint64_t number, Steady::time_point due) {
   outcome_.steps["job"].add(since(due, Steady::now()));
 }
 
+std::string Worker::claim_path(const std::string& job) const {
+  return "/api/v1/claims/" + stream_of(plan_) + "/" + job;
+}
+
+// What was answered; empty if the job is somebody else's.
+std::string Worker::win(const std::string& job) {
+  return step("claim",
+              {.method = "POST",
+               .path = claim_path(job),
+               .body = R"({"owner":"bench","lease_ms":60000,"retention_s":60,)"
+                       R"("tombstone_s":60})"},
+              "fresh");
+}
+
 void Worker::claim(const std::string& job) {
-  const std::string path = "/api/v1/claims/" + stream_of(plan_) + "/" + job;
-  const std::string body = step("claim",
-                                {.method = "POST",
-                                 .path = path,
-                                 .body = R"({"owner":"bench","lease_ms":60000,"retention_s":60,)"
-                                         R"("tombstone_s":60})"},
-                                "fresh");
+  const std::string body = win(job);
   if (body.empty()) return;
   const std::string settle = wire::JsonObject()
                                  .raw("fence", fence_in(body))
                                  .add("status", 200)
                                  .add("body", payload_of(job))
                                  .text();
-  (void)step("settle", {.method = "POST", .path = path + "/settle", .body = settle}, "done");
+  (void)step("settle", {.method = "POST", .path = claim_path(job) + "/settle", .body = settle},
+             "done");
 }
 
 void Worker::claim_and_publish(const std::string& job) {
-  const std::string path = "/api/v1/claims/" + stream_of(plan_) + "/" + job;
-  const std::string body = step("claim",
-                                {.method = "POST",
-                                 .path = path,
-                                 .body = R"({"owner":"bench","lease_ms":60000,"retention_s":60,)"
-                                         R"("tombstone_s":60})"},
-                                "fresh");
+  const std::string body = win(job);
   if (body.empty()) return;
   wire::JsonArray ops;
   ops.add(wire::JsonObject()

@@ -25,6 +25,8 @@ class Worker {
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
 
  private:
+  [[nodiscard]] std::string claim_path(const std::string& job) const;
+  [[nodiscard]] std::string win(const std::string& job);
   void claim(const std::string& job);
   void claim_and_publish(const std::string& job);
   void append(const std::string& job);

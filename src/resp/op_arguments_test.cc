@@ -66,19 +66,20 @@ TEST(RespReplies, AMapIsFlatInTheOldProtocol) {
   Replies replies;
   reply_verdict(replies, Appended{Sequence{3}}, time_from_ms(7));
   EXPECT_EQ(
-      replies.take(),
+      replies.text(),
       "*6\r\n$7\r\nverdict\r\n$5\r\nfresh\r\n$7\r\ntime_ms\r\n:7\r\n$8\r\nsequence\r\n:3\r\n");
+  replies.clear();
   replies.use(Version::kResp3);
   reply_verdict(replies, Appended{Sequence{3}}, time_from_ms(7));
   EXPECT_EQ(
-      replies.take(),
+      replies.text(),
       "%3\r\n$7\r\nverdict\r\n$5\r\nfresh\r\n$7\r\ntime_ms\r\n:7\r\n$8\r\nsequence\r\n:3\r\n");
 }
 
 TEST(RespReplies, AnErrorStaysOnItsLine) {
   Replies replies;
   replies.error("ERR", "two\r\nlines");
-  EXPECT_EQ(replies.take(), "-ERR two  lines\r\n");
+  EXPECT_EQ(replies.text(), "-ERR two  lines\r\n");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace hapax::resp {
 
@@ -28,7 +27,6 @@ class Replies {
   void map(std::size_t pairs);                                  // RESP2: an array of twice as many
   void raw(std::string_view replies) { out_.append(replies); }  // replies already written
 
-  [[nodiscard]] std::string take() { return std::exchange(out_, {}); }
   [[nodiscard]] std::string_view text() const { return out_; }
   void clear() { out_.clear(); }
 

@@ -113,20 +113,11 @@ double hapax_appends_per_second(const Options& options) {
   Wire wire(hapax.resp);
   wire.send(resp({"HX.CREATE_STREAM", "s"}));
   wire.receive();
-  // Each answer is a map with one "verdict" in it, however it is cut into pieces.
-  std::string rest;
-  return pipeline(
-      wire, 1'000, options.seconds,
-      [](std::uint64_t i) {
-        return resp({"HX.APPEND", "s", kPayload, "ID", id_of(i)});
-      },
-      [&rest](std::string_view piece) {
-        constexpr std::string_view kMark = "verdict\r\n";
-        rest.append(piece);
-        const std::uint64_t found = count(rest, kMark);
-        rest = rest.substr(rest.size() - std::min(rest.size(), kMark.size() - 1));
-        return found;
-      });
+  const Stamped append([](const std::string& id) {
+    return resp({"HX.APPEND", "s", kPayload, "ID", id});
+  });
+  // Each answer is a map with one "verdict" in it.
+  return pipeline(wire, 1'000, options.seconds, append, Marks("verdict\r\n"));
 }
 
 double nats_publishes_per_second(const Options& options) {
@@ -138,19 +129,12 @@ double nats_publishes_per_second(const Options& options) {
   wire.send("PUB $JS.API.STREAM.CREATE.s in.made " + std::to_string(stream.size()) + "\r\n" +
             stream + "\r\n");
   for (std::string seen; seen.find("in.made") == std::string::npos;) seen += wire.receive();
-  std::string rest;
-  const auto publish = [](std::uint64_t i) {
-    const std::string header = "NATS/1.0\r\nNats-Msg-Id: " + id_of(i) + "\r\n\r\n";
+  const Stamped publish([](const std::string& id) {
+    const std::string header = "NATS/1.0\r\nNats-Msg-Id: " + id + "\r\n\r\n";
     return "HPUB s in.a " + std::to_string(header.size()) + " " +
            std::to_string(header.size() + kPayload.size()) + "\r\n" + header + kPayload + "\r\n";
-  };
-  return pipeline(wire, 1'000, options.seconds, publish, [&rest](std::string_view piece) {
-    constexpr std::string_view kMark = "\"seq\":";
-    rest.append(piece);
-    const std::uint64_t found = count(rest, kMark);
-    rest = rest.substr(rest.size() - std::min(rest.size(), kMark.size() - 1));
-    return found;
   });
+  return pipeline(wire, 1'000, options.seconds, publish, Marks("\"seq\":"));
 }
 
 void bench_appends(Table& table, const Options& options) {
@@ -197,19 +181,10 @@ double batched_appends_per_second(const Options& options) {
   for (std::uint64_t c = 0; c < 2; ++c) {
     clients.emplace_back([&, c] {
       Wire wire(hapax.http);
-      std::string rest;
-      const double batches = pipeline(
-          wire, 2, options.seconds,
-          [c](std::uint64_t i) {
-            return http_post("/api/v1/streams/s/records", batch_body(c * 1'000'000 + i));
-          },
-          [&rest](std::string_view piece) {
-            constexpr std::string_view kMark = "HTTP/1.1 200";
-            rest.append(piece);
-            const std::uint64_t found = count(rest, kMark);
-            rest = rest.substr(rest.size() - std::min(rest.size(), kMark.size() - 1));
-            return found;
-          });
+      const auto batch = [c](std::string& out, std::uint64_t i) {
+        out += http_post("/api/v1/streams/s/records", batch_body(c * 1'000'000 + i));
+      };
+      const double batches = pipeline(wire, 2, options.seconds, batch, Marks("HTTP/1.1 200"));
       sum = sum + batches * 1'000;
     });
   }

@@ -16,9 +16,8 @@ if(HAPAX_SANITIZE MATCHES "undefined")
   target_compile_options(hapax_test_flags INTERFACE -fno-sanitize=undefined)
 endif()
 
-# hapax_test(TARGET SOURCES files… LINK targets… LABELS labels…)
-# One GoogleTest binary; each of its tests is a ctest entry. A skipped test shows as skipped.
-function(hapax_test target)
+# One GoogleTest binary, not yet known to ctest.
+function(hapax_test_binary target)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
   add_executable(${target} ${test_SOURCES})
   target_link_libraries(${target} PRIVATE
@@ -33,6 +32,13 @@ function(hapax_test target)
   if("threads" IN_LIST test_LABELS)
     add_dependencies(hapax_threads_tests ${target})
   endif()
+endfunction()
+
+# hapax_test(TARGET SOURCES files… LINK targets… LABELS labels…)
+# One GoogleTest binary; each of its tests is a ctest entry. A skipped test shows as skipped.
+function(hapax_test target)
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
+  hapax_test_binary(${target} ${ARGN})
   gtest_discover_tests(${target} DISCOVERY_TIMEOUT 120 TEST_PREFIX "${target}.")
   # Not by PROPERTIES: CMake 3.25 keeps only the first label of a list there.
   set(labels ${CMAKE_CURRENT_BINARY_DIR}/${target}_labels.cmake)
@@ -42,6 +48,14 @@ if(@target@_TESTS)
 endif()
 ]])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels})
+endfunction()
+
+# The same as one ctest entry: for tests that share something that is slow to start.
+function(hapax_program_test target)
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
+  hapax_test_binary(${target} ${ARGN})
+  add_test(NAME ${target} COMMAND ${target} --gtest_brief=1)
+  set_tests_properties(${target} PROPERTIES LABELS "${test_LABELS}" TIMEOUT 300)
 endfunction()
 
 # All rooms that exist, for tests and benchmarks that see the whole house.

@@ -1,0 +1,338 @@
+-- The outbox, the inbox and claims, in a schema of their own. {schema} is replaced by its name.
+
+CREATE SEQUENCE "{schema}".outbox_seq;
+-- Until when (milliseconds since 1970) a relay sleeps and wants to be woken by NOTIFY. A sequence,
+-- because setval() is seen by everybody at once, whatever their snapshot, and leaves no dead rows.
+-- A NOTIFY holds a lock of the whole server while its transaction commits, so that commits go one by
+-- one; under load nobody sleeps, and nobody has to notify.
+CREATE SEQUENCE "{schema}".outbox_listening MINVALUE 0 START 0;
+
+-- Rows are inserted and read, never updated or deleted. The ring of partitions is emptied by TRUNCATE,
+-- one partition at a time, long after inserts have moved on to others.
+CREATE TABLE "{schema}".outbox (
+  part smallint NOT NULL,
+  xid xid8 NOT NULL,
+  seq bigint NOT NULL DEFAULT nextval('"{schema}".outbox_seq'),
+  lane smallint NOT NULL,
+  id text NOT NULL,
+  type text NOT NULL,
+  key text,
+  payload bytea NOT NULL,
+  headers jsonb,
+  correlation_id text,
+  causation_id text,
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (part, seq),
+  CONSTRAINT outbox_id_is_1_to_255_bytes CHECK (octet_length(id) BETWEEN 1 AND 255),
+  CONSTRAINT outbox_type_is_1_to_255_bytes CHECK (octet_length(type) BETWEEN 1 AND 255),
+  CONSTRAINT outbox_key_is_1_to_255_bytes CHECK (octet_length(key) BETWEEN 1 AND 255),
+  CONSTRAINT outbox_payload_is_up_to_8_mib CHECK (octet_length(payload) <= 8388608),
+  CONSTRAINT outbox_headers_are_pairs CHECK (jsonb_typeof(headers) = 'array')
+) PARTITION BY LIST (part);
+DO $$
+BEGIN
+  FOR part IN 0..31 LOOP
+    EXECUTE format('CREATE TABLE "{schema}".outbox_p%s PARTITION OF "{schema}".outbox FOR VALUES IN (%s)',
+                   lpad(part::text, 2, '0'), part);
+  END LOOP;
+END $$;
+CREATE INDEX outbox_lane_seq ON "{schema}".outbox (lane, seq);
+CREATE INDEX outbox_xid ON "{schema}".outbox (xid);
+
+-- The partition of this instant: each is used for a thirtieth of the retention, so that one has rested
+-- for longer than the retention before it is used again. `hapax migrate --retention` replaces these two.
+CREATE FUNCTION "{schema}".outbox_retention() RETURNS interval LANGUAGE sql IMMUTABLE AS
+  $$ SELECT interval '2592000 seconds' $$;
+CREATE FUNCTION "{schema}".outbox_part() RETURNS smallint LANGUAGE sql VOLATILE AS
+  $$ SELECT (floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint % 32)::smallint $$;
+
+-- RFC 9562: version 7, milliseconds first; version 8 from SHA-256 over the namespace and a name.
+CREATE FUNCTION "{schema}".uuid7() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+  SELECT encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) PLACING
+    substring(int8send(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
+    FROM 1 FOR 6), 52, 1), 53, 1), 'hex')::uuid
+$$;
+CREATE FUNCTION "{schema}".uuid_of(namespace uuid, name text) RETURNS uuid
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT encode(set_byte(set_byte(h, 6, (get_byte(h, 6) & 15) | 128),
+                         8, (get_byte(h, 8) & 63) | 128), 'hex')::uuid
+  FROM (SELECT substring(sha256(uuid_send(namespace) || convert_to(name, 'UTF8')) FOR 16)) AS s(h)
+$$;
+
+-- Stores an event in the caller's transaction and answers its id.
+-- O1: the xid is taken before the seq. So a row whose seq is below one that a snapshot sees had its xid
+-- before that snapshot was made; if the snapshot does not see it, its xid is in the snapshot's list of
+-- running transactions, or not below the snapshot's xmax (which is the latest *finished* xid plus one,
+-- so that running ones may lie above it and are then not in the list).
+-- O2: two transactions that publish under one key commit in the order of their seqs, because the lock
+-- is held from before nextval() until the commit is visible. 1,024 locks, not one per key: a
+-- transaction with a million keys must not use up the server's lock table.
+CREATE FUNCTION "{schema}".publish(
+  type text, payload bytea, key text DEFAULT NULL, id text DEFAULT NULL, headers jsonb DEFAULT NULL,
+  correlation_id text DEFAULT NULL, causation_id text DEFAULT NULL)
+RETURNS text LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+DECLARE
+  event_xid xid8 := pg_current_xact_id();
+  event_id text := coalesce(id, "{schema}".uuid7()::text);
+BEGIN
+  IF key IS NOT NULL THEN
+    PERFORM pg_advisory_xact_lock(1214345336, hashtext(key) & 1023);  -- 'Hapx'
+  END IF;
+  INSERT INTO "{schema}".outbox
+    (part, xid, lane, id, type, key, payload, headers, correlation_id, causation_id)
+  VALUES ("{schema}".outbox_part(), event_xid, hashtext(coalesce(key, event_id)) & 15, event_id, type,
+          key, payload, headers, correlation_id, causation_id);
+  IF (SELECT last_value FROM "{schema}".outbox_listening)
+      > extract(epoch FROM clock_timestamp()) * 1000 THEN
+    PERFORM pg_notify('{schema}_outbox', '');
+  END IF;
+  RETURN event_id;
+END $$;
+
+-- The same for several events, in their order. The locks are taken in an order of their own, so that
+-- two batches never wait for each other.
+CREATE FUNCTION "{schema}".publish_all(
+  types text[], payloads bytea[], keys text[], ids text[], headers jsonb[],
+  correlation_ids text[], causation_ids text[])
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  event_xid xid8 := pg_current_xact_id();
+BEGIN
+  PERFORM pg_advisory_xact_lock(1214345336, slot) FROM (
+    SELECT DISTINCT hashtext(k) & 1023 AS slot FROM unnest(keys) AS k WHERE k IS NOT NULL
+    ORDER BY slot) AS slots;
+  INSERT INTO "{schema}".outbox
+    (part, xid, lane, id, type, key, payload, headers, correlation_id, causation_id)
+  SELECT "{schema}".outbox_part(), event_xid, hashtext(coalesce(e.key, e.id)) & 15, e.id, e.type, e.key,
+         e.payload, e.headers, e.correlation_id, e.causation_id
+  FROM unnest(types, payloads, keys, ids, headers, correlation_ids, causation_ids) WITH ORDINALITY
+    AS e(type, payload, key, id, headers, correlation_id, causation_id, n) ORDER BY e.n;
+  IF (SELECT last_value FROM "{schema}".outbox_listening)
+      > extract(epoch FROM clock_timestamp()) * 1000 THEN
+    PERFORM pg_notify('{schema}_outbox', '');
+  END IF;
+END $$;
+
+-- Which messages a subscriber has taken. expires_at NULL = for ever.
+CREATE TABLE "{schema}".inbox (
+  subscriber text NOT NULL,
+  message_id text NOT NULL,
+  fingerprint bytea,  -- the first 16 bytes of the content's SHA-256; NULL = any content is the same
+  received_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  expires_at timestamptz,
+  outcome bytea,
+  PRIMARY KEY (subscriber, message_id)
+);
+CREATE INDEX inbox_expires ON "{schema}".inbox (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Takes those of the messages that are new, and answers them as 'fresh'; a known id with another
+-- fingerprint is answered as 'conflict'. Duplicates are not answered. Sorted, so that two batches with
+-- the same messages never wait for each other.
+CREATE FUNCTION "{schema}".inbox_accept(
+  subscriber text, ids text[], fingerprints bytea[] DEFAULT NULL, retention interval DEFAULT NULL)
+RETURNS TABLE (message_id text, verdict text) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  expires timestamptz := now() + retention;
+  taken bigint;
+BEGIN
+  RETURN QUERY
+    INSERT INTO "{schema}".inbox AS i (subscriber, message_id, fingerprint, expires_at)
+    SELECT inbox_accept.subscriber, m.id, m.fingerprint, expires
+    FROM unnest(ids, fingerprints) AS m(id, fingerprint) ORDER BY m.id
+    ON CONFLICT DO NOTHING RETURNING i.message_id, 'fresh'::text;
+  GET DIAGNOSTICS taken = ROW_COUNT;
+  IF taken < cardinality(ids) THEN
+    RETURN QUERY
+      SELECT DISTINCT i.message_id, 'conflict'::text
+      FROM unnest(ids, fingerprints) AS m(id, fingerprint)
+      JOIN "{schema}".inbox AS i ON i.subscriber = inbox_accept.subscriber AND i.message_id = m.id
+      WHERE i.fingerprint <> m.fingerprint;
+  END IF;
+END $$;
+
+-- One message: 'fresh' and from now on known, or 'duplicate' with the stored outcome, or 'conflict'.
+CREATE FUNCTION "{schema}".inbox_take(
+  subscriber text, message_id text, fingerprint bytea DEFAULT NULL, retention interval DEFAULT NULL)
+RETURNS TABLE (verdict text, outcome bytea, received_at timestamptz, stored bytea)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  LOOP  -- Again if the row that stood in the way has just been forgotten.
+    INSERT INTO "{schema}".inbox (subscriber, message_id, fingerprint, expires_at)
+    VALUES (inbox_take.subscriber, inbox_take.message_id, inbox_take.fingerprint, now() + retention)
+    ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+      RETURN QUERY SELECT 'fresh'::text, NULL::bytea, clock_timestamp(), inbox_take.fingerprint;
+      RETURN;
+    END IF;
+    RETURN QUERY
+      SELECT CASE WHEN i.fingerprint <> inbox_take.fingerprint THEN 'conflict' ELSE 'duplicate' END,
+             i.outcome, i.received_at, i.fingerprint
+      FROM "{schema}".inbox AS i
+      WHERE i.subscriber = inbox_take.subscriber AND i.message_id = inbox_take.message_id;
+    IF FOUND THEN
+      RETURN;
+    END IF;
+  END LOOP;
+END $$;
+
+-- What duplicates of the message are answered with.
+CREATE FUNCTION "{schema}".inbox_outcome(subscriber text, message_id text, outcome bytea)
+RETURNS void LANGUAGE sql AS $$
+  UPDATE "{schema}".inbox AS i SET outcome = inbox_outcome.outcome
+  WHERE i.subscriber = inbox_outcome.subscriber AND i.message_id = inbox_outcome.message_id
+$$;
+
+-- Work under a key, for one worker at a time. Leases end by the clock of this server. Fences grow.
+CREATE SEQUENCE "{schema}".claim_fence;
+CREATE TABLE "{schema}".claims (
+  scope text NOT NULL,
+  key text NOT NULL,
+  state text NOT NULL CHECK (state IN ('processing', 'completed', 'failed')),
+  owner text NOT NULL,
+  fence bigint NOT NULL,
+  attempts integer NOT NULL,
+  lease_until timestamptz NOT NULL,
+  fingerprint bytea,
+  outcome bytea,
+  reason text,
+  first_seen timestamptz NOT NULL,
+  settled_at timestamptz,
+  expires_at timestamptz,  -- of a settled one; NULL = for ever
+  PRIMARY KEY (scope, key)
+);
+CREATE INDEX claims_expires ON "{schema}".claims (expires_at) WHERE expires_at IS NOT NULL;
+
+-- 'fresh': the caller may work, until lease_until, and shows the fence when it settles.
+-- 'duplicate': it is completed, with this outcome. 'in_progress': the holder works. 'conflict'.
+CREATE FUNCTION "{schema}".check_and_lock(
+  scope text, key text, owner text, lease interval, fingerprint bytea DEFAULT NULL)
+RETURNS TABLE (verdict text, fence bigint, attempt integer, lease_until timestamptz, holder text,
+  outcome bytea, first_seen timestamptz, settled_at timestamptz, expires_at timestamptz, stored bytea)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  found_claim "{schema}".claims;
+  instant timestamptz;
+  word text;
+BEGIN
+  LOOP  -- Again if the claim that stood in the way has just been forgotten.
+    instant := clock_timestamp();
+    INSERT INTO "{schema}".claims AS c (scope, key, state, owner, fence, attempts, lease_until,
+                                        fingerprint, first_seen)
+    VALUES (check_and_lock.scope, check_and_lock.key, 'processing', check_and_lock.owner,
+            nextval('"{schema}".claim_fence'), 1, instant + lease, check_and_lock.fingerprint, instant)
+    ON CONFLICT DO NOTHING RETURNING * INTO found_claim;
+    word := 'fresh';
+    EXIT WHEN FOUND;
+    SELECT * INTO found_claim FROM "{schema}".claims AS c
+    WHERE c.scope = check_and_lock.scope AND c.key = check_and_lock.key FOR UPDATE;
+    CONTINUE WHEN NOT FOUND;
+    instant := clock_timestamp();  -- The row may have been locked for long.
+    IF found_claim.expires_at <= instant THEN
+      found_claim.attempts := 0;
+      found_claim.fingerprint := check_and_lock.fingerprint;
+      found_claim.first_seen := instant;
+    ELSIF found_claim.fingerprint <> check_and_lock.fingerprint THEN
+      word := 'conflict';
+      EXIT;
+    ELSIF found_claim.state = 'completed' THEN
+      word := 'duplicate';
+      EXIT;
+    ELSIF found_claim.state = 'processing' AND found_claim.lease_until > instant THEN
+      word := 'in_progress';
+      EXIT;
+    END IF;
+    UPDATE "{schema}".claims AS c SET
+      state = 'processing', owner = check_and_lock.owner, fence = nextval('"{schema}".claim_fence'),
+      attempts = found_claim.attempts + 1, lease_until = instant + lease,
+      fingerprint = coalesce(found_claim.fingerprint, check_and_lock.fingerprint),
+      first_seen = found_claim.first_seen, outcome = NULL, settled_at = NULL, expires_at = NULL
+    WHERE c.scope = check_and_lock.scope AND c.key = check_and_lock.key
+    RETURNING * INTO found_claim;
+    EXIT;
+  END LOOP;
+  RETURN QUERY SELECT word, found_claim.fence, found_claim.attempts, found_claim.lease_until,
+    found_claim.owner, found_claim.outcome, found_claim.first_seen, found_claim.settled_at,
+    found_claim.expires_at, found_claim.fingerprint;
+END $$;
+
+-- 'done', also when repeated; or 'fenced': a later claim of the key is the current one, or none is.
+CREATE FUNCTION "{schema}".claim_settle(
+  scope text, key text, fence bigint, state text, outcome bytea, reason text, retention interval)
+RETURNS TABLE (verdict text, current bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  instant timestamptz := clock_timestamp();
+  found_claim "{schema}".claims;
+BEGIN
+  UPDATE "{schema}".claims AS c SET
+    state = claim_settle.state, outcome = claim_settle.outcome, reason = claim_settle.reason,
+    settled_at = instant, expires_at = instant + retention
+  WHERE c.scope = claim_settle.scope AND c.key = claim_settle.key
+    AND c.fence = claim_settle.fence AND c.state = 'processing';
+  IF FOUND THEN
+    RETURN QUERY SELECT 'done'::text, claim_settle.fence;
+    RETURN;
+  END IF;
+  SELECT * INTO found_claim FROM "{schema}".claims AS c
+  WHERE c.scope = claim_settle.scope AND c.key = claim_settle.key;
+  RETURN QUERY SELECT
+    CASE WHEN found_claim.fence = claim_settle.fence AND found_claim.state = claim_settle.state
+         THEN 'done' ELSE 'fenced' END, coalesce(found_claim.fence, 0);
+END $$;
+CREATE FUNCTION "{schema}".mark_complete(
+  scope text, key text, fence bigint, outcome bytea DEFAULT NULL, retention interval DEFAULT NULL)
+RETURNS TABLE (verdict text, current bigint) LANGUAGE sql AS $$
+  SELECT * FROM "{schema}".claim_settle(scope, key, fence, 'completed', outcome, NULL, retention)
+$$;
+-- The key may be claimed again at once; it is forgotten after the retention if nobody does.
+CREATE FUNCTION "{schema}".mark_failed(
+  scope text, key text, fence bigint, reason text DEFAULT NULL,
+  retention interval DEFAULT '30 days')
+RETURNS TABLE (verdict text, current bigint) LANGUAGE sql AS $$
+  SELECT * FROM "{schema}".claim_settle(scope, key, fence, 'failed', NULL, reason, retention)
+$$;
+CREATE FUNCTION "{schema}".renew(scope text, key text, fence bigint, lease interval)
+RETURNS TABLE (verdict text, current bigint, lease_until timestamptz) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY UPDATE "{schema}".claims AS c SET lease_until = clock_timestamp() + lease
+    WHERE c.scope = renew.scope AND c.key = renew.key AND c.fence = renew.fence
+      AND c.state = 'processing' RETURNING 'done'::text, c.fence, c.lease_until;
+  IF NOT FOUND THEN
+    RETURN QUERY SELECT 'fenced'::text, coalesce((
+      SELECT c.fence FROM "{schema}".claims AS c
+      WHERE c.scope = renew.scope AND c.key = renew.key), 0), NULL::timestamptz;
+  END IF;
+END $$;
+CREATE FUNCTION "{schema}".get_status(scope text, key text) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT coalesce((SELECT c.state FROM "{schema}".claims AS c
+    WHERE c.scope = get_status.scope AND c.key = get_status.key
+      AND (c.expires_at IS NULL OR c.expires_at > clock_timestamp())), 'not_seen')
+$$;
+CREATE FUNCTION "{schema}".is_processed(scope text, key text) RETURNS boolean
+LANGUAGE sql STABLE AS $$ SELECT "{schema}".get_status(scope, key) = 'completed' $$;
+
+-- Deletes what is over, at most so many rows of each table; 0 also if somebody else is at it.
+CREATE FUNCTION "{schema}".forget_expired(most integer DEFAULT 1000) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+  messages bigint;
+  settled bigint;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(1214345336, 2048) THEN
+    RETURN 0;
+  END IF;
+  DELETE FROM "{schema}".inbox WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM "{schema}".inbox WHERE expires_at <= now() ORDER BY expires_at LIMIT most
+    FOR UPDATE SKIP LOCKED));
+  GET DIAGNOSTICS messages = ROW_COUNT;
+  DELETE FROM "{schema}".claims WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM "{schema}".claims WHERE expires_at <= now() ORDER BY expires_at LIMIT most
+    FOR UPDATE SKIP LOCKED));
+  GET DIAGNOSTICS settled = ROW_COUNT;
+  RETURN messages + settled;
+END $$;

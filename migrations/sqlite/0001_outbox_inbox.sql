@@ -1,0 +1,50 @@
+-- The outbox, the inbox and claims. {prefix} is replaced. Times are milliseconds since 1970.
+
+-- Writers go one by one here, so the order of seq is the order of commits. AUTOINCREMENT: a number is
+-- not used again after its row was deleted.
+CREATE TABLE {prefix}outbox (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL CHECK (length(CAST(id AS BLOB)) BETWEEN 1 AND 255),
+  type TEXT NOT NULL CHECK (length(CAST(type AS BLOB)) BETWEEN 1 AND 255),
+  key TEXT CHECK (length(CAST(key AS BLOB)) BETWEEN 1 AND 255),
+  payload BLOB NOT NULL CHECK (length(payload) <= 8388608),
+  headers TEXT CHECK (json_type(headers) = 'array'),
+  correlation_id TEXT,
+  causation_id TEXT,
+  created_at INTEGER NOT NULL
+    DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))
+);
+
+CREATE TABLE {prefix}inbox (
+  subscriber TEXT NOT NULL,
+  message_id TEXT NOT NULL,
+  fingerprint BLOB,
+  received_at INTEGER NOT NULL
+    DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)),
+  expires_at INTEGER,
+  outcome BLOB,
+  PRIMARY KEY (subscriber, message_id)
+) WITHOUT ROWID;
+CREATE INDEX {prefix}inbox_expires ON {prefix}inbox (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE {prefix}claims (
+  scope TEXT NOT NULL,
+  key TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('processing', 'completed', 'failed')),
+  owner TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  lease_until INTEGER NOT NULL,
+  fingerprint BLOB,
+  outcome BLOB,
+  reason TEXT,
+  first_seen INTEGER NOT NULL,
+  settled_at INTEGER,
+  expires_at INTEGER,
+  PRIMARY KEY (scope, key)
+) WITHOUT ROWID;
+CREATE INDEX {prefix}claims_expires ON {prefix}claims (expires_at) WHERE expires_at IS NOT NULL;
+
+-- The latest fence: it grows although claims are forgotten.
+CREATE TABLE {prefix}claim_fence (only_one INTEGER PRIMARY KEY CHECK (only_one = 1), fence INTEGER NOT NULL);
+INSERT INTO {prefix}claim_fence VALUES (1, 0);

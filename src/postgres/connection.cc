@@ -1,0 +1,330 @@
+#include "postgres/connection.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include <libpq-fe.h>
+#include <poll.h>
+
+namespace hapax::postgres {
+
+namespace {
+
+constexpr Oid kUntyped = 0;
+constexpr Oid kBytea = 17;
+
+int cell(std::size_t index) { return static_cast<int>(index); }
+
+// PostgreSQL ends its messages with a newline, and says "ERROR:  " before them.
+std::string trimmed(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  std::string line(text);
+  for (char& c : line) {
+    if (c == '\n') c = ' ';
+  }
+  return line;
+}
+
+std::string_view field(const PGresult* result, int code) {
+  const char* text = result == nullptr ? nullptr : ::PQresultErrorField(result, code);
+  return text == nullptr ? std::string_view{} : std::string_view(text);
+}
+
+// What somebody has to do, where the server's own words do not say it.
+std::string_view advice_of(std::string_view sqlstate) {
+  constexpr std::pair<std::string_view, std::string_view> kAdvice[] = {
+      {"42501", "; grant the missing right to this role"},
+      {"25006", "; this server or session is read-only: connect to the primary"},
+      {"53100", "; nothing was stored: free disk space on the database server"},
+      {"53300", "; all connections are in use: use fewer or raise max_connections"},
+      {"40001", "; the transaction is undone: run it again"},
+      {"40P01", "; the transaction is undone: run it again"},
+      {"25P02", "; an earlier statement failed: roll back and run the transaction again"},
+  };
+  for (const auto& [state, advice] : kAdvice) {
+    if (state == sqlstate) return advice;
+  }
+  return {};
+}
+
+}  // namespace
+
+Errc code_of(std::string_view sqlstate) {
+  constexpr std::pair<std::string_view, Errc> kCodes[] = {
+      // The first that the SQLSTATE begins with counts.
+      {"42501", Errc::kForbidden},
+      {"25006", Errc::kUnavailable},
+      {"25P02", Errc::kPreconditionFailed},
+      {"25P01", Errc::kPreconditionFailed},
+      {"53100", Errc::kNoSpace},
+      {"53", Errc::kUnavailable},
+      {"40001", Errc::kLocked},
+      {"40P01", Errc::kLocked},
+      {"55P03", Errc::kLocked},
+      {"40003", Errc::kOutcomeUnknown},
+      {"57", Errc::kUnavailable},
+      {"08", Errc::kUnavailable},
+      {"28", Errc::kUnauthenticated},
+      {"3D000", Errc::kNotFound},
+      {"3F000", Errc::kNotFound},
+      {"42P01", Errc::kNotFound},
+      {"42883", Errc::kNotFound},
+      {"23505", Errc::kAlreadyExists},
+      {"22", Errc::kInvalidArgument},
+      {"23", Errc::kInvalidArgument},
+      {"42", Errc::kInvalidArgument},
+      {"54", Errc::kLimitExceeded},
+  };
+  if (sqlstate.size() == 5 && sqlstate.starts_with("HX")) {
+    unsigned number = 0;
+    std::from_chars(sqlstate.data() + 2, sqlstate.data() + 5, number);
+    const auto code = static_cast<Errc>(1000 + number);
+    if (is_known(code)) return code;
+  }
+  for (const auto& [beginning, code] : kCodes) {
+    if (sqlstate.starts_with(beginning)) return code;
+  }
+  return Errc::kUnavailable;
+}
+
+void Rows::Clear::operator()(pg_result* result) const { ::PQclear(result); }
+
+std::size_t Rows::size() const { return static_cast<std::size_t>(::PQntuples(result_.get())); }
+
+bool Rows::is_null(std::size_t row, std::size_t column) const {
+  return ::PQgetisnull(result_.get(), cell(row), cell(column)) == 1;
+}
+
+std::string_view Rows::at(std::size_t row, std::size_t column) const {
+  const int size = ::PQgetlength(result_.get(), cell(row), cell(column));
+  return {::PQgetvalue(result_.get(), cell(row), cell(column)), static_cast<std::size_t>(size)};
+}
+
+std::int64_t Rows::number(std::size_t row, std::size_t column) const {
+  const std::string_view text = at(row, column);
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::string Rows::bytes(std::size_t row, std::size_t column) const {
+  const std::string_view text = at(row, column);
+  if (!text.starts_with("\\x")) return std::string(text);
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  std::string out;
+  out.reserve(text.size() / 2);
+  for (std::size_t i = 2; i + 1 < text.size(); i += 2) {
+    out.push_back(static_cast<char>(digit(text[i]) * 16 + digit(text[i + 1])));
+  }
+  return out;
+}
+
+std::uint64_t Rows::affected() const {
+  const std::string_view text = ::PQcmdTuples(result_.get());
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+Values& Values::text(std::string_view value) {
+  values_.push_back({std::string(value), false, false});
+  return *this;
+}
+
+Values& Values::bytes(std::string_view value) {
+  values_.push_back({std::string(value), false, true});
+  return *this;
+}
+
+Values& Values::null() {
+  values_.push_back({{}, true, false});
+  return *this;
+}
+
+std::string array_of(const std::vector<std::optional<std::string_view>>& elements) {
+  std::string out = "{";
+  for (const auto& element : elements) {
+    if (out.size() > 1) out += ',';
+    if (!element) {
+      out += "NULL";
+      continue;
+    }
+    out += '"';
+    for (const char c : *element) {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+    out += '"';
+  }
+  return out + "}";
+}
+
+std::string hex_of(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out = "\\x";
+  out.reserve(2 + 2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
+}
+
+void Connection::Finish::operator()(pg_conn* connection) const {
+  if (owned) ::PQfinish(connection);
+}
+
+Connection::Connection(pg_conn* connection, bool owned) : connection_(connection, Finish{owned}) {}
+
+Connection Connection::borrow(pg_conn* connection) { return Connection(connection, false); }
+
+Result<Connection> Connection::open(const std::string& uri, const ConnectOptions& options) {
+  // libpq counts whole seconds, and takes 1 as 2.
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(options.timeout).count();
+  const std::string timeout = std::to_string(seconds);
+  const std::array names = {"dbname", "connect_timeout", "fallback_application_name",
+                            "client_encoding", static_cast<const char*>(nullptr)};
+  const std::array values = {uri.c_str(), timeout.c_str(), options.application_name.c_str(), "UTF8",
+                             static_cast<const char*>(nullptr)};
+  Connection made(::PQconnectdbParams(names.data(), values.data(), 1), true);
+  if (::PQstatus(made.raw()) == CONNECTION_OK) return made;
+  const std::string text = trimmed(::PQerrorMessage(made.raw()));
+  // libpq keeps no SQLSTATE of a refused connection; what the server said is in the text.
+  if (text.find("password") != std::string::npos || text.find("pg_hba") != std::string::npos ||
+      text.find("authentication") != std::string::npos) {
+    return Error{Errc::kUnauthenticated, "connect to PostgreSQL: " + text};
+  }
+  if (text.find("does not exist") != std::string::npos) {
+    return Error{Errc::kNotFound, "connect to PostgreSQL: " + text};
+  }
+  if (text.find("missing \"=\"") != std::string::npos ||
+      text.find("invalid ") != std::string::npos) {
+    return Error{Errc::kInvalidArgument, "connect to PostgreSQL: " + text};
+  }
+  return Error{Errc::kUnavailable, "connect to PostgreSQL: " + text};
+}
+
+Result<Rows> Connection::run(const std::string& sql) {
+  return checked(::PQexec(raw(), sql.c_str()));
+}
+
+namespace {
+
+// The arrays that libpq reads values from.
+struct Arguments {
+  std::vector<Oid> types;
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  std::vector<int> formats;
+};
+
+}  // namespace
+
+Result<Rows> Connection::ask(const std::string& sql, const Values& values, Rowed rowed) {
+  Arguments all;
+  for (const Values::Value& value : values.values_) {
+    all.types.push_back(value.is_binary ? kBytea : kUntyped);
+    all.values.push_back(value.is_null ? nullptr : value.bytes.c_str());
+    all.lengths.push_back(static_cast<int>(value.bytes.size()));
+    all.formats.push_back(value.is_binary ? 1 : 0);
+  }
+  return checked(::PQexecParams(raw(), sql.c_str(), static_cast<int>(all.values.size()),
+                                all.types.data(), all.values.data(), all.lengths.data(),
+                                all.formats.data(), rowed == Rowed::kBinary ? 1 : 0));
+}
+
+Status Connection::prepare(const std::string& name, const std::string& sql) {
+  HAPAX_CHECK(checked(::PQprepare(raw(), name.c_str(), sql.c_str(), 0, nullptr)));
+  return Ok{};
+}
+
+Result<Rows> Connection::ask_prepared(const std::string& name, const Values& values, Rowed rowed) {
+  Arguments all;
+  for (const Values::Value& value : values.values_) {
+    all.values.push_back(value.is_null ? nullptr : value.bytes.c_str());
+    all.lengths.push_back(static_cast<int>(value.bytes.size()));
+    all.formats.push_back(value.is_binary ? 1 : 0);
+  }
+  return checked(::PQexecPrepared(raw(), name.c_str(), static_cast<int>(all.values.size()),
+                                  all.values.data(), all.lengths.data(), all.formats.data(),
+                                  rowed == Rowed::kBinary ? 1 : 0));
+}
+
+Status Connection::commit() {
+  PGresult* result = ::PQexec(raw(), "COMMIT");
+  // In a failed transaction COMMIT succeeds as a ROLLBACK.
+  const bool rolled_back =
+      result != nullptr && std::string_view(::PQcmdStatus(result)) == "ROLLBACK";
+  const auto done = checked(result);
+  if (done && !rolled_back) return Ok{};
+  if (done) {
+    return Error{Errc::kPreconditionFailed,
+                 "the transaction had failed before its COMMIT and was rolled back"};
+  }
+  if (lost()) {
+    return Error{Errc::kOutcomeUnknown,
+                 "the connection was lost at COMMIT, which may have happened: look for what the "
+                 "transaction stored before running it again: " +
+                     done.error().detail};
+  }
+  return done.error();
+}
+
+Result<Notified> Connection::wait_notified(std::chrono::milliseconds timeout) {
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    bool notified = false;
+    while (PGnotify* note = ::PQnotifies(raw())) {
+      ::PQfreemem(note);
+      notified = true;
+    }
+    if (notified) return Notified::kChannel;
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return Notified::kNothing;
+    pollfd socket{::PQsocket(raw()), POLLIN, 0};
+    const int ready = ::poll(&socket, 1, static_cast<int>(left.count()));
+    if (ready < 0 && errno != EINTR) return failure(nullptr);
+    if (ready > 0 && ::PQconsumeInput(raw()) == 0) return failure(nullptr);
+  }
+}
+
+bool Connection::in_transaction() const {
+  const PGTransactionStatusType status = ::PQtransactionStatus(raw());
+  return status == PQTRANS_INTRANS || status == PQTRANS_INERROR || status == PQTRANS_ACTIVE;
+}
+
+bool Connection::lost() const { return ::PQstatus(raw()) == CONNECTION_BAD; }
+
+bool Connection::is_retryable() const { return sqlstate_ == "40001" || sqlstate_ == "40P01"; }
+
+Result<Rows> Connection::checked(pg_result* result) {
+  Rows rows(result);
+  const ExecStatusType status = ::PQresultStatus(result);  // of nullptr: PGRES_FATAL_ERROR
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY) {
+    sqlstate_.clear();
+    return rows;
+  }
+  return failure(result);
+}
+
+Error Connection::failure(const pg_result* result) {
+  sqlstate_ = field(result, PG_DIAG_SQLSTATE);
+  if (lost()) {
+    const std::string text = trimmed(::PQerrorMessage(raw()));
+    return {Errc::kUnavailable,
+            "the connection to PostgreSQL is lost, its transaction is undone: " + text};
+  }
+  std::string text(field(result, PG_DIAG_MESSAGE_PRIMARY));
+  if (text.empty()) text = trimmed(::PQerrorMessage(raw()));
+  if (const auto detail = field(result, PG_DIAG_MESSAGE_DETAIL); !detail.empty()) {
+    text += " (" + trimmed(detail) + ")";
+  }
+  if (!sqlstate_.empty()) text += " [" + sqlstate_ + "]";
+  return {code_of(sqlstate_), "PostgreSQL: " + text + std::string(advice_of(sqlstate_))};
+}
+
+}  // namespace hapax::postgres

@@ -1,0 +1,121 @@
+// One connection to PostgreSQL: the only place that knows libpq. Ours or a caller's; used by one
+// thread at a time. Failures come back as hapax::Error, with the SQLSTATE kept beside for who acts
+// on it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hapax/result.h>
+
+struct pg_conn;
+struct pg_result;
+
+namespace hapax::postgres {
+
+// The rows that a statement answered. Text format unless the statement asked for binary.
+class Rows {
+ public:
+  explicit Rows(pg_result* result) : result_(result) {}
+
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] bool is_null(std::size_t row, std::size_t column) const;
+  [[nodiscard]] std::string_view at(std::size_t row, std::size_t column) const;  // NULL is ""
+  [[nodiscard]] std::int64_t number(std::size_t row, std::size_t column) const;  // text; NULL is 0
+  [[nodiscard]] std::string bytes(std::size_t row, std::size_t column) const;    // bytea as text
+  [[nodiscard]] std::uint64_t affected() const;  // rows that it inserted, updated, deleted
+
+ private:
+  struct Clear {
+    void operator()(pg_result* result) const;
+  };
+  std::unique_ptr<pg_result, Clear> result_;
+};
+
+// The values of $1, $2, …; what is given as a view must outlive the call.
+class Values {
+ public:
+  Values& text(std::string_view value);  // of any type, as it is written in SQL
+  Values& text_or_null(std::string_view value) { return value.empty() ? null() : text(value); }
+  Values& bytes(std::string_view value);  // bytea
+  Values& number(std::int64_t value) { return text(std::to_string(value)); }
+  Values& null();
+
+ private:
+  friend class Connection;
+  struct Value {
+    std::string bytes;
+    bool is_null = false;
+    bool is_binary = false;
+  };
+  std::vector<Value> values_;
+};
+
+// {"a","b"}: a text[] as a value. An element without a value is NULL.
+[[nodiscard]] std::string array_of(const std::vector<std::optional<std::string_view>>& elements);
+// "\x6869": a bytea as text, for elements of arrays.
+[[nodiscard]] std::string hex_of(std::string_view bytes);
+
+enum class Rowed : std::uint8_t { kText, kBinary };  // how the answered columns are written
+
+enum class Notified : std::uint8_t { kNothing, kChannel };
+
+struct ConnectOptions {
+  std::chrono::milliseconds timeout{5'000};  // for making the connection
+  std::string application_name = "hapax";
+};
+
+class Connection {
+ public:
+  // `uri`: postgres://… or "host=… dbname=…", as libpq reads them.
+  [[nodiscard]] static Result<Connection> open(const std::string& uri,
+                                               const ConnectOptions& options = {});
+  // Borrows: the owner of the connection closes it, after this object is gone.
+  [[nodiscard]] static Connection borrow(pg_conn* connection);
+
+  // One or several statements without values.
+  [[nodiscard]] Result<Rows> run(const std::string& sql);
+  // One statement with values, parsed each time. Leaves nothing behind in the session, so that it
+  // works behind any pooler.
+  [[nodiscard]] Result<Rows> ask(const std::string& sql, const Values& values,
+                                 Rowed rowed = Rowed::kText);
+  // Once per connection; then ask_prepared() by that name.
+  [[nodiscard]] Status prepare(const std::string& name, const std::string& sql);
+  [[nodiscard]] Result<Rows> ask_prepared(const std::string& name, const Values& values,
+                                          Rowed rowed = Rowed::kText);
+
+  // COMMIT. A lost connection here is HX1011: the server may have committed.
+  [[nodiscard]] Status commit();
+  // Waits for a notification on any channel this session listens to.
+  [[nodiscard]] Result<Notified> wait_notified(std::chrono::milliseconds timeout);
+
+  [[nodiscard]] bool in_transaction() const;  // also one that has failed
+  [[nodiscard]] bool lost() const;
+  // Of the latest failure; empty if it came from no server.
+  [[nodiscard]] const std::string& sqlstate() const { return sqlstate_; }
+  // Whether the latest failure undid the transaction for the sake of another one: run it again.
+  [[nodiscard]] bool is_retryable() const;
+  [[nodiscard]] pg_conn* raw() const { return connection_.get(); }
+
+ private:
+  struct Finish {
+    bool owned = true;
+    void operator()(pg_conn* connection) const;
+  };
+  explicit Connection(pg_conn* connection, bool owned);
+  Result<Rows> checked(pg_result* result);
+  Error failure(const pg_result* result);
+
+  std::unique_ptr<pg_conn, Finish> connection_;
+  std::string sqlstate_;
+};
+
+// The code that callers act on. HXnnn is what our own SQL functions raise.
+[[nodiscard]] Errc code_of(std::string_view sqlstate);
+
+}  // namespace hapax::postgres

@@ -1,0 +1,38 @@
+// Our tables in a schema of a PostgreSQL database: which version they have, and how they get newer.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "database/migration.h"
+#include "postgres/connection.h"
+
+namespace hapax::postgres {
+
+inline constexpr std::string_view kSchemaDefault = "hapax";
+
+[[nodiscard]] std::span<const database::Migration> migrations();  // generated
+
+struct MigrateOptions {
+  std::string schema{kSchemaDefault};
+  bool dry_run = false;
+  std::optional<std::chrono::seconds> retention;  // of the outbox; none: as it is
+};
+
+// Each step commits together with its line in the table of migrations, so a run that ends midway is
+// finished by the next one. One advisory lock lets one run at a time do it. No step may wait long
+// for a lock while others wait behind it (lock_timeout); it is tried again.
+[[nodiscard]] Result<database::MigrationReport> migrate(Connection& connection,
+                                                        const MigrateOptions& options);
+
+// The SQL of all steps, for people who run it themselves.
+[[nodiscard]] std::string script(const MigrateOptions& options);
+
+// What a program that uses the tables asks first: HX1022 with the remedy unless they are as this
+// program knows them. `needs` = the newest migration that it needs.
+[[nodiscard]] Status check_version(Connection& connection, const std::string& schema,
+                                   std::uint32_t needs);
+
+}  // namespace hapax::postgres

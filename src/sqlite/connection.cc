@@ -1,0 +1,216 @@
+#include "sqlite/connection.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <sqlite3.h>
+
+namespace hapax::sqlite {
+
+namespace {
+
+Errc code_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return Errc::kLocked;
+    case SQLITE_FULL:
+      return Errc::kNoSpace;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return Errc::kForbidden;
+    case SQLITE_CANTOPEN:
+      return Errc::kNotFound;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return Errc::kCorruption;
+    case SQLITE_IOERR:
+      return Errc::kUnavailable;
+    default:
+      return Errc::kInvalidArgument;
+  }
+}
+
+std::string_view advice_of(int code) {
+  if (code == SQLITE_BUSY_SNAPSHOT) {
+    return "; this transaction has read before another one wrote, and cannot write any more: roll "
+           "back, and begin with BEGIN IMMEDIATE";
+  }
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return "; another writer held the file all the while: nothing was stored, try again";
+    case SQLITE_FULL:
+      return "; nothing was stored: free disk space";
+    case SQLITE_READONLY:
+      return "; the file or its folder cannot be written by this process";
+    default:
+      return {};
+  }
+}
+
+int bound(sqlite3_stmt* statement, int at, const Value& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) {
+    return ::sqlite3_bind_int64(statement, at, *number);
+  }
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return ::sqlite3_bind_text64(statement, at, text->data(), text->size(), SQLITE_STATIC,
+                                 SQLITE_UTF8);
+  }
+  if (const auto* blob = std::get_if<Blob>(&value)) {
+    // A null pointer would be NULL, not an empty blob.
+    const char* data = blob->bytes.empty() ? "" : blob->bytes.data();
+    return ::sqlite3_bind_blob64(statement, at, data, blob->bytes.size(), SQLITE_STATIC);
+  }
+  return ::sqlite3_bind_null(statement, at);
+}
+
+Value column(sqlite3_stmt* statement, int at) {
+  const auto bytes = [&] {
+    const auto* data = static_cast<const char*>(::sqlite3_column_blob(statement, at));
+    const int size = ::sqlite3_column_bytes(statement, at);
+    return data == nullptr ? std::string{} : std::string(data, static_cast<std::size_t>(size));
+  };
+  switch (::sqlite3_column_type(statement, at)) {
+    case SQLITE_INTEGER:
+      return ::sqlite3_column_int64(statement, at);
+    case SQLITE_NULL:
+      return std::monostate{};
+    case SQLITE_BLOB:
+      return Blob{bytes()};
+    default:
+      return bytes();
+  }
+}
+
+}  // namespace
+
+Value text_or_null(std::string_view text) {
+  return text.empty() ? Value{} : Value{std::string(text)};
+}
+
+Value blob_or_null(std::string_view bytes) {
+  return bytes.empty() ? Value{} : Value{Blob{std::string(bytes)}};
+}
+
+std::int64_t number_in(const Value& value) {
+  const auto* number = std::get_if<std::int64_t>(&value);
+  return number == nullptr ? 0 : *number;
+}
+
+std::string bytes_in(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* blob = std::get_if<Blob>(&value)) return blob->bytes;
+  return {};
+}
+
+void Connection::Close::operator()(sqlite3* connection) const {
+  if (owned) ::sqlite3_close_v2(connection);
+}
+
+void Connection::Finalize::operator()(sqlite3_stmt* statement) const {
+  ::sqlite3_finalize(statement);
+}
+
+Connection::Connection(sqlite3* connection, bool owned) : connection_(connection, Close{owned}) {}
+
+Connection Connection::borrow(sqlite3* connection) { return {connection, false}; }
+
+Result<Connection> Connection::open(const std::string& path) {
+  sqlite3* opened = nullptr;
+  const int code =
+      ::sqlite3_open_v2(path.c_str(), &opened,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  Connection made(opened, true);
+  if (code != SQLITE_OK) return made.failure(code).within("open " + path);
+  ::sqlite3_extended_result_codes(opened, 1);
+  return made;
+}
+
+Result<sqlite3_stmt*> Connection::compiled(const std::string& sql) {
+  if (const auto found = statements_.find(sql); found != statements_.end()) {
+    return found->second.get();
+  }
+  sqlite3_stmt* statement = nullptr;
+  const auto since = std::chrono::steady_clock::now();
+  for (int turn = 0;;) {
+    const int code = ::sqlite3_prepare_v3(raw(), sql.c_str(), static_cast<int>(sql.size()),
+                                          SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+    if (code == SQLITE_OK) break;
+    if (!waits(code, since, turn)) return failure(code);
+  }
+  statements_.emplace(sql, std::unique_ptr<sqlite3_stmt, Finalize>(statement));
+  return statement;
+}
+
+// Not what can never succeed: a transaction that has read before another one wrote.
+bool Connection::waits(int code, std::chrono::steady_clock::time_point since, int& turn) const {
+  const int extended = ::sqlite3_extended_errcode(raw());
+  if ((code & 0xff) != SQLITE_BUSY || extended == SQLITE_BUSY_SNAPSHOT) return false;
+  if (std::chrono::steady_clock::now() - since >= patience_) return false;
+  std::this_thread::sleep_for(std::chrono::milliseconds{std::min(1 << std::min(turn++, 4), 10)});
+  return true;
+}
+
+Result<std::vector<Row>> Connection::stepped(sqlite3_stmt* statement) {
+  std::vector<Row> rows;
+  const auto since = std::chrono::steady_clock::now();
+  for (int turn = 0;;) {
+    const int code = ::sqlite3_step(statement);
+    if (code == SQLITE_DONE) return rows;
+    if (code == SQLITE_ROW) {
+      Row row;
+      for (int at = 0; at < ::sqlite3_column_count(statement); ++at) {
+        row.push_back(column(statement, at));
+      }
+      rows.push_back(std::move(row));
+      continue;
+    }
+    Error error = failure(code);
+    const bool again = rows.empty() && waits(code, since, turn);
+    ::sqlite3_reset(statement);
+    if (!again) return error;
+  }
+}
+
+Result<std::vector<Row>> Connection::ask(const std::string& sql, const std::vector<Value>& values) {
+  HAPAX_TRY(sqlite3_stmt* const statement, compiled(sql));
+  int at = 0;
+  for (const Value& value : values) {
+    if (const int code = bound(statement, ++at, value); code != SQLITE_OK) return failure(code);
+  }
+  auto rows = stepped(statement);
+  ::sqlite3_reset(statement);
+  ::sqlite3_clear_bindings(statement);
+  return rows;
+}
+
+Status Connection::run(const std::string& sql) {
+  const char* rest = sql.c_str();
+  while (*rest != '\0') {
+    sqlite3_stmt* statement = nullptr;
+    if (const int code = ::sqlite3_prepare_v2(raw(), rest, -1, &statement, &rest);
+        code != SQLITE_OK) {
+      return failure(code);
+    }
+    const std::unique_ptr<sqlite3_stmt, Finalize> owned(statement);
+    if (statement != nullptr) HAPAX_CHECK(stepped(statement));
+  }
+  return Ok{};
+}
+
+std::uint64_t Connection::changes() const {
+  return static_cast<std::uint64_t>(::sqlite3_changes64(raw()));
+}
+
+bool Connection::in_transaction() const { return ::sqlite3_get_autocommit(raw()) == 0; }
+
+Error Connection::failure(int code) const {
+  const int extended = ::sqlite3_extended_errcode(raw());
+  return {code_of(code), "SQLite: " + std::string(::sqlite3_errmsg(raw())) + " [" +
+                             std::to_string(extended) + "]" + std::string(advice_of(extended))};
+}
+
+}  // namespace hapax::sqlite

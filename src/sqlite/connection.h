@@ -1,0 +1,71 @@
+// One connection to an SQLite file: the only place that knows sqlite3.h. Ours or a caller's; used
+// by one thread at a time. What another writer holds is waited for, with a bound.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <hapax/result.h>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace hapax::sqlite {
+
+struct Blob {
+  std::string bytes;
+};
+using Value = std::variant<std::monostate, std::int64_t, std::string, Blob>;  // NULL first
+using Row = std::vector<Value>;
+
+[[nodiscard]] Value text_or_null(std::string_view text);
+[[nodiscard]] Value blob_or_null(std::string_view bytes);
+[[nodiscard]] std::int64_t number_in(const Value& value);  // 0 for what is none
+[[nodiscard]] std::string bytes_in(const Value& value);    // of text and blobs; else empty
+[[nodiscard]] inline bool is_null(const Value& value) { return value.index() == 0; }
+
+class Connection {
+ public:
+  // Makes the file if there is none.
+  [[nodiscard]] static Result<Connection> open(const std::string& path);
+  // Borrows: the owner closes it, after this object is gone (it keeps statements).
+  [[nodiscard]] static Connection borrow(sqlite3* connection);
+
+  // How long another writer is waited for before HX1023.
+  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
+
+  // Statements without values, one after the other.
+  [[nodiscard]] Status run(const std::string& sql);
+  // One statement, compiled once and kept.
+  [[nodiscard]] Result<std::vector<Row>> ask(const std::string& sql,
+                                             const std::vector<Value>& values);
+  [[nodiscard]] std::uint64_t changes() const;  // rows that the latest statement changed
+  [[nodiscard]] bool in_transaction() const;
+  [[nodiscard]] sqlite3* raw() const { return connection_.get(); }
+
+ private:
+  struct Close {
+    bool owned = true;
+    void operator()(sqlite3* connection) const;
+  };
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  Connection(sqlite3* connection, bool owned);
+  Result<sqlite3_stmt*> compiled(const std::string& sql);
+  Result<std::vector<Row>> stepped(sqlite3_stmt* statement);
+  [[nodiscard]] bool waits(int code, std::chrono::steady_clock::time_point since, int& turn) const;
+  Error failure(int code) const;
+
+  std::unique_ptr<sqlite3, Close> connection_;
+  std::map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>, std::less<>> statements_;
+  std::chrono::milliseconds patience_{5'000};
+};
+
+}  // namespace hapax::sqlite

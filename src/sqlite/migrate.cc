@@ -1,0 +1,86 @@
+#include "sqlite/migrate.h"
+
+#include <utility>
+#include <vector>
+
+namespace hapax::sqlite {
+
+namespace {
+
+using database::Applied;
+using database::Migration;
+using database::MigrationReport;
+
+std::string table_sql(const std::string& prefix) {
+  return "CREATE TABLE IF NOT EXISTS " + prefix +
+         "migrations (\n"
+         "  version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL,\n"
+         "  applied_at TEXT NOT NULL DEFAULT (datetime('now')));\n";
+}
+
+std::string step_sql(const std::string& prefix, const Migration& migration) {
+  return database::expanded(migration.text, "prefix", prefix) + "INSERT INTO " + prefix +
+         "migrations (version, name, checksum) VALUES (" + std::to_string(migration.version) +
+         ", '" + std::string(migration.name) + "', '" + database::checksum_of(migration) + "');\n";
+}
+
+Result<std::vector<Applied>> applied_in(Connection& connection, const std::string& prefix) {
+  std::vector<Applied> all;
+  HAPAX_TRY(const std::vector<Row> table,
+            connection.ask("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1",
+                           {prefix + "migrations"}));
+  if (table.empty()) return all;
+  HAPAX_TRY(const std::vector<Row> rows, connection.ask("SELECT version, name, checksum FROM " +
+                                                            prefix + "migrations ORDER BY version",
+                                                        {}));
+  for (const Row& row : rows) {
+    all.push_back(
+        {static_cast<std::uint32_t>(number_in(row[0])), bytes_in(row[1]), bytes_in(row[2])});
+  }
+  return all;
+}
+
+Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOptions& options) {
+  HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, options.prefix));
+  HAPAX_TRY(const std::vector<Migration> left, database::pending(migrations(), applied));
+  MigrationReport report;
+  report.before = applied.empty() ? 0 : applied.back().version;
+  report.after = migrations().back().version;
+  if (!options.dry_run && !left.empty()) HAPAX_CHECK(connection.run(table_sql(options.prefix)));
+  for (const Migration& one : left) {
+    report.steps.push_back(std::to_string(one.version) + " " + std::string(one.name));
+    if (options.dry_run) continue;
+    Status done = connection.run(step_sql(options.prefix, one));
+    if (!done) return std::move(done).error().within("migration " + std::to_string(one.version));
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& options) {
+  HAPAX_CHECK(database::check_name("prefix", options.prefix));
+  if (options.dry_run) return migrate_locked(connection, options);
+  HAPAX_CHECK(connection.run("PRAGMA journal_mode = WAL"));
+  HAPAX_CHECK(connection.run("BEGIN IMMEDIATE"));
+  auto report = migrate_locked(connection, options);
+  Status ended = report ? connection.run("COMMIT") : Status(Ok{});
+  if (connection.in_transaction()) ignore(connection.run("ROLLBACK"), "it has failed already");
+  if (!ended) return std::move(ended).error();
+  return report;
+}
+
+std::string script(const MigrateOptions& options) {
+  std::string all = "PRAGMA journal_mode = WAL;\nBEGIN IMMEDIATE;\n" + table_sql(options.prefix);
+  for (const Migration& one : migrations()) all += "\n" + step_sql(options.prefix, one);
+  return all + "COMMIT;\n";
+}
+
+Status check_version(Connection& connection, const std::string& prefix, std::uint32_t needs) {
+  HAPAX_CHECK(database::check_name("prefix", prefix));
+  HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, prefix));
+  return database::check_present(migrations(), applied, needs,
+                                 "hapax migrate sqlite:FILE --prefix " + prefix);
+}
+
+}  // namespace hapax::sqlite

@@ -1,0 +1,32 @@
+// Our tables in an SQLite file: which version they have, and how they get newer.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "database/migration.h"
+#include "sqlite/connection.h"
+
+namespace hapax::sqlite {
+
+inline constexpr std::string_view kPrefixDefault = "hapax_";
+
+[[nodiscard]] std::span<const database::Migration> migrations();  // generated
+
+struct MigrateOptions {
+  std::string prefix{kPrefixDefault};
+  bool dry_run = false;
+};
+
+// All pending steps in one transaction, which also keeps other runs away. Sets the file to WAL
+// mode, where readers and a writer do not wait for each other.
+[[nodiscard]] Result<database::MigrationReport> migrate(Connection& connection,
+                                                        const MigrateOptions& options);
+
+// The SQL of all steps, for people who run it themselves.
+[[nodiscard]] std::string script(const MigrateOptions& options);
+
+[[nodiscard]] Status check_version(Connection& connection, const std::string& prefix,
+                                   std::uint32_t needs);
+
+}  // namespace hapax::sqlite

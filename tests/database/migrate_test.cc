@@ -1,0 +1,135 @@
+// How tables are made and made newer, in PostgreSQL and SQLite.
+#include "postgres/migrate.h"
+
+#include <filesystem>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "../postgres/cluster.h"
+#include "database/migration.h"
+#include "sqlite/migrate.h"
+
+namespace hapax {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_postgres::Cluster;
+
+constexpr database::Migration kOne{1, "one", "first"};
+constexpr database::Migration kTwo{2, "two", "second"};
+
+TEST(Migration, what_is_not_applied_is_pending) {
+  const database::Migration known[] = {kOne, kTwo};
+  const database::Applied applied[] = {{1, "one", database::checksum_of(kOne)}};
+  const auto left = database::pending(known, applied);
+  ASSERT_TRUE(left);
+  ASSERT_EQ(left->size(), 1u);
+  EXPECT_EQ(left->front().version, 2u);
+}
+
+TEST(Migration, an_altered_or_a_newer_one_is_refused) {
+  const database::Migration known[] = {kOne};
+  const database::Applied altered[] = {{1, "one", "0123"}};
+  EXPECT_THAT(database::pending(known, altered).error().text(),
+              HasSubstr("HX1022 format_version: migration 1 (one) was applied with checksum 0123"));
+  const database::Applied newer[] = {{1, "one", database::checksum_of(kOne)}, {7, "seven", "x"}};
+  EXPECT_THAT(database::pending(known, newer).error().detail,
+              HasSubstr("have migration 7 (seven), this program knows them up to 1"));
+  // A program that is not upgraded yet goes on.
+  EXPECT_TRUE(database::check_present(known, newer, 1, "x"));
+}
+
+TEST(Migration, names_that_would_be_sql_are_refused) {
+  EXPECT_TRUE(database::check_name("schema", "my_hapax2"));
+  for (const char* name : {"", "2x", "a\"b", "a b", "A", "a'; drop table x; --"}) {
+    EXPECT_FALSE(database::check_name("schema", name)) << name;
+  }
+}
+
+TEST(PostgresMigrate, is_idempotent_and_says_what_it_did) {
+  auto connection = *postgres::Connection::open(Cluster::instance().make_database());
+  const auto dry = postgres::migrate(connection, {.dry_run = true});
+  ASSERT_TRUE(dry) << dry.error().text();
+  EXPECT_EQ(dry->steps.front(), "1 outbox_inbox");
+  EXPECT_EQ(postgres::check_version(connection, "hapax", 1).error().code, Errc::kFormatVersion);
+
+  const auto first = postgres::migrate(connection, {});
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_EQ(first->before, 0u);
+  const auto second = postgres::migrate(connection, {});
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_THAT(second->steps, ElementsAre());
+  EXPECT_EQ(second->before, first->after);
+  EXPECT_TRUE(postgres::check_version(connection, "hapax", 1));
+}
+
+TEST(PostgresMigrate, several_schemas_live_side_by_side) {
+  auto connection = *postgres::Connection::open(Cluster::instance().make_database());
+  ASSERT_TRUE(postgres::migrate(connection, {.schema = "one"}));
+  ASSERT_TRUE(postgres::migrate(connection, {.schema = "two"}));
+  ASSERT_TRUE(connection.run("SELECT one.publish('t', 'x')"));
+  const auto rows =
+      connection.run("SELECT (SELECT count(*) FROM one.outbox), (SELECT count(*) FROM two.outbox)");
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->number(0, 0), 1);
+  EXPECT_EQ(rows->number(0, 1), 0);
+}
+
+TEST(PostgresMigrate, concurrent_runs_do_it_once) {
+  const std::string uri = Cluster::instance().make_database();
+  std::vector<std::thread> threads;
+  std::atomic<int> steps{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      auto connection = *postgres::Connection::open(uri);
+      const auto report = postgres::migrate(connection, {});
+      ASSERT_TRUE(report) << report.error().text();
+      if (!report->steps.empty()) ++steps;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(steps, 1);
+}
+
+TEST(PostgresMigrate, retention_chooses_the_partition) {
+  auto connection = *postgres::Connection::open(Cluster::instance().make_database());
+  ASSERT_TRUE(postgres::migrate(connection, {.retention = std::chrono::seconds{3'000}}));
+  const auto rows = connection.run(
+      "SELECT hapax.outbox_retention() = interval '3000 s',"
+      " hapax.outbox_part() = floor(extract(epoch FROM clock_timestamp()) / 100)::bigint % 32");
+  ASSERT_TRUE(rows) << rows.error().text();
+  EXPECT_EQ(rows->at(0, 0), "t");
+  EXPECT_EQ(rows->at(0, 1), "t");
+}
+
+TEST(PostgresMigrate, a_role_without_rights_is_told_which) {
+  Cluster& cluster = Cluster::instance();
+  std::string uri = cluster.make_database();
+  auto owner = *postgres::Connection::open(uri);
+  ASSERT_TRUE(owner.run("CREATE ROLE stranger LOGIN"));
+  uri.replace(uri.find("user=postgres"), 13, "user=stranger");
+  auto stranger = *postgres::Connection::open(uri);
+  const auto refused = postgres::migrate(stranger, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kForbidden) << refused.error().text();
+}
+
+TEST(SqliteMigrate, is_idempotent_and_says_what_it_did) {
+  auto connection = *sqlite::Connection::open(":memory:");
+  EXPECT_EQ(sqlite::check_version(connection, "hapax_", 1).error().code, Errc::kFormatVersion);
+  const auto dry = sqlite::migrate(connection, {.dry_run = true});
+  ASSERT_TRUE(dry);
+  EXPECT_EQ(dry->steps.front(), "1 outbox_inbox");
+  const auto first = sqlite::migrate(connection, {});
+  ASSERT_TRUE(first) << first.error().text();
+  const auto second = sqlite::migrate(connection, {});
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_THAT(second->steps, ElementsAre());
+  EXPECT_TRUE(sqlite::check_version(connection, "hapax_", 1));
+}
+
+}  // namespace
+}  // namespace hapax

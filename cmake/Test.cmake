@@ -35,11 +35,13 @@ function(hapax_test_binary target)
 endfunction()
 
 # hapax_test(TARGET SOURCES files… LINK targets… LABELS labels…)
-# One GoogleTest binary; each of its tests is a ctest entry. A skipped test shows as skipped.
+# One GoogleTest binary; each of its tests is a ctest entry. A skipped test shows as skipped. What
+# is parameterised with `postgres` is left to hapax_contract_tests().
 function(hapax_test target)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
   hapax_test_binary(${target} ${ARGN})
-  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 120 TEST_PREFIX "${target}.")
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 120 TEST_PREFIX "${target}."
+    TEST_FILTER "-*/postgres")
   # Not by PROPERTIES: CMake 3.25 keeps only the first label of a list there.
   set(labels ${CMAKE_CURRENT_BINARY_DIR}/${target}_labels.cmake)
   file(CONFIGURE OUTPUT ${labels} @ONLY CONTENT [[
@@ -85,6 +87,12 @@ function(hapax_contract_tests)
   hapax_test(hapax_contract_test SOURCES ${tests} LINK hapax_contract LABELS contract)
   hapax_test(hapax_contract_threads_test SOURCES ${folder}/store_threads_test.cc
     LINK hapax_contract LABELS contract threads)
+  # All cases over PostgreSQL share one server: each program is one entry.
+  foreach(program IN ITEMS hapax_contract_test hapax_contract_threads_test)
+    add_test(NAME ${program}.postgres
+      COMMAND ${program} --gtest_filter=*/postgres --gtest_brief=1)
+    set_tests_properties(${program}.postgres PROPERTIES LABELS contract TIMEOUT 600)
+  endforeach()
 endfunction()
 
 # hapax_fuzzer(NAME rooms…): source fuzz_NAME.cc with LLVMFuzzerTestOneInput, inputs in

@@ -37,7 +37,7 @@ class ReadCostTest : public EngineRig {
   }
   void read(std::uint64_t from, std::uint32_t max) {
     ReadPlan plan = plan_read(state(), {.stream = "s", .from = Sequence{from}, .max = max}).value();
-    ASSERT_TRUE(open_places(plan.places, engine_->files()).ok());
+    ASSERT_TRUE(open_places(plan.places, *engine_->files()).ok());
     EXPECT_THAT(read_records(plan.places).value(), SizeIs(max));
   }
   Delivery receive_one() {

@@ -16,44 +16,9 @@ constexpr std::chrono::milliseconds kClaimsEvery{3};  // while claims that are o
 constexpr std::size_t kSlice = 1'024;
 constexpr std::size_t kSweepStreams = 1'000;
 
-// Hands one value from the store's thread to the caller's.
-template <class Value>
-class Handover {
- public:
-  void put(Value value) {
-    // Notify under the lock: the waiter destroys this as soon as it has the value.
-    const std::lock_guard lock(mutex_);
-    value_.emplace(std::move(value));
-    there_.notify_one();
-  }
-  Value take() {
-    std::unique_lock lock(mutex_);
-    there_.wait(lock, [this] { return value_.has_value(); });
-    return *std::move(value_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable there_;
-  std::optional<Value> value_;
-};
-
 std::int64_t steady_ms() {
   const auto steady = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(steady).count();
-}
-
-// Between the look and the read the segment may have been emptied and removed: then what was
-// wanted lies elsewhere, or is gone, and a second look says so. If it says the same each time, the
-// segment is missing.
-template <class Value, class Read>
-Result<Value> again_if_moved(const Read& read) {
-  constexpr int kTries = 3;
-  for (int tries = 1;; ++tries) {
-    Result<Value> value = read();
-    if (value || value.error().code != Errc::kNotFound) return value;
-    if (tries == kTries) return Error{Errc::kCorruption, value.error().detail};
-  }
 }
 
 }  // namespace
@@ -64,11 +29,11 @@ bool EmbeddedStore::is_refusal(const Error& error) {
 }
 
 EmbeddedStore::EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine> engine,
-                             Fatal on_fatal, Log log)
-    : ports_(std::move(ports)),
+                             Fatal on_fatal, TellPeople tell)
+    : MachineStore(engine->key(), engine->files(), std::move(tell)),
+      ports_(std::move(ports)),
       engine_(std::move(engine)),
-      on_fatal_(std::move(on_fatal)),
-      log_(std::move(log)) {
+      on_fatal_(std::move(on_fatal)) {
   state_thread_ = std::thread([this] { run_state(); });
   journal_thread_ = std::thread([this] { run_journal(); });
   background_thread_ = std::thread([this] { run_background(); });
@@ -92,177 +57,8 @@ EmbeddedStore::~EmbeddedStore() {
   journal_thread_.join();
 }
 
-// --- callers
-// ---------------------------------------------------------------------------------------
-
-Status EmbeddedStore::check_sound() {
-  const std::lock_guard lock(mutex_);
-  if (damage_) return *damage_;
-  return Ok{};
-}
-
-void EmbeddedStore::stop_serving(const Error& error) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (damage_) return;
-    damage_ = error;
-  }
-  log_(error.text() + " The store serves nothing more. Stop it and run hapax verify.");
-}
-
-template <class Value>
-Result<Value> EmbeddedStore::serve(Result<Value> value) {
-  if (!value && value.error().code == Errc::kCorruption) stop_serving(value.error());
-  return value;
-}
-
-Result<Answer> EmbeddedStore::finish(Finished finished) {
-  if (!finished.answer) return std::move(finished.answer);
-  auto answer = serve(read_missing(std::move(finished)));
-  if (!answer) return unreadable(answer.error());
-  return answer;
-}
-
-Result<Answer> EmbeddedStore::commit(const Commit& commit) {
-  HAPAX_CHECK(check_sound());
-  HAPAX_TRY(Prepared request, prepare(commit, engine_->key()));
-  Handover<Finished> handover;
-  hand_over(CommitTask{std::move(request),
-                       [&handover](Finished finished) { handover.put(std::move(finished)); }},
-            Lead::kAlways);
-  return finish(handover.take());
-}
-
-void EmbeddedStore::submit(const Commit& commit, Done done) {
-  submit(commit, std::move(done), Lead::kNever);
-}
-
-void EmbeddedStore::submit_here(const Commit& commit, Done done) {
-  submit(commit, std::move(done), Lead::kIfQuick);
-}
-
-void EmbeddedStore::submit(const Commit& commit, Done done, Lead lead) {
-  if (auto sound = check_sound(); !sound) {
-    done(std::move(sound).error());
-    return;
-  }
-  auto request = prepare(commit, engine_->key());
-  if (!request) {
-    done(std::move(request).error());
-    return;
-  }
-  hand_over(CommitTask{*std::move(request),
-                       [this, done = std::move(done)](Finished finished) {
-                         done(finish(std::move(finished)));
-                       }},
-            lead);
-}
-
-template <class Value>
-Value EmbeddedStore::ask(std::function<Value(const core::State&, Time)> question) {
-  Handover<Value> handover;
-  hand_over(LookTask{[&handover, &question](const core::State& state, Time now) {
-              auto seen = std::make_shared<Value>(question(state, now));
-              return [&handover, seen] { handover.put(std::move(*seen)); };
-            }},
-            Lead::kAlways);
-  return handover.take();
-}
-
-Result<Records> EmbeddedStore::read(const ReadRange& range) {
-  if (range.max == 0)
-    return Error{Errc::kInvalidArgument, "a read of 0 records; ask for at least 1"};
-  if (range.max > limits::kReadMax) {
-    return core::limit_error("records of a read", range.max, limits::kReadMax);
-  }
-  HAPAX_CHECK(check_sound());
-  Result<Records> records = Records{};
-  const auto moved = again_if_moved<Ok>([&]() -> Status {
-    auto plan = ask<Result<ReadPlan>>(
-        [&](const core::State& state, Time) { return plan_read(state, range); });
-    if (!plan) {
-      records = std::move(plan).error();
-      return Ok{};
-    }
-    HAPAX_CHECK(open_places(plan->places, engine_->files()));
-    HAPAX_TRY(plan->range.records, read_records(plan->places));
-    records = std::move(plan->range);
-    return Ok{};
-  });
-  if (moved) return records;
-  Error error = moved.error();
-  return serve<Records>(std::move(error).within("stream '" + std::string(range.stream) + "'"));
-}
-
-Result<std::optional<IdStatus>> EmbeddedStore::find_id(std::string_view stream, std::string_view id,
-                                                       std::string_view group) {
-  HAPAX_CHECK(check_sound());
-  return ask<Result<std::optional<IdStatus>>>([&](const core::State& state, Time now) {
-    return look_up_id(state, engine_->key(), {stream, id, group}, now);
-  });
-}
-
-Result<std::optional<ClaimStatus>> EmbeddedStore::find_claim(std::string_view scope,
-                                                             std::string_view key) {
-  HAPAX_CHECK(check_sound());
-  return serve(again_if_moved<std::optional<ClaimStatus>>([&] {
-    const auto found = ask<ClaimLook>([&](const core::State& state, Time now) {
-      return look_up_claim(state, claim_hash(engine_->key(), scope, key), now);
-    });
-    return complete(found, engine_->files());
-  }));
-}
-
-Result<std::optional<RegisterValue>> EmbeddedStore::find_register(std::string_view name) {
-  HAPAX_CHECK(check_sound());
-  return ask<Result<std::optional<RegisterValue>>>([&](const core::State& state, Time now) {
-    return look_up_register(state, register_hash(engine_->key(), name), now);
-  });
-}
-
-Result<RegisterPage> EmbeddedStore::scan_registers(const RegisterScan& scan) {
-  if (scan.max == 0) {
-    return Error{Errc::kInvalidArgument, "a scan of 0 registers; ask for at least 1"};
-  }
-  if (scan.max > limits::kReadMax) {
-    return core::limit_error("registers of a scan", scan.max, limits::kReadMax);
-  }
-  HAPAX_CHECK(check_sound());
-  return ask<Result<RegisterPage>>(
-      [&](const core::State& state, Time now) { return list_registers(state, scan, now); });
-}
-
-Result<std::optional<Position>> EmbeddedStore::find_position(std::string_view source) {
-  HAPAX_CHECK(check_sound());
-  return ask<Result<std::optional<Position>>>(
-      [&](const core::State& state, Time) { return look_up_position(state, source); });
-}
-
-Result<std::optional<ProducerStatus>> EmbeddedStore::find_producer(std::string_view stream,
-                                                                   std::string_view producer) {
-  HAPAX_CHECK(check_sound());
-  return ask<Result<std::optional<ProducerStatus>>>(
-      [&](const core::State& state, Time) { return look_up_producer(state, stream, producer); });
-}
-
-Result<StreamStats> EmbeddedStore::describe(std::string_view stream) {
-  HAPAX_CHECK(check_sound());
-  return ask<Result<StreamStats>>(
-      [&](const core::State& state, Time now) { return describe_stream(state, stream, now); });
-}
-
-Result<std::vector<std::string>> EmbeddedStore::streams() {
-  HAPAX_CHECK(check_sound());
-  return ask<Result<std::vector<std::string>>>(
-      [&](const core::State& state, Time) { return list_streams(state); });
-}
-
-Result<Statistics> EmbeddedStore::statistics() {
-  auto stats =
-      ask<Statistics>([&](const core::State&, Time) { return engine_->machine().statistics(); });
-  HAPAX_CHECK(engine_->add_disk_figures(stats));
-  stats.damaged = !check_sound().ok();
-  return stats;
+Status EmbeddedStore::add_disk_figures(Statistics& stats) {
+  return engine_->add_disk_figures(stats);
 }
 
 // --- state thread
@@ -290,9 +86,7 @@ void EmbeddedStore::take_in(std::deque<Task>& tasks) {
       if (!machine.has_room(commit->request)) start_write();
       machine.submit(std::move(commit->request), std::move(commit->reply));
     } else if (auto* look = std::get_if<LookTask>(&tasks.front())) {
-      machine.look(std::move(look->look));
-    } else {
-      machine.act(std::move(std::get<ActTask>(tasks.front()).act));
+      machine.look(std::move(look->look), std::move(look->fail));
     }
     tasks.pop_front();
   }
@@ -336,12 +130,12 @@ void EmbeddedStore::finish_write(Result<journal::Durable> written) {
 void EmbeddedStore::tell_changes() {
   const bool full = engine_->machine().writes_refused();
   if (full != told_full_) {
-    log_(full ? "writes are refused, repeats and reads are answered: " + refusal_
+    tell(full ? "writes are refused, repeats and reads are answered: " + refusal_
               : "writes are accepted again");
   }
   const bool jump = engine_->machine().clock_jump_pending();
   if (jump != told_jump_) {
-    log_(jump ? "the wall clock is too far from log time and is not followed; check the clock, or "
+    tell(jump ? "the wall clock is too far from log time and is not followed; check the clock, or "
                 "start once with accept_clock_jump"
               : "the wall clock agrees with log time again");
   }
@@ -420,7 +214,7 @@ void EmbeddedStore::run_background() {
     if (!stepped && stepped.error().code == Errc::kCorruption) {
       stop_serving(stepped.error());
     } else if (!stepped) {
-      log_("a snapshot was given up, the next one will be tried: " + stepped.error().text());
+      tell("a snapshot was given up, the next one will be tried: " + stepped.error().text());
       if (stepped.error().code == Errc::kIo) on_fatal_(stepped.error());
     }
     if (!snapshotter.busy()) {

@@ -5,9 +5,6 @@
 //   journal      writes and syncs the others, one at a time, and the marks
 //   background   writes snapshots, removes and rewrites segments
 //
-// E5: damage to what was durable, found while running, is answered with its place and ends the
-//     service: nothing more is read, decided or written.
-//
 // E6: the machine has one leader at a time, the writer one user. Who waits for an answer anyway may
 //     lead for one batch while everything rests; in all other cases the state thread leads.
 //
@@ -28,75 +25,33 @@
 #include <hapax/store.h>
 
 #include "engine/engine.h"
+#include "engine/machine_store.h"
 
 namespace hapax::engine {
 
-class EmbeddedStore final : public Store {
+class EmbeddedStore final : public MachineStore {
  public:
   // `on_fatal` is called when nothing after a failed sync can be trusted; it must not return.
   using Fatal = std::function<void(const Error&)>;
 
-  // One line per notable event, from any thread.
-  using Log = std::function<void(const std::string&)>;
-
   EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine> engine, Fatal on_fatal,
-                Log log);
+                TellPeople tell);
   ~EmbeddedStore() override;
-
-  [[nodiscard]] Result<Answer> commit(const Commit& commit) override;
-  void submit(const Commit& commit, Done done) override;
-  void submit_here(const Commit& commit, Done done) override;
-  [[nodiscard]] Result<Records> read(const ReadRange& range) override;
-  [[nodiscard]] Result<std::optional<IdStatus>> find_id(std::string_view stream,
-                                                        std::string_view id,
-                                                        std::string_view group) override;
-  [[nodiscard]] Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,
-                                                              std::string_view key) override;
-  [[nodiscard]] Result<std::optional<RegisterValue>> find_register(std::string_view name) override;
-  [[nodiscard]] Result<RegisterPage> scan_registers(const RegisterScan& scan) override;
-  [[nodiscard]] Result<std::optional<Position>> find_position(std::string_view source) override;
-  [[nodiscard]] Result<std::optional<ProducerStatus>> find_producer(
-      std::string_view stream, std::string_view producer) override;
-  [[nodiscard]] Result<StreamStats> describe(std::string_view stream) override;
-  [[nodiscard]] Result<std::vector<std::string>> streams() override;
-  [[nodiscard]] Result<Statistics> statistics() override;
 
   [[nodiscard]] const OpenReport& report() const { return engine_->report(); }
 
  private:
-  struct CommitTask {
-    Prepared request;
-    Reply reply;
-  };
-  struct LookTask {
-    Machine::Look look;
-  };
-  struct ActTask {
-    Machine::Act act;
-  };
-  using Task = std::variant<CommitTask, LookTask, ActTask>;
-
   static constexpr std::chrono::milliseconds kTendEvery{250};
   [[nodiscard]] static bool is_refusal(const Error& error);
 
-  enum class Lead : std::uint8_t { kNever, kIfQuick, kAlways };
-
-  void hand_over(Task task, Lead lead);
-  void submit(const Commit& commit, Done done, Lead lead);
+  void hand_over(Task task, Lead lead) override;
+  [[nodiscard]] Statistics figures() override { return engine_->machine().statistics(); }
+  [[nodiscard]] Status add_disk_figures(Statistics& stats) override;
   [[nodiscard]] bool may_lead(Lead lead) const;
   // What others asked for is answered here, too: what they throw must not reach this caller.
   void lead_one_batch(std::unique_lock<std::mutex>& lock) noexcept;
   void begin_to_lead();
   void end_to_lead();
-  template <class Value>
-  [[nodiscard]] Value ask(std::function<Value(const core::State&, Time)> question);
-
-  // E5: damage found while running ends the service: every later call is answered with it.
-  [[nodiscard]] Status check_sound();
-  void stop_serving(const Error& error);
-  template <class Value>
-  [[nodiscard]] Result<Value> serve(Result<Value> value);
-  [[nodiscard]] Result<Answer> finish(Finished finished);
 
   // whoever leads
   void take_tasks(std::deque<Task>& tasks);
@@ -128,7 +83,6 @@ class EmbeddedStore final : public Store {
   const std::shared_ptr<void> ports_;  // folder, clock and entropy; outlive the engine
   const std::unique_ptr<Engine> engine_;
   const Fatal on_fatal_;
-  const Log log_;
 
   std::mutex mutex_;
   std::condition_variable state_wake_;
@@ -149,8 +103,7 @@ class EmbeddedStore final : public Store {
   journal::Batch* to_write_ = nullptr;
   std::optional<Result<journal::Durable>> written_;
   bool snapshot_ready_ = false;
-  std::optional<Error> damage_;  // the first that was found
-  bool stop_ = false;            // no new tasks; the state thread drains and leaves
+  bool stop_ = false;  // no new tasks; the state thread drains and leaves
   bool journal_stop_ = false;
   bool background_stop_ = false;
 

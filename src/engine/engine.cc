@@ -23,6 +23,8 @@ constexpr std::int64_t kLookEveryMs = 1'000;      // for dead space
 constexpr std::int64_t kLookEveryMaxMs = 64'000;  // while looking does not help
 constexpr std::uint64_t kVictimShare = 4;         // emptied when less than a quarter is live
 
+}  // namespace
+
 digest::HashKey key_of(const journal::Identity& identity) {
   digest::HashKey key{};
   static_assert(sizeof identity.hash_key == sizeof key);
@@ -30,10 +32,12 @@ digest::HashKey key_of(const journal::Identity& identity) {
   return key;
 }
 
-}  // namespace
-
-Engine::Engine(ports::Folder& folder, ports::Clock& clock)
+Engine::Engine(ports::Folder& folder, ports::Clock& clock, const EngineOptions& options,
+               const journal::Identity& identity)
     : folder_(folder),
+      options_(options),
+      key_(key_of(identity)),
+      clock_(std::make_unique<LogClock>(clock, options.clock_jump_max)),
       steady_(clock),
       looked_ms_(clock.steady_ms()),
       look_every_ms_(kLookEveryMs) {}
@@ -41,44 +45,67 @@ Engine::Engine(ports::Folder& folder, ports::Clock& clock)
 Result<std::unique_ptr<Engine>> Engine::open(ports::Folder& folder, ports::Clock& clock,
                                              ports::Entropy& entropy,
                                              const EngineOptions& options) {
-  std::unique_ptr<Engine> engine(new Engine(folder, clock));
-  engine->options_ = options;
-  HAPAX_TRY(engine->lock_, folder.lock(journal::kLockName));
+  HAPAX_TRY(std::unique_ptr<ports::Lock> lock, folder.lock(journal::kLockName));
   HAPAX_TRY(const journal::Identity identity,
             journal::open_store(folder, entropy, clock.wall_ms()));
-  engine->key_ = key_of(identity);
+  std::unique_ptr<Engine> engine(new Engine(folder, clock, options, identity));
+  engine->lock_ = std::move(lock);
 
-  std::unique_ptr<core::State> state;
+  Read read;
   OpenReport& report = engine->report_;
-  HAPAX_TRY(const Loaded loaded,
-            load_snapshot(folder, identity, options.index_shards_log2, state, report.lines));
-  HAPAX_CHECK(check_below_snapshot(folder, identity, *state, loaded));
-  state->memory_max = options.memory_max;
-  report.snapshot_lsn = loaded.lsn.value;
+  HAPAX_TRY(read.snapshot,
+            load_snapshot(folder, identity, options.index_shards_log2, read.state, report.lines));
+  HAPAX_CHECK(check_below_snapshot(folder, identity, *read.state, read.snapshot));
+  report.snapshot_lsn = read.snapshot.lsn.value;
 
   journal::RecoverOptions recover_options;
-  recover_options.snapshot = loaded.lsn;
+  recover_options.snapshot = read.snapshot.lsn;
   recover_options.writer = {options.segment_bytes, options.reserve_step, options.reserve_bytes,
                             options.zero_step};
   recover_options.reserve_bytes = options.reserve_bytes;
-  Replay replay(*state);
+  read.state->memory_max = options.memory_max;
+  Replay replay(*read.state);
   HAPAX_TRY(journal::Recovered recovered,
             journal::recover(folder, entropy, identity, recover_options, std::ref(replay)));
   report.journal = recovered.report;
-  engine->replayed_bytes_ = recovered.report.bytes;
   for (const std::string& line : recovered.report.warnings) report.lines.push_back(line);
 
-  engine->clock_ = std::make_unique<LogClock>(clock, options.clock_jump_max);
-  const Time last = std::max(loaded.log_time, recovered.report.log_time);
-  if (recovered.report.next > journal::Lsn{1}) engine->clock_->start_at(last, options.clock_jump);
+  read.bytes = recovered.report.bytes;
+  read.log_time = recovered.report.log_time;
   engine->writer_ = std::move(recovered.writer);
-  engine->files_ = std::make_unique<journal::SegmentFiles>(folder);
-  engine->snapshotter_ = std::make_unique<Snapshotter>(folder, identity, *engine->files_,
-                                                       *engine->writer_, options.reserve_bytes);
-  if (loaded.lsn != journal::Lsn{0}) engine->snapshotter_->adopt(loaded.lsn, loaded.parts);
-  engine->machine_ = std::make_unique<Machine>(std::move(state), *engine->writer_, engine->key_,
-                                               *engine->clock_, *engine->files_);
+  engine->files_ = std::make_shared<journal::SegmentFiles>(folder);
+  read.end = {engine->writer_->segment_bytes(), engine->writer_->next(), engine->writer_->slot()};
+  engine->begin(identity, std::move(read), Machine::Log::kOwn);
   return engine;
+}
+
+std::unique_ptr<Engine> Engine::over(ports::Folder& folder, ports::Clock& clock,
+                                     std::shared_ptr<journal::SegmentFiles> files,
+                                     const journal::Identity& identity, Read read,
+                                     const EngineOptions& options) {
+  std::unique_ptr<Engine> engine(new Engine(folder, clock, options, identity));
+  engine->files_ = std::move(files);
+  engine->begin(identity, std::move(read), Machine::Log::kShared);
+  return engine;
+}
+
+void Engine::begin(const journal::Identity& identity, Read read, Machine::Log log) {
+  replayed_bytes_ = read.bytes;
+  read.state->memory_max = options_.memory_max;
+  const Time last = std::max(read.snapshot.log_time, read.log_time);
+  if (read.end.next > journal::Lsn{1}) clock_->start_at(last, options_.clock_jump);
+  snapshotter_ = std::make_unique<Snapshotter>(
+      folder_, identity, *files_, [this](journal::Room room) { set_room(room); },
+      options_.reserve_bytes);
+  if (read.snapshot.lsn != journal::Lsn{0}) {
+    snapshotter_->adopt(read.snapshot.lsn, read.snapshot.parts);
+  }
+  machine_ =
+      std::make_unique<Machine>(std::move(read.state), read.end, key_, *clock_, *files_, log);
+}
+
+void Engine::set_room(journal::Room room) {
+  if (writer_ != nullptr) writer_->set_room(room);
 }
 
 bool Engine::snapshot_due() {
@@ -122,10 +149,10 @@ void Engine::make_way() {
   if (std::exchange(made_way_, true)) {
     // It was refused. The next look tries again.
     frees_space_ = false;
-    writer_->set_room(journal::Room::kOrdinary);
+    set_room(journal::Room::kOrdinary);
     return;
   }
-  if (pressed_) writer_->set_room(journal::Room::kMayUseReserve);
+  if (pressed_) set_room(journal::Room::kMayUseReserve);
   machine_->act([](core::Turn& turn) {
     for (const auto& stream : turn.state().streams) {
       if (stream == nullptr) continue;
@@ -145,7 +172,7 @@ void Engine::begin_snapshot() {
   SnapshotImage image;
   image.lsn = journal::Lsn{machine_->next_lsn().value - 1};
   if (image.lsn == journal::Lsn{0}) return;
-  image.log_time = machine_->decided_at();
+  image.log_time = machine_->over_until();
   image.state = core::image_of(state);
   image.ids = state.ids.snapshot();
   image.settled = state.settled.snapshot();

@@ -33,6 +33,8 @@ struct EngineOptions {
   unsigned index_shards_log2 = 12;
 };
 
+[[nodiscard]] digest::HashKey key_of(const journal::Identity& identity);
+
 // What a start found; the lines are for people.
 struct OpenReport {
   journal::Report journal;
@@ -47,10 +49,26 @@ class Engine {
                                               ports::Entropy& entropy,
                                               const EngineOptions& options);
 
+  // What a start has read.
+  struct Read {
+    std::unique_ptr<core::State> state;
+    Loaded snapshot;
+    std::uint64_t bytes = 0;  // of journal behind it
+    Time log_time{};          // of the last batch; means nothing if there is none
+    Machine::LogEnd end;
+  };
+  // Over a log that others write, too, and that the caller has read and appends to: there is no
+  // writer(). `folder` holds snapshots, and the log's segments for reading.
+  static std::unique_ptr<Engine> over(ports::Folder& folder, ports::Clock& clock,
+                                      std::shared_ptr<journal::SegmentFiles> files,
+                                      const journal::Identity& identity, Read read,
+                                      const EngineOptions& options);
+
   [[nodiscard]] Machine& machine() { return *machine_; }
   [[nodiscard]] journal::Writer& writer() { return *writer_; }
   [[nodiscard]] Snapshotter& snapshotter() { return *snapshotter_; }
-  [[nodiscard]] journal::SegmentFiles& files() { return *files_; }
+  [[nodiscard]] LogClock& clock() { return *clock_; }
+  [[nodiscard]] const std::shared_ptr<journal::SegmentFiles>& files() const { return files_; }
   [[nodiscard]] const digest::HashKey& key() const { return key_; }
   [[nodiscard]] const OpenReport& report() const { return report_; }
 
@@ -69,18 +87,21 @@ class Engine {
   [[nodiscard]] Status add_disk_figures(Statistics& stats) const;
 
  private:
-  Engine(ports::Folder& folder, ports::Clock& clock);
+  Engine(ports::Folder& folder, ports::Clock& clock, const EngineOptions& options,
+         const journal::Identity& identity);
+  void begin(const journal::Identity& identity, Read read, Machine::Log log);
+  void set_room(journal::Room room);
   void tell_damage(const Moves& moves, core::Turn& turn);
   void choose_victims(SnapshotImage& image) const;
   void look_for_dead_space();
   [[nodiscard]] std::size_t dead_segments() const;
 
   ports::Folder& folder_;
-  EngineOptions options_;
+  const EngineOptions options_;
   std::unique_ptr<ports::Lock> lock_;
-  digest::HashKey key_{};
+  const digest::HashKey key_;
   std::unique_ptr<LogClock> clock_;
-  std::unique_ptr<journal::SegmentFiles> files_;
+  std::shared_ptr<journal::SegmentFiles> files_;
   std::unique_ptr<journal::Writer> writer_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Snapshotter> snapshotter_;

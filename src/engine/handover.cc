@@ -101,7 +101,7 @@ void EmbeddedStore::wait_for_event(std::unique_lock<std::mutex>& lock) {
   const auto ready = [&] {
     if (leader_) return false;
     const bool takes_in = !holding_ && !full_;
-    const bool damaged = machine.damage() && !damage_;
+    const bool damaged = machine.damage() && check_sound().ok();
     // What the tasks are held for was written by this thread: nobody else will tell of it.
     const bool held_for_nothing = holding_ && machine.quiescent();
     return written_.has_value() || snapshot_ready_ || damaged || held_for_nothing ||

@@ -52,6 +52,8 @@ Time LogClock::now() {
   return now_;
 }
 
+void LogClock::follow(Time others) { now_ = std::max(now_, others); }
+
 Time LogClock::latest() const {
   const Time wall = wall_time(clock_);
   const bool believed = !jump_pending_ && wall - now_ <= jump_max_;

@@ -19,6 +19,8 @@ class LogClock {
   void start_at(Time last, Jump jump);
 
   [[nodiscard]] Time now();
+  // Others have written with this log time: it is not before that from now on.
+  void follow(Time others);
   // The latest that a right clock may show: the wall clock as far as it is believed, and no less
   // than log time, which lags behind it after a jump.
   [[nodiscard]] Time latest() const;

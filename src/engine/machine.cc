@@ -51,15 +51,17 @@ void remember_unstored(core::State& state, const Prepared& request, Time now) {
 
 }  // namespace
 
-Machine::Machine(std::unique_ptr<core::State> state, const journal::Writer& writer,
-                 const digest::HashKey& key, LogClock& clock, journal::SegmentFiles& files)
+Machine::Machine(std::unique_ptr<core::State> state, const LogEnd& end, const digest::HashKey& key,
+                 LogClock& clock, journal::SegmentFiles& files, Log log)
     : state_(std::move(state)),
-      segment_bytes_(writer.segment_bytes()),
+      segment_bytes_(end.segment_bytes),
       key_(key),
       clock_(clock),
       files_(files),
-      next_lsn_(writer.next()),
-      next_slot_(writer.slot()) {
+      next_lsn_(end.next),
+      next_slot_(end.slot),
+      log_(log),
+      latest_(end.log_time) {
   begin_batch();
 }
 
@@ -86,7 +88,9 @@ void Machine::submit(Prepared request, Reply reply) {
   decide(WaitingCommit{std::move(request), std::move(reply), {}, false});
 }
 
-void Machine::look(Look look) { decide(WaitingLook{std::move(look), {}}); }
+void Machine::look(Look look, Fail fail) {
+  decide(WaitingLook{std::move(look), std::move(fail), {}});
+}
 
 void Machine::act(Act act, Purpose purpose) { decide(WaitingAct{std::move(act), purpose}); }
 
@@ -136,7 +140,8 @@ bool Machine::decide_commit(WaitingCommit& waiting) {
 
 // E1: whoever saw facts that are not durable yet waits for the newest batch that has any.
 void Machine::wait_or_deliver(Waiting waiting) {
-  if (!building_.batch.empty()) {
+  const bool answers = !std::holds_alternative<WaitingAct>(waiting);
+  if (!building_.batch.empty() || (log_ == Log::kShared && answers)) {
     building_.waiting.push_back(std::move(waiting));
   } else if (in_flight()) {
     in_flight_.waiting.push_back(std::move(waiting));
@@ -183,6 +188,7 @@ void Machine::completed(const journal::Durable& proof) {
   if (in_flight_.ordinary) writes_refused_ = false;  // Else the reserve may have been used.
   in_flight_.undo.forget();
   in_flight_.sealed = false;
+  latest_ = in_flight_.batch.log_time();
   std::vector<Waiting> waiting;
   waiting.swap(in_flight_.waiting);
   for (Waiting& one : waiting) {
@@ -218,20 +224,27 @@ void Machine::look_again(Waiting waiting, const Error& error, bool may_write) {
   wait_or_deliver(std::move(waiting));
 }
 
-// E2. The order of those who only looked is kept; they may now be answered at once.
-void Machine::refused(const Error& error) {
-  HAPAX_ASSERT(in_flight(), "a batch was in flight");
-  const Time now = building_.batch.log_time();
+// Everything that is not durable is as if it had never been decided; who waited, in their order.
+std::vector<Machine::Waiting> Machine::roll_back() {
   building_.undo.roll_back(*state_, 0);
   in_flight_.undo.roll_back(*state_, 0);
   std::vector<Waiting> waiting;
   waiting.swap(in_flight_.waiting);
   for (Waiting& one : building_.waiting) waiting.push_back(std::move(one));
   building_.waiting.clear();
+  const Stage& oldest = in_flight_.sealed ? in_flight_ : building_;
+  next_lsn_ = oldest.batch.first();
+  next_slot_ = oldest.slot;
   in_flight_.sealed = false;
-  writes_refused_ = true;
-  next_lsn_ = in_flight_.batch.first();
-  next_slot_ = in_flight_.slot;
+  return waiting;
+}
+
+// E2. The order of those who only looked is kept; they may now be answered at once.
+void Machine::refused(const Error& error) {
+  HAPAX_ASSERT(in_flight(), "a batch was in flight");
+  const Time now = building_.batch.log_time();
+  std::vector<Waiting> waiting = roll_back();
+  if (log_ == Log::kOwn || error.code == Errc::kNoSpace) writes_refused_ = true;
   begin_batch();
   const bool makes_room = std::any_of(waiting.begin(), waiting.end(), [&](const Waiting& one) {
     const auto* commit = std::get_if<WaitingCommit>(&one);
@@ -257,15 +270,64 @@ void Machine::refused(const Error& error) {
   }
 }
 
+void Machine::proven() {
+  HAPAX_ASSERT(!has_facts() && !in_flight(), "whoever wrote waits for what was written");
+  std::vector<Waiting> waiting;
+  waiting.swap(building_.waiting);
+  for (Waiting& one : waiting) {
+    if (auto* commit = std::get_if<WaitingCommit>(&one)) resolve_files(commit->finished);
+    deliver(one);
+  }
+}
+
+// Acts of the store itself are not worth repeating: they come again when they are due.
+void Machine::overtaken(const Follow& follow) {
+  std::vector<Waiting> waiting = roll_back();
+  const LogEnd end = follow(*state_);
+  next_lsn_ = end.next;
+  next_slot_ = end.slot;
+  written_bytes_ += end.bytes;
+  latest_ = end.log_time;
+  begin_batch();
+  for (Waiting& one : waiting) {
+    if (!std::holds_alternative<WaitingAct>(one)) decide(std::move(one));
+  }
+}
+
+void Machine::fail(Waiting& waiting, const Error& error) {
+  if (auto* commit = std::get_if<WaitingCommit>(&waiting)) {
+    Finished finished;
+    finished.answer = error;
+    commit->reply(std::move(finished));
+  } else if (auto* look = std::get_if<WaitingLook>(&waiting); look != nullptr && look->fail) {
+    look->fail(error);
+  }
+}
+
+void Machine::give_up(const Error& unknown, const Error& error) {
+  const bool sent = in_flight();
+  std::vector<Waiting> written;
+  written.swap(in_flight_.waiting);
+  if (!sent) HAPAX_ASSERT(written.empty(), "who waits for a batch in flight has one");
+  for (Waiting& one : written) {
+    const auto* commit = std::get_if<WaitingCommit>(&one);
+    fail(one, commit != nullptr && commit->wrote ? unknown : error);
+  }
+  building_.undo.roll_back(*state_, 0);
+  std::vector<Waiting> others;
+  others.swap(building_.waiting);
+  next_lsn_ = building_.batch.first();
+  begin_batch();
+  for (Waiting& one : others) fail(one, error);
+}
+
 core::Leftover Machine::collect(std::size_t work_min) {
   HAPAX_ASSERT(quiescent(), "nothing that could be rolled back is removed");
-  return core::collect(*state_, building_.batch.log_time(),
-                       std::max(work_min, std::exchange(owed_collect_, 0)));
+  return core::collect(*state_, over_until(), std::max(work_min, std::exchange(owed_collect_, 0)));
 }
 
 bool Machine::expire(std::size_t work_min) {
-  return core::expire(*state_, building_.batch.log_time(),
-                      std::max(work_min, std::exchange(owed_expire_, 0)));
+  return core::expire(*state_, over_until(), std::max(work_min, std::exchange(owed_expire_, 0)));
 }
 
 Statistics Machine::statistics() const {

@@ -8,6 +8,10 @@
 //   refused()     the disk was full: everything since is rolled back and answered so; only what
 //                 frees space is decided once more, for a batch of its own that may use the reserve
 //
+//   proven()      a log that others write, too, has nothing new: who only looked is answered
+//   overtaken()   others wrote first: everything since is rolled back, what they wrote is followed,
+//                 and everybody is decided again
+//
 // E1: no answer leaves before the batch that holds its facts, and every batch it may have looked
 //     at, is durable: the caller of completed() must show the proof.
 // E2: what is decided after a batch was sealed sees that batch's facts; so if it is refused, both
@@ -41,17 +45,30 @@ class Machine {
  public:
   // Looks at the state; the returned function is called when all that was seen is durable.
   using Look = std::function<std::function<void()>(const core::State&, Time now)>;
+  // Called instead if that will never be known.
+  using Fail = std::function<void(const Error&)>;
   // An act of the store itself (trim, move). False: there was nothing to do.
   using Act = std::function<bool(core::Turn&)>;
   // L18: what only frees space may use the reserve of a full disk.
   enum class Purpose : std::uint8_t { kOrdinary, kFreesSpace };
 
-  // Goes on where the writer stands; does not keep it.
-  Machine(std::unique_ptr<core::State> state, const journal::Writer& writer,
-          const digest::HashKey& key, LogClock& clock, journal::SegmentFiles& files);
+  // Where the log ends.
+  struct LogEnd {
+    std::uint32_t segment_bytes = 0;
+    journal::Lsn next{1};
+    journal::Slot slot;       // of the next batch
+    Time log_time{};          // of the last batch
+    std::uint64_t bytes = 0;  // that others wrote since it was known before
+  };
+  // Whose log it is. kShared, E7: what the state says may be old, so nobody is answered before the
+  // log was asked, by appending to it or by proven().
+  enum class Log : std::uint8_t { kOwn, kShared };
+
+  Machine(std::unique_ptr<core::State> state, const LogEnd& end, const digest::HashKey& key,
+          LogClock& clock, journal::SegmentFiles& files, Log log = Log::kOwn);
 
   void submit(Prepared request, Reply reply);
-  void look(Look look);
+  void look(Look look, Fail fail = {});
   void act(Act act, Purpose purpose = Purpose::kOrdinary);
 
   // Whether the request still fits the batch being built.
@@ -65,6 +82,14 @@ class Machine {
   [[nodiscard]] journal::Batch& seal();
   void completed(const journal::Durable& proof);
   void refused(const Error& error);
+  // REQUIRES: not has_facts() and not in_flight().
+  void proven();
+  // `follow` applies what others wrote and says where the log ends now.
+  using Follow = std::function<LogEnd(core::State&)>;
+  void overtaken(const Follow& follow);
+  // Nobody waits any longer: who wrote something that is in flight is told `unknown`, the others
+  // `error`. What is in flight stays so.
+  void give_up(const Error& unknown, const Error& error);
 
   // Both do `work_min` or, once per batch, twice what it had facts, and answer what is left: so
   // clearing is faster than adding, and costs no more than in proportion to it.
@@ -76,6 +101,9 @@ class Machine {
   [[nodiscard]] core::State& state() { return *state_; }
   // Log time of the batch being built.
   [[nodiscard]] Time decided_at() const { return building_.batch.log_time(); }
+  // What is over at this time is over for everybody. E11: of a log that others write, too, that is
+  // the time of its last batch: theirs may be behind the one that is being built here.
+  [[nodiscard]] Time over_until() const { return log_ == Log::kOwn ? decided_at() : latest_; }
   // Bytes of journal since the start.
   [[nodiscard]] std::uint64_t written_bytes() const { return written_bytes_; }
   [[nodiscard]] journal::Lsn next_lsn() const { return next_lsn_; }
@@ -98,6 +126,7 @@ class Machine {
   };
   struct WaitingLook {
     Look look;
+    Fail fail;
     std::function<void()> deliver;
   };
   struct WaitingAct {
@@ -116,6 +145,8 @@ class Machine {
     bool ordinary = false;  // Not all of its facts only free space.
   };
 
+  [[nodiscard]] std::vector<Waiting> roll_back();
+  static void fail(Waiting& waiting, const Error& error);
   void begin_batch();
   void refresh_time();
   void decide(Waiting waiting);
@@ -157,6 +188,8 @@ class Machine {
   bool writes_refused_ = false;
   std::optional<Error> damage_;
   bool overflow_ = false;  // a fact did not fit the batch being built
+  const Log log_;
+  Time latest_;  // log time of the latest batch that is durable
 };
 
 }  // namespace hapax::engine

@@ -135,7 +135,7 @@ class EngineRig : public testing::Test {
   std::string canonical(Time at) { return core::canonical(state(), at); }
   std::vector<Record> records(std::string_view stream) {
     ReadPlan plan = plan_read(state(), {.stream = stream, .max = 1'000}).value();
-    EXPECT_TRUE(open_places(plan.places, engine_->files()).ok());
+    EXPECT_TRUE(open_places(plan.places, *engine_->files()).ok());
     return read_records(plan.places).value();
   }
   void fill_disk() { disk_.set_faults({.no_space = sim::kAlways}); }

@@ -32,12 +32,12 @@ std::uint64_t id_part(std::uint64_t serial) { return serial * 2; }
 std::uint64_t settled_part(std::uint64_t serial) { return serial * 2 + 1; }
 
 Snapshotter::Snapshotter(ports::Folder& folder, const journal::Identity& identity,
-                         journal::SegmentFiles& files, journal::Writer& writer,
+                         journal::SegmentFiles& files, SetRoom set_room,
                          std::uint64_t reserve_bytes)
     : folder_(folder),
       identity_(identity),
       files_(files),
-      writer_(writer),
+      set_room_(std::move(set_room)),
       reserve_bytes_(reserve_bytes) {}
 
 void Snapshotter::adopt(journal::Lsn snapshot, const std::set<std::uint64_t>& parts) {
@@ -51,7 +51,7 @@ void Snapshotter::begin(SnapshotImage image) {
   phase_ = Phase::kParts;
   next_chunk_ = 0;
   moves_ = {};
-  if (image_.pressed) writer_.set_room(journal::Room::kClosed);
+  if (image_.pressed) set_room_(journal::Room::kClosed);
   busy_.store(true, std::memory_order_release);
 }
 
@@ -82,7 +82,7 @@ Status Snapshotter::step() {
 void Snapshotter::end() {
   if (image_.pressed) {
     ignore(journal::restore_reserve(folder_, reserve_bytes_), "a start makes it again");
-    writer_.set_room(journal::Room::kOrdinary);
+    set_room_(journal::Room::kOrdinary);
   }
   image_ = {};
   busy_.store(false, std::memory_order_release);

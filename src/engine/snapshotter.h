@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -26,8 +27,8 @@
 #include "core/state_codec.h"
 #include "journal/format.h"
 #include "journal/identity.h"
+#include "journal/reserve_file.h"
 #include "journal/segment_files.h"
-#include "journal/writer.h"
 #include "ports/files.h"
 
 namespace hapax::engine {
@@ -77,8 +78,10 @@ inline constexpr std::size_t kMoveRunsMax = 4'096;  // per snapshot
 
 class Snapshotter {
  public:
+  // Tells the log's writer who may use the reserve of a full disk.
+  using SetRoom = std::function<void(journal::Room)>;
   Snapshotter(ports::Folder& folder, const journal::Identity& identity,
-              journal::SegmentFiles& files, journal::Writer& writer, std::uint64_t reserve_bytes);
+              journal::SegmentFiles& files, SetRoom set_room, std::uint64_t reserve_bytes);
 
   // The snapshot that the start was made from, with its parts. Others on disk do not count as kept:
   // nobody has verified them.
@@ -126,7 +129,7 @@ class Snapshotter {
   ports::Folder& folder_;
   const journal::Identity identity_;
   journal::SegmentFiles& files_;
-  journal::Writer& writer_;  // only to tell it that the reserve is in use
+  const SetRoom set_room_;
   const std::uint64_t reserve_bytes_;
   std::set<std::uint64_t> parts_;  // on disk
   std::deque<Kept> kept_;          // oldest first, two at most

@@ -49,7 +49,32 @@ bool is_zero(std::string_view bytes) {
   return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
 
+// `bytes`: the batch with this header, and no more.
+Result<BatchView> view_payload(std::string_view bytes, const BatchHeader& header, Slot slot) {
+  const std::uint32_t size = sealed_bytes(header.payload);
+  if (bytes.size() < size) {
+    return invalid("the file ends inside it: " + std::to_string(bytes.size()) + " of " +
+                   std::to_string(size) + " bytes");
+  }
+  const std::string_view payload = bytes.substr(kHeaderBytes, header.payload);
+  const std::size_t payload_end = kHeaderBytes + header.payload;
+  const std::uint32_t actual = digest::crc32c(payload, crc_of(bytes.substr(0, kHeaderBytes)));
+  const auto checksum = get<std::uint32_t>(bytes, payload_end);
+  if (actual != checksum) {
+    return invalid("its payload's checksum is " + hex(actual) + ", expected " + hex(checksum));
+  }
+  if (!is_zero(bytes.substr(payload_end + kChecksumBytes))) {
+    return invalid("the bytes behind its checksum are not zero");
+  }
+  return BatchView{header, payload, slot, size, checksum};
+}
+
 }  // namespace
+
+Result<BatchView> view_batch(std::string_view bytes, Slot slot) {
+  HAPAX_TRY(const BatchHeader header, decode_batch_header(bytes));
+  return view_payload(bytes, header, slot);
+}
 
 Status for_each_fact(const BatchView& batch, const FactVisitor& visit) {
   base::Decoder decoder(batch.payload);
@@ -93,12 +118,12 @@ Result<SegmentReader> SegmentReader::open(ports::Folder& folder, const Identity&
 Result<BatchView> SegmentReader::read(std::uint64_t offset, const Expected& expected) {
   HAPAX_TRY(const BatchHeader header, read_header(offset));
   HAPAX_CHECK(check_follows(header, expected));
-  return read_payload(offset, header);
+  return read_batch(offset, header);
 }
 
 Result<BatchView> SegmentReader::read_any(std::uint64_t offset) {
   HAPAX_TRY(const BatchHeader header, read_header(offset));
-  return read_payload(offset, header);
+  return read_batch(offset, header);
 }
 
 Result<BatchHeader> SegmentReader::read_header(std::uint64_t offset) {
@@ -113,25 +138,9 @@ Result<BatchHeader> SegmentReader::read_header(std::uint64_t offset) {
   return header;
 }
 
-Result<BatchView> SegmentReader::read_payload(std::uint64_t offset, const BatchHeader& header) {
-  const std::uint32_t size = sealed_bytes(header.payload);
-  HAPAX_TRY(const std::string_view bytes, window_.view(offset, size));
-  if (bytes.size() < size) {
-    return invalid("the file ends inside it: " + std::to_string(bytes.size()) + " of " +
-                   std::to_string(size) + " bytes");
-  }
-  const std::string_view payload = bytes.substr(kHeaderBytes, header.payload);
-  const std::size_t payload_end = kHeaderBytes + header.payload;
-  const std::uint32_t actual = digest::crc32c(payload, crc_of(bytes.substr(0, kHeaderBytes)));
-  const auto checksum = get<std::uint32_t>(bytes, payload_end);
-  if (actual != checksum) {
-    return invalid("its payload's checksum is " + hex(actual) + ", expected " + hex(checksum));
-  }
-  if (!is_zero(bytes.substr(payload_end + kChecksumBytes))) {
-    return invalid("the bytes behind its checksum are not zero");
-  }
-  const Slot slot{header_.number, static_cast<std::uint32_t>(offset)};
-  return BatchView{header, payload, slot, size, checksum};
+Result<BatchView> SegmentReader::read_batch(std::uint64_t offset, const BatchHeader& header) {
+  HAPAX_TRY(const std::string_view bytes, window_.view(offset, sealed_bytes(header.payload)));
+  return view_payload(bytes, header, {header_.number, static_cast<std::uint32_t>(offset)});
 }
 
 Result<std::optional<SegmentReader::Found>> SegmentReader::find_header(std::uint64_t from) {

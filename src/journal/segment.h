@@ -29,6 +29,9 @@ struct BatchView {
   std::uint32_t checksum = 0;  // the next batch's chain
 };
 
+// What the bytes of one batch say, all of them checked; the salt is the caller's to judge.
+Result<BatchView> view_batch(std::string_view bytes, Slot slot);
+
 // Calls `visit` for each fact of the batch, in order. kCorruption if the payload is not exactly
 // `count` facts: then some program wrote nonsense with a valid checksum.
 using FactVisitor = std::function<Status(Lsn lsn, base::Where where, std::string_view fact)>;
@@ -72,7 +75,7 @@ class SegmentReader {
   SegmentReader(Window window, const SegmentHeader& header)
       : window_(std::move(window)), header_(header) {}
   Result<BatchHeader> read_header(std::uint64_t offset);
-  Result<BatchView> read_payload(std::uint64_t offset, const BatchHeader& header);
+  Result<BatchView> read_batch(std::uint64_t offset, const BatchHeader& header);
 
   Window window_;
   SegmentHeader header_;

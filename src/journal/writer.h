@@ -24,9 +24,12 @@
 
 namespace hapax::journal {
 
-// Proof that everything up to lsn() is on stable storage. Only a Writer can make one.
+// Proof that everything up to lsn() is on stable storage. A Writer makes it.
 class Durable {
  public:
+  // Of a log elsewhere, which has said so.
+  [[nodiscard]] static Durable vouched(Lsn lsn) { return Durable(lsn); }
+
   [[nodiscard]] Lsn lsn() const { return lsn_; }
 
  private:

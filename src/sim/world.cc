@@ -168,7 +168,7 @@ void World::look_for(std::uint32_t client) {
 }
 
 Result<std::vector<Record>> World::read_places(std::vector<engine::RecordPlace>& places) {
-  HAPAX_CHECK(engine::open_places(places, engine_->files()));
+  HAPAX_CHECK(engine::open_places(places, *engine_->files()));
   return engine::read_records(places);
 }
 

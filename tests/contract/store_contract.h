@@ -20,6 +20,7 @@
 #include <hapax/hapax.h>
 
 #include "http_store.h"
+#include "postgres_store.h"
 #include "resp_store.h"
 
 namespace hapax::contract {
@@ -42,6 +43,7 @@ inline Result<std::unique_ptr<Store>> open_small_embedded(const std::filesystem:
 
 inline std::vector<StoreKind> all_stores() {
   return {{"embedded", open_small_embedded},
+          {"postgres", open_in_postgres},
           {"http", open_behind_http, not_through_a_door},
           {"resp", open_behind_resp, not_through_a_door}};
 }

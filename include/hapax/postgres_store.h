@@ -1,0 +1,33 @@
+// A store in a PostgreSQL database that any number of processes share; they behave as one. Each
+// holds the whole state in memory. See docs/guide/shared-store.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <hapax/store.h>
+
+namespace hapax {
+
+struct PostgresOptions {
+  std::string schema = "hapax_store";                 // made if it is not there
+  std::uint64_t memory_max = std::uint64_t{4} << 30;  // of remembered ids, claims, registers …
+  std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;  // of log
+  std::uint64_t segment_bytes = std::uint64_t{64} << 20;  // the same in all processes of a store
+  std::chrono::milliseconds patience{10'000};             // with a database that does not answer
+  std::function<void(const std::string&)> log{};  // one line per notable event; none = stderr
+  // Whether anybody waits for records that other processes may append; asked often.
+  std::function<bool()> watched{};
+  // Streams that they appended to; on a thread of the store, must not block.
+  std::function<void(const std::vector<std::string>&)> appended{};
+};
+
+// `uri`: postgres://user@host/database, as libpq reads it.
+[[nodiscard]] Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
+                                                           const PostgresOptions& options = {});
+
+}  // namespace hapax

@@ -1,0 +1,55 @@
+// Where the shared store meets PostgreSQL.
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include <hapax/postgres_store.h>
+
+#include "host/entropy.h"
+#include "postgres/store_folder.h"
+#include "postgres/store_log.h"
+#include "shared/shared_store.h"
+
+namespace hapax {
+
+namespace {
+
+struct DatabasePorts {
+  explicit DatabasePorts(const postgres::StorePlace& place)
+      : log(place, clock, recent), folder(place, recent) {}
+
+  postgres::DatabaseClock clock;
+  postgres::RecentBatches recent;
+  postgres::PostgresLog log;
+  postgres::PostgresFolder folder;
+  host::HostEntropy entropy;
+};
+
+void log_to_stderr(const std::string& line) { std::fprintf(stderr, "hapax: %s\n", line.c_str()); }
+
+shared::SharedOptions to_shared(const PostgresOptions& options) {
+  shared::SharedOptions to;
+  to.engine.memory_max = options.memory_max;
+  to.engine.segment_bytes = static_cast<std::uint32_t>(options.segment_bytes);
+  to.engine.snapshot_every_bytes = options.snapshot_every_bytes;
+  to.patience = options.patience;
+  to.watched = options.watched;
+  return to;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
+                                             const PostgresOptions& options) {
+  const postgres::StorePlace place{uri, options.schema};
+  HAPAX_CHECK(postgres::make_store_tables(place));
+  auto ports = std::make_shared<DatabasePorts>(place);
+  HAPAX_CHECK(ports->log.connect());
+  const shared::SharedPorts borrowed{ports->log, ports->folder, ports->clock, ports->entropy};
+  HAPAX_TRY(auto store, shared::SharedStore::open(ports, borrowed, to_shared(options),
+                                                  options.log ? options.log : log_to_stderr));
+  if (options.appended) store->on_news(options.appended);
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace hapax

@@ -1,0 +1,224 @@
+#include "engine/machine_store.h"
+
+#include <condition_variable>
+#include <utility>
+
+#include "engine/queries.h"
+
+namespace hapax::engine {
+
+namespace {
+
+// Hands one value from the store's thread to the caller's.
+template <class Value>
+class Handover {
+ public:
+  void put(Value value) {
+    // Notify under the lock: the waiter destroys this as soon as it has the value.
+    const std::lock_guard lock(mutex_);
+    value_.emplace(std::move(value));
+    there_.notify_one();
+  }
+  Value take() {
+    std::unique_lock lock(mutex_);
+    there_.wait(lock, [this] { return value_.has_value(); });
+    return *std::move(value_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable there_;
+  std::optional<Value> value_;
+};
+
+// Between the look and the read the segment may have been emptied and removed: then what was
+// wanted lies elsewhere, or is gone, and a second look says so. If it says the same each time, the
+// segment is missing.
+template <class Value, class Read>
+Result<Value> again_if_moved(const Read& read) {
+  constexpr int kTries = 3;
+  for (int tries = 1;; ++tries) {
+    Result<Value> value = read();
+    if (value || value.error().code != Errc::kNotFound) return value;
+    if (tries == kTries) return Error{Errc::kCorruption, value.error().detail};
+  }
+}
+
+}  // namespace
+
+MachineStore::MachineStore(const digest::HashKey& key, std::shared_ptr<journal::SegmentFiles> files,
+                           TellPeople tell)
+    : key_(key), files_(std::move(files)), tell_(std::move(tell)) {}
+
+Status MachineStore::check_sound() {
+  const std::lock_guard lock(damage_mutex_);
+  if (damage_) return *damage_;
+  return Ok{};
+}
+
+void MachineStore::stop_serving(const Error& error) {
+  {
+    const std::lock_guard lock(damage_mutex_);
+    if (damage_) return;
+    damage_ = error;
+  }
+  tell_(error.text() + " The store serves nothing more. Stop it and run hapax verify.");
+}
+
+template <class Value>
+Result<Value> MachineStore::serve(Result<Value> value) {
+  if (!value && value.error().code == Errc::kCorruption) stop_serving(value.error());
+  return value;
+}
+
+Result<Answer> MachineStore::finish(Finished finished) {
+  if (!finished.answer) return std::move(finished.answer);
+  auto answer = serve(read_missing(std::move(finished)));
+  if (!answer) return unreadable(answer.error());
+  return answer;
+}
+
+Result<Answer> MachineStore::commit(const Commit& commit) {
+  HAPAX_CHECK(check_sound());
+  HAPAX_TRY(Prepared request, prepare(commit, key_));
+  Handover<Finished> handover;
+  hand_over(CommitTask{std::move(request),
+                       [&handover](Finished finished) { handover.put(std::move(finished)); }},
+            Lead::kAlways);
+  return finish(handover.take());
+}
+
+void MachineStore::submit(const Commit& commit, Done done) {
+  submit(commit, std::move(done), Lead::kNever);
+}
+
+void MachineStore::submit_here(const Commit& commit, Done done) {
+  submit(commit, std::move(done), Lead::kIfQuick);
+}
+
+void MachineStore::submit(const Commit& commit, Done done, Lead lead) {
+  if (auto sound = check_sound(); !sound) {
+    done(std::move(sound).error());
+    return;
+  }
+  auto request = prepare(commit, key_);
+  if (!request) {
+    done(std::move(request).error());
+    return;
+  }
+  hand_over(CommitTask{*std::move(request),
+                       [this, done = std::move(done)](Finished finished) {
+                         done(finish(std::move(finished)));
+                       }},
+            lead);
+}
+
+template <class Value>
+Result<Value> MachineStore::ask(std::function<Result<Value>(const core::State&, Time)> question) {
+  Handover<Result<Value>> handover;
+  hand_over(LookTask{[&handover, &question](const core::State& state, Time now) {
+                       auto seen = std::make_shared<Result<Value>>(question(state, now));
+                       return [&handover, seen] { handover.put(std::move(*seen)); };
+                     },
+                     [&handover](const Error& error) { handover.put(error); }},
+            Lead::kAlways);
+  return handover.take();
+}
+
+Result<Records> MachineStore::read(const ReadRange& range) {
+  if (range.max == 0)
+    return Error{Errc::kInvalidArgument, "a read of 0 records; ask for at least 1"};
+  if (range.max > limits::kReadMax) {
+    return core::limit_error("records of a read", range.max, limits::kReadMax);
+  }
+  HAPAX_CHECK(check_sound());
+  Result<Records> records = Records{};
+  const auto moved = again_if_moved<Ok>([&]() -> Status {
+    auto plan =
+        ask<ReadPlan>([&](const core::State& state, Time) { return plan_read(state, range); });
+    if (!plan) {
+      records = std::move(plan).error();
+      return Ok{};
+    }
+    HAPAX_CHECK(open_places(plan->places, *files_));
+    HAPAX_TRY(plan->range.records, read_records(plan->places));
+    records = std::move(plan->range);
+    return Ok{};
+  });
+  if (moved) return records;
+  Error error = moved.error();
+  return serve<Records>(std::move(error).within("stream '" + std::string(range.stream) + "'"));
+}
+
+Result<std::optional<IdStatus>> MachineStore::find_id(std::string_view stream, std::string_view id,
+                                                      std::string_view group) {
+  HAPAX_CHECK(check_sound());
+  return ask<std::optional<IdStatus>>([&](const core::State& state, Time now) {
+    return look_up_id(state, key_, {stream, id, group}, now);
+  });
+}
+
+Result<std::optional<ClaimStatus>> MachineStore::find_claim(std::string_view scope,
+                                                            std::string_view key) {
+  HAPAX_CHECK(check_sound());
+  return serve(again_if_moved<std::optional<ClaimStatus>>([&] {
+    auto found = ask<ClaimLook>([&](const core::State& state, Time now) {
+      return look_up_claim(state, claim_hash(key_, scope, key), now);
+    });
+    if (!found) return Result<std::optional<ClaimStatus>>(std::move(found).error());
+    return complete(*std::move(found), *files_);
+  }));
+}
+
+Result<std::optional<RegisterValue>> MachineStore::find_register(std::string_view name) {
+  HAPAX_CHECK(check_sound());
+  return ask<std::optional<RegisterValue>>([&](const core::State& state, Time now) {
+    return look_up_register(state, register_hash(key_, name), now);
+  });
+}
+
+Result<RegisterPage> MachineStore::scan_registers(const RegisterScan& scan) {
+  if (scan.max == 0) {
+    return Error{Errc::kInvalidArgument, "a scan of 0 registers; ask for at least 1"};
+  }
+  if (scan.max > limits::kReadMax) {
+    return core::limit_error("registers of a scan", scan.max, limits::kReadMax);
+  }
+  HAPAX_CHECK(check_sound());
+  return ask<RegisterPage>(
+      [&](const core::State& state, Time now) { return list_registers(state, scan, now); });
+}
+
+Result<std::optional<Position>> MachineStore::find_position(std::string_view source) {
+  HAPAX_CHECK(check_sound());
+  return ask<std::optional<Position>>(
+      [&](const core::State& state, Time) { return look_up_position(state, source); });
+}
+
+Result<std::optional<ProducerStatus>> MachineStore::find_producer(std::string_view stream,
+                                                                  std::string_view producer) {
+  HAPAX_CHECK(check_sound());
+  return ask<std::optional<ProducerStatus>>(
+      [&](const core::State& state, Time) { return look_up_producer(state, stream, producer); });
+}
+
+Result<StreamStats> MachineStore::describe(std::string_view stream) {
+  HAPAX_CHECK(check_sound());
+  return ask<StreamStats>(
+      [&](const core::State& state, Time now) { return describe_stream(state, stream, now); });
+}
+
+Result<std::vector<std::string>> MachineStore::streams() {
+  HAPAX_CHECK(check_sound());
+  return ask<std::vector<std::string>>(
+      [&](const core::State& state, Time) { return list_streams(state); });
+}
+
+Result<Statistics> MachineStore::statistics() {
+  HAPAX_TRY(Statistics stats, ask<Statistics>([&](const core::State&, Time) { return figures(); }));
+  HAPAX_CHECK(add_disk_figures(stats));
+  stats.damaged = !check_sound().ok();
+  return stats;
+}
+
+}  // namespace hapax::engine

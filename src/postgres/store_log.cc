@@ -1,0 +1,267 @@
+#include "postgres/store_log.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace hapax::postgres {
+
+namespace {
+
+constexpr std::size_t kRecentBytesMax = std::size_t{32} << 20;
+constexpr int kRowsAtOnce = 32;
+constexpr int kStoreVersion = 1;
+
+std::string quoted(std::string_view name) {
+  std::string text = "\"";
+  for (const char c : name) {
+    if (c == '"') text += '"';
+    text += c;
+  }
+  return text + '"';
+}
+
+// Columns in binary are in network order.
+template <class Integer>
+Integer integer_at(const Rows& rows, std::size_t row, std::size_t column) {
+  Integer value = 0;
+  for (const char byte : rows.at(row, column)) {
+    value = static_cast<Integer>((value << 8) | static_cast<unsigned char>(byte));
+  }
+  return value;
+}
+
+constexpr std::string_view kNowMs = "(extract(epoch from clock_timestamp()) * 1000)::int8";
+
+}  // namespace
+
+// --- time
+
+std::int64_t DatabaseClock::steady_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+std::int64_t DatabaseClock::wall_ms() { return steady_ms() + ahead_ms_.load(); }
+
+void DatabaseClock::told(std::int64_t database_ms) { ahead_ms_.store(database_ms - steady_ms()); }
+
+// --- recent batches
+
+void RecentBatches::add(const ports::LogBatch& batch) {
+  const std::lock_guard lock(mutex_);
+  // One that was read again, after others: it is the only one of use.
+  if (!batches_.empty() && batches_.back().at >= batch.at) {
+    batches_.clear();
+    bytes_ = 0;
+  }
+  batches_.push_back({batch.at, batch.bytes});
+  bytes_ += batch.bytes.size();
+  while (bytes_ > kRecentBytesMax && batches_.size() > 1) {
+    bytes_ -= batches_.front().bytes.size();
+    batches_.pop_front();
+  }
+}
+
+bool RecentBatches::read(std::uint32_t segment, std::uint64_t offset, std::size_t size,
+                         char* into) const {
+  const std::lock_guard lock(mutex_);
+  const ports::LogPlace wanted{segment, static_cast<std::uint32_t>(offset)};
+  const auto behind =
+      std::upper_bound(batches_.begin(), batches_.end(), wanted,
+                       [](const ports::LogPlace& at, const Kept& kept) { return at < kept.at; });
+  if (behind == batches_.begin()) return false;
+  const Kept& kept = *std::prev(behind);
+  if (kept.at.segment != segment) return false;
+  const std::size_t from = wanted.offset - kept.at.offset;
+  if (from + size > kept.bytes.size()) return false;
+  std::memcpy(into, kept.bytes.data() + from, size);
+  return true;
+}
+
+// --- tables
+
+std::string table_of(const StorePlace& place, std::string_view name) {
+  return quoted(place.schema) + "." + quoted(name);
+}
+
+namespace {
+
+Status check_version(const StorePlace& place, const Rows& found) {
+  if (found.size() == 1 && found.number(0, 0) == kStoreVersion) return Ok{};
+  return Error{Errc::kFormatVersion,
+               "the store in schema " + place.schema + " has format " +
+                   (found.size() == 0 ? std::string("none") : std::string(found.at(0, 0))) +
+                   ", this program knows " + std::to_string(kStoreVersion)};
+}
+
+// Bytes are stored as they are: they do not compress well, and pieces of them are read.
+std::string tables_of(const StorePlace& place) {
+  const std::string schema = quoted(place.schema);
+  return "SET LOCAL client_min_messages = warning;"
+         "SELECT pg_advisory_xact_lock(hashtext('hapax store tables'));"
+         "CREATE SCHEMA IF NOT EXISTS " +
+         schema +
+         ";"
+         "CREATE TABLE IF NOT EXISTS " +
+         schema +
+         ".format (version int4 NOT NULL);"
+         "CREATE TABLE IF NOT EXISTS " +
+         schema +
+         ".log (segment int4 NOT NULL, at int8 NOT NULL,"
+         " last int8 NOT NULL, mark int8 NOT NULL, bytes bytea NOT NULL,"
+         " PRIMARY KEY (segment, at));"
+         "CREATE INDEX IF NOT EXISTS log_last ON " +
+         schema +
+         ".log (last);"
+         "CREATE TABLE IF NOT EXISTS " +
+         schema +
+         ".file (id int8 GENERATED ALWAYS AS IDENTITY"
+         " PRIMARY KEY, name text NOT NULL UNIQUE);"
+         "CREATE TABLE IF NOT EXISTS " +
+         schema +
+         ".piece (file int8 NOT NULL, at int8 NOT NULL,"
+         " bytes bytea NOT NULL, PRIMARY KEY (file, at));"
+         "ALTER TABLE " +
+         schema +
+         ".log ALTER COLUMN bytes SET STORAGE EXTERNAL;"
+         "ALTER TABLE " +
+         schema +
+         ".piece ALTER COLUMN bytes SET STORAGE EXTERNAL;"
+         "INSERT INTO " +
+         schema + ".format SELECT " + std::to_string(kStoreVersion) +
+         " WHERE NOT EXISTS (SELECT 1 FROM " + schema + ".format)";
+}
+
+}  // namespace
+
+Status make_store_tables(const StorePlace& place) {
+  HAPAX_TRY(Connection connection, Connection::open(place.uri));
+  const std::string version = "SELECT version FROM " + table_of(place, "format");
+  if (const auto found = connection.run(version)) return check_version(place, *found);
+  if (connection.sqlstate() != "42P01" && connection.sqlstate() != "3F000") {
+    return connection.run(version).error();
+  }
+  HAPAX_CHECK(connection.run("BEGIN;" + tables_of(place) + "; COMMIT"));
+  HAPAX_TRY(const Rows found, connection.run(version));
+  return check_version(place, found);
+}
+
+// --- the log
+
+PostgresLog::PostgresLog(StorePlace place, DatabaseClock& clock, RecentBatches& recent)
+    : place_(std::move(place)), clock_(clock), recent_(recent) {}
+
+Status PostgresLog::connect() {
+  connection_.reset();
+  ConnectOptions options;
+  options.application_name = "hapax store log";
+  HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
+  HAPAX_TRY(const Rows set, connection.run("SELECT current_setting('synchronous_commit'), "
+                                           "current_setting('fsync'), pg_is_in_recovery()"));
+  if (set.at(0, 0) == "off" || set.at(0, 1) == "off") {
+    return Error{Errc::kInvalidArgument,
+                 "the database does not write to disk before it says so (synchronous_commit is " +
+                     std::string(set.at(0, 0)) + ", fsync is " + std::string(set.at(0, 1)) +
+                     "): what is acknowledged could be lost. Turn both on."};
+  }
+  if (set.at(0, 2) == "t") {
+    return Error{Errc::kUnavailable, "the database is a standby: connect to the primary"};
+  }
+  const std::string log = table_of(place_, "log");
+  const std::string columns =
+      "segment, at, last, mark, bytes, " + std::string(kNowMs) + " FROM " + log + " l ";
+  const std::string order = " ORDER BY segment, at LIMIT " + std::to_string(kRowsAtOnce);
+  HAPAX_CHECK(connection.prepare(
+      "append", "INSERT INTO " + log +
+                    " SELECT $1::int4, $2::int8, $3::int8, $4::int8, $5::bytea WHERE $6::bool OR "
+                    "EXISTS (SELECT 1 FROM " +
+                    log +
+                    " WHERE segment = $7::int4 AND at = $8::int8 AND mark = $9::int8) "
+                    "ON CONFLICT DO NOTHING RETURNING " +
+                    std::string(kNowMs)));
+  HAPAX_CHECK(
+      connection.prepare("behind",
+                         "SELECT segment, at, last, mark, CASE WHEN segment = $1::int4 AND at = "
+                         "$2::int8 THEN ''::bytea ELSE bytes END, " +
+                             std::string(kNowMs) + " FROM " + log +
+                             " WHERE (segment, at) >= ($1::int4, $2::int8)" + order));
+  HAPAX_CHECK(connection.prepare("from", "SELECT " + columns + "WHERE last >= $1::int8" + order));
+  HAPAX_TRY(const Rows now, connection.run("SELECT " + std::string(kNowMs)));
+  clock_.told(now.number(0, 0));
+  connection_.emplace(std::move(connection));
+  return Ok{};
+}
+
+Status PostgresLog::ready() {
+  if (connection_ && !connection_->lost()) return Ok{};
+  return connect();
+}
+
+Result<PostgresLog::Put> PostgresLog::append(const ports::LogTip& tip,
+                                             const ports::LogBatch& batch) {
+  HAPAX_CHECK(ready());
+  Values values;
+  values.number(batch.at.segment).number(batch.at.offset);
+  values.number(static_cast<std::int64_t>(batch.last))
+      .number(static_cast<std::int64_t>(batch.mark))
+      .bytes(batch.bytes);
+  values.text(tip.none ? "t" : "f");
+  values.number(tip.at.segment).number(tip.at.offset).number(static_cast<std::int64_t>(tip.mark));
+  const auto rows = connection_->ask_prepared("append", values);
+  if (!rows) {
+    // The server may have committed, or may be about to.
+    if (connection_->lost()) return Error{Errc::kOutcomeUnknown, rows.error().detail};
+    return rows.error();
+  }
+  if (rows->size() == 0) return Put::kNot;
+  clock_.told(rows->number(0, 0));
+  recent_.add(batch);
+  return Put::kDone;
+}
+
+Result<std::vector<ports::LogBatch>> PostgresLog::batches(const std::string& statement,
+                                                          const Values& values) {
+  HAPAX_CHECK(ready());
+  auto rows = connection_->ask_prepared(statement, values, Rowed::kBinary);
+  if (!rows && connection_->lost()) {
+    HAPAX_CHECK(ready());  // It was idle for long, perhaps.
+    rows = connection_->ask_prepared(statement, values, Rowed::kBinary);
+  }
+  if (!rows) return std::move(rows).error();
+  std::vector<ports::LogBatch> found(rows->size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    found[i].at.segment = integer_at<std::uint32_t>(*rows, i, 0);
+    found[i].at.offset = static_cast<std::uint32_t>(integer_at<std::uint64_t>(*rows, i, 1));
+    found[i].last = integer_at<std::uint64_t>(*rows, i, 2);
+    found[i].mark = integer_at<std::uint64_t>(*rows, i, 3);
+    found[i].bytes = rows->at(i, 4);
+    clock_.told(static_cast<std::int64_t>(integer_at<std::uint64_t>(*rows, i, 5)));
+  }
+  return found;
+}
+
+Result<std::vector<ports::LogBatch>> PostgresLog::read_behind(const ports::LogTip& tip) {
+  Values values;
+  values.number(tip.at.segment).number(tip.at.offset);
+  HAPAX_TRY(std::vector<ports::LogBatch> found, batches("behind", values));
+  if (!tip.none) {
+    if (found.empty() || found.front().at != tip.at || found.front().mark != tip.mark) {
+      return Error{Errc::kNotFound, "the batch in segment " + std::to_string(tip.at.segment) +
+                                        " at offset " + std::to_string(tip.at.offset) +
+                                        " is no longer the one that was there"};
+    }
+    found.erase(found.begin());
+  }
+  for (const ports::LogBatch& batch : found) recent_.add(batch);
+  return found;
+}
+
+Result<std::vector<ports::LogBatch>> PostgresLog::read_from(std::uint64_t lsn) {
+  Values values;
+  values.number(static_cast<std::int64_t>(lsn));
+  return batches("from", values);
+}
+
+}  // namespace hapax::postgres

@@ -1,0 +1,81 @@
+// The log of a shared store as a table: one row per batch. What several processes agree on is the
+// primary key: of those who append behind the same batch one succeeds.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ports/clock.h"
+#include "ports/shared_log.h"
+#include "postgres/connection.h"
+
+namespace hapax::postgres {
+
+// Wall time as the database tells it, carried on by this machine's steady clock.
+class DatabaseClock final : public ports::Clock {
+ public:
+  [[nodiscard]] std::int64_t wall_ms() override;
+  [[nodiscard]] std::int64_t steady_ms() override;
+  void told(std::int64_t database_ms);
+
+ private:
+  std::atomic<std::int64_t> ahead_ms_{0};  // of steady time
+};
+
+// The batches that were written or read last, so that their records need no question.
+class RecentBatches {
+ public:
+  void add(const ports::LogBatch& batch);
+  // Up to `size` bytes at `offset` of the segment, if they lie in a batch that is kept.
+  [[nodiscard]] bool read(std::uint32_t segment, std::uint64_t offset, std::size_t size,
+                          char* into) const;
+
+ private:
+  struct Kept {
+    ports::LogPlace at;
+    std::string bytes;
+  };
+  mutable std::mutex mutex_;
+  std::deque<Kept> batches_;  // in the order of the log; guarded by mutex_
+  std::size_t bytes_ = 0;     // guarded by mutex_
+};
+
+// Where the tables of a store are.
+struct StorePlace {
+  std::string uri;
+  std::string schema = "hapax_store";
+};
+
+// Makes the schema and its tables if they are not there; safe beside others that do the same.
+[[nodiscard]] Status make_store_tables(const StorePlace& place);
+// "hapax_store".log and the like, quoted.
+[[nodiscard]] std::string table_of(const StorePlace& place, std::string_view name);
+
+class PostgresLog final : public ports::SharedLog {
+ public:
+  PostgresLog(StorePlace place, DatabaseClock& clock, RecentBatches& recent);
+
+  // The connection and its settings; kInvalidArgument if the database may lose what it committed.
+  [[nodiscard]] Status connect();
+
+  Result<Put> append(const ports::LogTip& tip, const ports::LogBatch& batch) override;
+  Result<std::vector<ports::LogBatch>> read_behind(const ports::LogTip& tip) override;
+  Result<std::vector<ports::LogBatch>> read_from(std::uint64_t lsn) override;
+
+ private:
+  [[nodiscard]] Status ready();
+  Result<std::vector<ports::LogBatch>> batches(const std::string& statement, const Values& values);
+
+  const StorePlace place_;
+  DatabaseClock& clock_;
+  RecentBatches& recent_;
+  std::optional<Connection> connection_;
+};
+
+}  // namespace hapax::postgres

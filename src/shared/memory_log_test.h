@@ -1,0 +1,254 @@
+// A log and its files in memory that several stores of one test share, and that can fail.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "journal/names.h"
+#include "ports/files.h"
+#include "ports/shared_log.h"
+
+namespace hapax::shared {
+
+struct MemoryPlace {
+  std::mutex mutex;
+  std::map<ports::LogPlace, ports::LogBatch> log;
+  std::map<std::string, std::shared_ptr<std::string>, std::less<>> files;
+  std::set<std::string, std::less<>> locks;
+
+  // What a database that fails over to a standby behind it does.
+  void lose_last(std::size_t count) {
+    const std::lock_guard lock(mutex);
+    for (; count > 0 && !log.empty(); --count) log.erase(std::prev(log.end()));
+  }
+  std::size_t batches() {
+    const std::lock_guard lock(mutex);
+    return log.size();
+  }
+};
+
+class MemoryLog final : public ports::SharedLog {
+ public:
+  enum class Trouble : std::uint8_t { kNone, kAnswerLost, kNeverArrived, kDown, kFull };
+
+  explicit MemoryLog(MemoryPlace& place) : place_(place) {}
+
+  // The next `times` appends end so; kDown is all calls until told otherwise.
+  void trouble(Trouble trouble, int times = 1) {
+    const std::lock_guard lock(place_.mutex);
+    trouble_ = trouble;
+    times_ = times;
+  }
+  // Runs before the next append, once: others were first.
+  void before_append(std::function<void()> act) { before_append_ = std::move(act); }
+
+  Result<Put> append(const ports::LogTip& tip, const ports::LogBatch& batch) override {
+    if (auto act = std::exchange(before_append_, nullptr)) act();
+    const std::lock_guard lock(place_.mutex);
+    const Trouble now = times_ > 0 ? trouble_ : Trouble::kNone;
+    if (now != Trouble::kDown && times_ > 0) --times_;
+    if (now == Trouble::kDown) return down();
+    if (now == Trouble::kFull) return Error{Errc::kNoSpace, "no space"};
+    if (now == Trouble::kNeverArrived) return Error{Errc::kOutcomeUnknown, "the line broke"};
+    const bool follows = tip.none ? place_.log.empty() : is_there(tip);
+    if (!follows || place_.log.contains(batch.at)) return Put::kNot;
+    place_.log.emplace(batch.at, batch);
+    if (now == Trouble::kAnswerLost) return Error{Errc::kOutcomeUnknown, "the line broke"};
+    return Put::kDone;
+  }
+
+  Result<std::vector<ports::LogBatch>> read_behind(const ports::LogTip& tip) override {
+    const std::lock_guard lock(place_.mutex);
+    if (times_ > 0 && trouble_ == Trouble::kDown) return down();
+    if (!tip.none && !is_there(tip)) return Error{Errc::kNotFound, "the tip is gone"};
+    std::vector<ports::LogBatch> found;
+    for (const auto& [at, batch] : place_.log) {
+      if (tip.none || at > tip.at) found.push_back(batch);
+    }
+    return found;
+  }
+
+  Result<std::vector<ports::LogBatch>> read_from(std::uint64_t lsn) override {
+    const std::lock_guard lock(place_.mutex);
+    std::vector<ports::LogBatch> found;
+    for (const auto& [at, batch] : place_.log) {
+      if (batch.last >= lsn) found.push_back(batch);
+    }
+    return found;
+  }
+
+ private:
+  static Error down() { return Error{Errc::kUnavailable, "nobody answers"}; }
+  [[nodiscard]] bool is_there(const ports::LogTip& tip) const {
+    const auto found = place_.log.find(tip.at);
+    return found != place_.log.end() && found->second.mark == tip.mark;
+  }
+
+  MemoryPlace& place_;
+  std::function<void()> before_append_;
+  // Guarded by the place's mutex:
+  Trouble trouble_ = Trouble::kNone;
+  int times_ = 0;
+};
+
+class MemoryFile final : public ports::File {
+ public:
+  MemoryFile(MemoryPlace& place, std::shared_ptr<std::string> bytes)
+      : place_(place), bytes_(std::move(bytes)) {}
+
+  Result<std::size_t> write_at(std::uint64_t offset, std::string_view bytes) override {
+    const std::lock_guard lock(place_.mutex);
+    if (bytes_->size() < offset + bytes.size()) bytes_->resize(offset + bytes.size());
+    std::memcpy(bytes_->data() + offset, bytes.data(), bytes.size());
+    return bytes.size();
+  }
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<char> into) const override {
+    const std::lock_guard lock(place_.mutex);
+    if (offset >= bytes_->size()) return 0;
+    const std::size_t count = std::min<std::size_t>(into.size(), bytes_->size() - offset);
+    std::memcpy(into.data(), bytes_->data() + offset, count);
+    return count;
+  }
+  Status sync() override { return Ok{}; }
+  Status truncate(std::uint64_t size) override {
+    bytes_->resize(size);
+    return Ok{};
+  }
+  [[nodiscard]] Result<std::uint64_t> size() const override { return bytes_->size(); }
+  Status reserve(std::uint64_t) override { return Ok{}; }
+
+ private:
+  MemoryPlace& place_;
+  const std::shared_ptr<std::string> bytes_;
+};
+
+class MemorySegment final : public ports::File {
+ public:
+  MemorySegment(MemoryPlace& place, std::uint32_t number) : place_(place), number_(number) {}
+
+  Result<std::size_t> write_at(std::uint64_t, std::string_view) override { return no(); }
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<char> into) const override {
+    const std::lock_guard lock(place_.mutex);
+    const std::string all = bytes();
+    return std::string_view(all)
+        .substr(std::min<std::size_t>(offset, all.size()))
+        .copy(into.data(), into.size());
+  }
+  Status sync() override { return Ok{}; }
+  Status truncate(std::uint64_t) override { return no(); }
+  [[nodiscard]] Result<std::uint64_t> size() const override {
+    const std::lock_guard lock(place_.mutex);
+    return bytes().size();
+  }
+  Status reserve(std::uint64_t) override { return Ok{}; }
+
+ private:
+  static Error no() { return Error{Errc::kIo, "segments are written by appends"}; }
+  [[nodiscard]] std::string bytes() const {
+    std::string all;
+    for (const auto& [at, batch] : place_.log) {
+      if (at.segment != number_) continue;
+      all.resize(at.offset);
+      all.append(batch.bytes);
+    }
+    return all;
+  }
+
+  MemoryPlace& place_;
+  const std::uint32_t number_;
+};
+
+class MemoryFolder final : public ports::Folder {
+ public:
+  explicit MemoryFolder(MemoryPlace& place) : place_(place) {}
+
+  Result<std::unique_ptr<ports::File>> open(std::string_view name, ports::OpenMode mode) override {
+    const std::lock_guard lock(place_.mutex);
+    if (const auto number = segment_number(name)) return segment(*number);
+    const auto found = place_.files.find(name);
+    if (mode == ports::OpenMode::kCreate) {
+      if (found != place_.files.end()) return Error{Errc::kIo, "it is there"};
+      return file(place_.files.emplace(name, std::make_shared<std::string>()).first->second);
+    }
+    if (found == place_.files.end()) return Error{Errc::kNotFound, std::string(name)};
+    return file(found->second);
+  }
+  Status rename(std::string_view from, std::string_view to) override {
+    const std::lock_guard lock(place_.mutex);
+    const auto found = place_.files.find(from);
+    if (found == place_.files.end()) return Error{Errc::kNotFound, std::string(from)};
+    place_.files[std::string(to)] = found->second;
+    place_.files.erase(found);
+    return Ok{};
+  }
+  Status remove(std::string_view name) override {
+    const std::lock_guard lock(place_.mutex);
+    if (const auto number = segment_number(name)) {
+      std::erase_if(place_.log, [&](const auto& one) {
+        return one.first.segment == *number && *number < place_.log.rbegin()->first.segment;
+      });
+      return Ok{};
+    }
+    if (place_.files.erase(std::string(name)) == 0) {
+      return Error{Errc::kNotFound, std::string(name)};
+    }
+    return Ok{};
+  }
+  Status sync() override { return Ok{}; }
+  Result<std::vector<std::string>> list() override {
+    const std::lock_guard lock(place_.mutex);
+    std::set<std::string> names;
+    for (const auto& [name, bytes] : place_.files) names.insert(name);
+    for (const auto& [at, batch] : place_.log) names.insert(journal::segment_name(at.segment));
+    return std::vector<std::string>(names.begin(), names.end());
+  }
+  Result<std::unique_ptr<ports::Lock>> lock(std::string_view name) override {
+    const std::lock_guard lock(place_.mutex);
+    if (!place_.locks.insert(std::string(name)).second) {
+      return Error{Errc::kLocked, std::string(name)};
+    }
+    return std::unique_ptr<ports::Lock>(std::make_unique<Held>(place_, std::string(name)));
+  }
+  [[nodiscard]] std::string describe(std::string_view name) const override {
+    return "memory " + std::string(name);
+  }
+
+ private:
+  struct Held final : ports::Lock {
+    Held(MemoryPlace& of, std::string what) : place(of), name(std::move(what)) {}
+    ~Held() override {
+      const std::lock_guard lock(place.mutex);
+      place.locks.erase(name);
+    }
+    MemoryPlace& place;
+    std::string name;
+  };
+
+  static std::optional<std::uint32_t> segment_number(std::string_view name) {
+    const journal::FileName parsed = journal::parse_name(name);
+    if (parsed.kind != journal::FileName::Kind::kSegment) return std::nullopt;
+    return static_cast<std::uint32_t>(parsed.number);
+  }
+  Result<std::unique_ptr<ports::File>> segment(std::uint32_t number) {
+    const auto in_it = [&](const auto& one) { return one.first.segment == number; };
+    if (std::none_of(place_.log.begin(), place_.log.end(), in_it)) {
+      return Error{Errc::kNotFound, "segment " + std::to_string(number)};
+    }
+    return std::unique_ptr<ports::File>(std::make_unique<MemorySegment>(place_, number));
+  }
+  std::unique_ptr<ports::File> file(std::shared_ptr<std::string> bytes) {
+    return std::make_unique<MemoryFile>(place_, std::move(bytes));
+  }
+
+  MemoryPlace& place_;
+};
+
+}  // namespace hapax::shared

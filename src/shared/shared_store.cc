@@ -1,0 +1,552 @@
+#include "shared/shared_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "engine/frames.h"
+#include "engine/queries.h"
+#include "engine/replay.h"
+#include "journal/segment.h"
+#include "journal/snapshot_file.h"
+
+namespace hapax::shared {
+
+namespace {
+
+constexpr std::size_t kTasksBytesMax = std::size_t{64} << 20;  // then callers wait: back-pressure
+constexpr std::size_t kTasksMax = 16'384;
+constexpr std::size_t kSlice = 1'024;  // of clearing away, after each round
+
+ports::LogPlace place_of(journal::Slot slot) { return {slot.segment, slot.offset}; }
+journal::Slot slot_of(ports::LogPlace place) { return {place.segment, place.offset}; }
+
+std::uint32_t sealed_size(const ports::LogBatch& batch) {
+  return static_cast<std::uint32_t>(batch.bytes.size());
+}
+
+}  // namespace
+
+SharedStore::SharedStore(std::shared_ptr<void> owner, SharedPorts ports, SharedOptions options,
+                         const journal::Identity& identity,
+                         std::shared_ptr<journal::SegmentFiles> files, TellPeople tell)
+    : MachineStore(engine::key_of(identity), files, std::move(tell)),
+      owner_(std::move(owner)),
+      ports_(ports),
+      options_(std::move(options)),
+      identity_(identity),
+      files_(std::move(files)) {}
+
+SharedStore::~SharedStore() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    wake_.notify_all();
+  }
+  if (driver_.joinable()) driver_.join();
+  {
+    const std::lock_guard lock(mutex_);
+    background_stop_ = true;
+    background_wake_.notify_all();
+  }
+  if (background_.joinable()) background_.join();
+}
+
+void SharedStore::on_news(News news) {
+  const std::lock_guard lock(mutex_);
+  news_ = std::move(news);
+}
+
+Status SharedStore::add_disk_figures(Statistics& stats) {
+  HAPAX_TRY(const journal::SegmentUse use, journal::segments_on_disk(ports_.folder));
+  stats.journal_bytes = use.bytes;
+  stats.segments = use.segments;
+  return Ok{};
+}
+
+// --- callers
+// ---------------------------------------------------------------------------------------
+
+void SharedStore::hand_over(Task task, Lead /*lead*/) {
+  const auto* commit = std::get_if<CommitTask>(&task);
+  const std::size_t bytes = commit == nullptr ? 0 : commit->request.bytes;
+  std::unique_lock lock(mutex_);
+  // E4: the driver, from whom `done` may submit, never waits for room that only it can make.
+  const bool makes_room = driver_id_ == std::this_thread::get_id();
+  room_.wait(lock, [&] {
+    const bool has_room = tasks_bytes_ < kTasksBytesMax && tasks_.size() < kTasksMax;
+    return makes_room || tasks_.empty() || has_room;
+  });
+  tasks_bytes_ += bytes;
+  tasks_.push_back(std::move(task));
+  if (tasks_.size() == 1) wake_.notify_one();
+}
+
+// --- rounds
+// ----------------------------------------------------------------------------------------
+
+void SharedStore::run() {
+  {
+    const std::lock_guard lock(mutex_);
+    driver_id_ = std::this_thread::get_id();
+  }
+  std::deque<Task> tasks;
+  while (next(tasks)) {
+    if (failing_) try_again();
+    serve_all(tasks);
+    if (!failing_) tend();
+  }
+}
+
+// Waits until there is something to do; false when the store is to stop and all is done.
+bool SharedStore::next(std::deque<Task>& tasks) {
+  const bool watched = options_.watched && options_.watched();
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, watched ? options_.watch_every : options_.tend_every,
+                 [this] { return stop_ || !tasks_.empty(); });
+  tasks.swap(tasks_);
+  tasks_bytes_ = 0;
+  room_.notify_all();
+  const bool stop = stop_ && tasks.empty();
+  lock.unlock();
+  if (!stop && watched && tasks.empty() && !failing_) ask_for_news();
+  return !stop;
+}
+
+void SharedStore::serve_all(std::deque<Task>& tasks) {
+  while (!tasks.empty() && !failing_) {
+    if (const Status sound = check_sound(); !sound) return refuse(tasks, sound.error());
+    take_in(tasks);
+    end_round();
+  }
+  if (failing_) refuse(tasks, *failing_);
+}
+
+// As many as fit one batch.
+void SharedStore::take_in(std::deque<Task>& tasks) {
+  engine::Machine& machine = engine_->machine();
+  for (; !tasks.empty(); tasks.pop_front()) {
+    if (auto* commit = std::get_if<CommitTask>(&tasks.front())) {
+      if (!machine.has_room(commit->request)) return;
+      machine.submit(std::move(commit->request), std::move(commit->reply));
+    } else {
+      auto& look = std::get<LookTask>(tasks.front());
+      machine.look(std::move(look.look), std::move(look.fail));
+    }
+  }
+}
+
+// E7: until everybody who waits is answered.
+void SharedStore::end_round() {
+  while (!failing_) {
+    engine::Machine& machine = engine_->machine();
+    if (machine.in_flight() || machine.has_facts()) {
+      append();
+    } else if (!machine.quiescent()) {
+      ask_for_news();
+    } else {
+      break;
+    }
+  }
+  if (failing_) return;
+  engine_->machine().expire(kSlice);
+  engine_->machine().collect(kSlice);
+  announce();
+}
+
+void SharedStore::append() {
+  if (!sent_) {
+    engine::Machine& machine = engine_->machine();
+    batch_.at = place_of(machine.next_slot());
+    journal::Batch& batch = machine.seal();
+    // Checksums do not tell batches apart: a fact that ends with its own is as good as none.
+    batch_.mark = ports::draw_u64(ports_.entropy);
+    batch_.bytes = batch.seal({0, batch_.mark, durable_, chain_});
+    batch_chain_ = batch.checksum();
+    batch_.last = batch.next().value - 1;
+    batch_time_ = batch.log_time();
+    sent_ = true;
+    may_be_there_ = false;
+  }
+  const auto put = ports_.log.append(tip_, batch_);
+  if (!put) return append_failed(put.error());
+  silent_since_ms_.reset();
+  if (*put == ports::SharedLog::Put::kDone) return sent_is_there();
+  see_what_is_there();
+}
+
+void SharedStore::sent_is_there() {
+  tip_ = {batch_.at, batch_.mark, false};
+  tip_bytes_ = sealed_size(batch_);
+  chain_ = batch_chain_;
+  durable_ = journal::Lsn{batch_.last};
+  log_time_ = batch_time_;
+  sent_ = false;
+  engine_->machine().completed(journal::Durable::vouched(durable_));
+}
+
+// The log does not end where it was believed to: others were first, or it was us, and the answer
+// was lost.
+void SharedStore::see_what_is_there() {
+  const auto news = ports_.log.read_behind(tip_);
+  if (!news) {
+    if (news.error().code == Errc::kNotFound) return build_anew(news.error());
+    return no_answer(news.error());
+  }
+  if (news->empty()) return;  // Whatever was there is gone again: the same batch is tried again.
+  if (is_ours(news->front())) return sent_is_there();
+  follow(*news);
+}
+
+bool SharedStore::is_ours(const ports::LogBatch& batch) const {
+  return sent_ && batch.at == batch_.at && batch.bytes == batch_.bytes;
+}
+
+// Also if nobody asked: what others did is followed.
+void SharedStore::ask_for_news() {
+  const auto news = ports_.log.read_behind(tip_);
+  if (!news) {
+    if (news.error().code == Errc::kNotFound) return build_anew(news.error());
+    return no_answer(news.error());
+  }
+  silent_since_ms_.reset();
+  if (news->empty()) return engine_->machine().proven();
+  follow(*news);
+  if (engine_->machine().quiescent()) announce();
+}
+
+void SharedStore::follow(const std::vector<ports::LogBatch>& news) {
+  sent_ = false;
+  Status followed = Ok{};
+  engine_->machine().overtaken([&](core::State& state) {
+    std::uint64_t bytes = 0;
+    for (const ports::LogBatch& batch : news) {
+      followed = follow_one(state, batch);
+      if (!followed) break;
+      bytes += batch.bytes.size();
+    }
+    return engine::Machine::LogEnd{options_.engine.segment_bytes, durable_.next(), end_of_log(),
+                                   log_time_, bytes};
+  });
+  if (!followed) stop_serving(followed.error());
+}
+
+Status SharedStore::follow_one(core::State& state, const ports::LogBatch& batch) {
+  HAPAX_TRY(const journal::BatchView view, journal::view_batch(batch.bytes, slot_of(batch.at)));
+  if (view.header.first != durable_.next() || view.header.chain != chain_) {
+    return Error{Errc::kCorruption, "the batch in segment " + std::to_string(batch.at.segment) +
+                                        " at offset " + std::to_string(batch.at.offset) +
+                                        " does not follow the one before it"};
+  }
+  engine::Replay replay(state);
+  HAPAX_CHECK(replay(view));
+  if (engine_ != nullptr) engine_->clock().follow(view.header.log_time);
+  if (options_.watched) note_appended(state, view);
+  tip_ = {batch.at, batch.mark, false};
+  chain_ = view.checksum;
+  tip_bytes_ = sealed_size(batch);
+  durable_ = view.header.last();
+  log_time_ = view.header.log_time;
+  return Ok{};
+}
+
+void SharedStore::note_appended(const core::State& state, const journal::BatchView& batch) {
+  const Status noted = journal::for_each_fact(
+      batch, [&](journal::Lsn, base::Where, std::string_view bytes) -> Status {
+        HAPAX_TRY(const std::string_view fact, engine::checked_fact(bytes));
+        HAPAX_TRY(const core::Fact decoded, core::decode_fact(fact));
+        const auto* record = std::get_if<core::RecordAppended>(&decoded);
+        const core::Stream* stream =
+            record == nullptr ? nullptr : state.streams[record->stream.value - 1].get();
+        if (stream != nullptr && (appended_.empty() || appended_.back() != stream->name)) {
+          appended_.push_back(stream->name);
+        }
+        return Ok{};
+      });
+  HAPAX_ASSERT(noted.ok(), "what could be applied can be read");
+}
+
+void SharedStore::announce() {
+  if (appended_.empty()) return;
+  std::unique_lock lock(mutex_);
+  const News news = news_;
+  lock.unlock();
+  if (news) news(appended_);
+  appended_.clear();
+}
+
+// --- trouble
+// ---------------------------------------------------------------------------------------
+
+void SharedStore::refuse(std::deque<Task>& tasks, const Error& error) {
+  for (; !tasks.empty(); tasks.pop_front()) {
+    if (auto* commit = std::get_if<CommitTask>(&tasks.front())) {
+      engine::Finished finished;
+      finished.answer = error;
+      commit->reply(std::move(finished));
+    } else {
+      std::get<LookTask>(tasks.front()).fail(error);
+    }
+  }
+}
+
+void SharedStore::append_failed(const Error& error) {
+  may_be_there_ = may_be_there_ || error.code == Errc::kOutcomeUnknown;
+  if (error.code == Errc::kOutcomeUnknown || error.code == Errc::kUnavailable || may_be_there_) {
+    return no_answer(error);
+  }
+  sent_ = false;
+  engine_->machine().refused(error);
+}
+
+// E8. The caller says it again.
+void SharedStore::no_answer(const Error& error) {
+  const std::int64_t now_ms = ports_.clock.steady_ms();
+  if (!silent_since_ms_) silent_since_ms_ = now_ms;
+  const std::int64_t silent_ms = now_ms - *silent_since_ms_;
+  if (silent_ms >= options_.patience.count()) return out_of_patience(error);
+  constexpr std::chrono::milliseconds kWaitMin{5};
+  constexpr std::chrono::milliseconds kWaitMax{500};
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, std::clamp(std::chrono::milliseconds{silent_ms / 4}, kWaitMin, kWaitMax),
+                 [this] { return stop_; });
+  if (!stop_) return;
+  lock.unlock();
+  out_of_patience(error);
+}
+
+void SharedStore::out_of_patience(const Error& error) {
+  engine::Machine& machine = engine_->machine();
+  failing_ = Error{Errc::kUnavailable, "the log does not answer: " + error.detail};
+  if (sent_ && !may_be_there_) {
+    sent_ = false;
+    machine.refused(*failing_);
+  }
+  const Error unknown{Errc::kOutcomeUnknown,
+                      "the log did not answer whether the commit was written (" + error.detail +
+                          "). Say it again with the same ids, or look what is there."};
+  machine.give_up(unknown, *failing_);
+}
+
+void SharedStore::try_again() {
+  failing_.reset();
+  if (engine_->machine().in_flight()) {
+    append();
+  } else {
+    ask_for_news();
+  }
+  if (!failing_) end_round();
+}
+
+// E9. What is in flight was not written: it would have followed what is lost.
+void SharedStore::build_anew(const Error& why) {
+  tell("the log does not have what was there before (" + why.detail +
+       "): everything is read anew. If the database failed over to a standby that was behind, what "
+       "was acknowledged last is lost.");
+  const Error again{Errc::kUnavailable,
+                    "the log changed under this process: nothing happened. Try again."};
+  if (sent_) {
+    sent_ = false;
+    engine_->machine().refused(again);
+  }
+  engine_->machine().give_up(again, again);
+  if (const Status read = read_all(); !read) stop_serving(read.error());
+}
+
+// --- reading everything
+// ----------------------------------------------------------------------------
+
+Status SharedStore::read_all() {
+  if (engine_ != nullptr) {
+    std::unique_lock lock(mutex_);
+    background_wake_.wait(lock, [this] { return to_write_ == nullptr; });
+  }
+  engine::Engine::Read read;
+  std::vector<std::string> lines;
+  HAPAX_TRY(read.snapshot,
+            engine::load_snapshot(ports_.folder, identity_, options_.engine.index_shards_log2,
+                                  read.state, lines));
+  for (const std::string& line : lines) tell(line);
+  HAPAX_CHECK(read_log(read));
+  engine_ = engine::Engine::over(ports_.folder, ports_.clock, files_, identity_, std::move(read),
+                                 options_.engine);
+  return Ok{};
+}
+
+Status SharedStore::read_log(engine::Engine::Read& read) {
+  engine_.reset();
+  tip_ = {};
+  tip_bytes_ = 0;
+  chain_ = 0;
+  durable_ = read.snapshot.lsn;
+  log_time_ = read.snapshot.log_time;
+  HAPAX_TRY(std::vector<ports::LogBatch> batches, ports_.log.read_from(durable_.value));
+  if (batches.empty() && durable_ != journal::Lsn{0}) {
+    return Error{Errc::kCorruption, "the log does not reach to its newest snapshot, of fact " +
+                                        std::to_string(durable_.value)};
+  }
+  if (!batches.empty() && batches.front().last == durable_.value) {
+    HAPAX_CHECK(stand_on(batches.front()));
+    batches.erase(batches.begin());
+  } else if (!batches.empty()) {
+    // The batch that it ends with was removed: the first one that follows says what it was.
+    HAPAX_TRY(const journal::BatchView first,
+              journal::view_batch(batches.front().bytes, slot_of(batches.front().at)));
+    chain_ = first.header.chain;
+  }
+  for (;;) {
+    for (const ports::LogBatch& batch : batches) {
+      read.bytes += batch.bytes.size();
+      HAPAX_CHECK(follow_one(*read.state, batch));
+    }
+    if (tip_.none) break;
+    HAPAX_TRY(batches, ports_.log.read_behind(tip_));
+    if (batches.empty()) break;
+  }
+  appended_.clear();
+  read.log_time = log_time_;
+  read.end = {options_.engine.segment_bytes, durable_.next(), end_of_log(), log_time_};
+  return Ok{};
+}
+
+Status SharedStore::stand_on(const ports::LogBatch& batch) {
+  HAPAX_TRY(const journal::BatchView view, journal::view_batch(batch.bytes, slot_of(batch.at)));
+  tip_ = {batch.at, batch.mark, false};
+  tip_bytes_ = sealed_size(batch);
+  chain_ = view.checksum;
+  return Ok{};
+}
+
+journal::Slot SharedStore::end_of_log() const {
+  if (tip_.none) return {1, journal::kHeaderBytes};
+  return journal::slot_after(slot_of(tip_.at), tip_bytes_, options_.engine.segment_bytes);
+}
+
+// --- what is due
+// -----------------------------------------------------------------------------------
+
+void SharedStore::tend() {
+  const std::int64_t now_ms = ports_.clock.steady_ms();
+  if (now_ms - tended_ms_ < options_.tend_every.count()) return;
+  tended_ms_ = now_ms;
+  engine::Machine& machine = engine_->machine();
+  if (machine.damage()) stop_serving(*machine.damage());
+  if (!check_sound()) return;
+  try_to_keep(now_ms);
+  if (keeper_ != nullptr) tend_as_keeper(now_ms);
+}
+
+// E10
+void SharedStore::try_to_keep(std::int64_t now_ms) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(keeper_lost_, false)) keeper_.reset();
+  }
+  if (keeper_ != nullptr || now_ms - keeper_tried_ms_ < options_.keep_every.count()) return;
+  keeper_tried_ms_ = now_ms;
+  auto keeper = ports_.folder.lock(kKeeperName);
+  if (!keeper) return;
+  const auto files = journal::list_snapshots(ports_.folder);
+  if (!files) return;
+  const bool known =
+      files->snapshots.empty() || files->snapshots.front() == engine_->snapshotter().newest();
+  if (!known) {
+    if (const Status read = read_all(); !read) return stop_serving(read.error());
+  }
+  keeper_ = *std::move(keeper);
+}
+
+void SharedStore::tend_as_keeper(std::int64_t now_ms) {
+  // What others write is kept, too, when nobody asks here.
+  if (now_ms - followed_ms_ >= options_.keep_every.count()) {
+    followed_ms_ = now_ms;
+    ask_for_news();
+    if (failing_) return;
+  }
+  engine::Machine& machine = engine_->machine();
+  machine.act(
+      [this](core::Turn& turn) {
+        constexpr std::size_t kSweepStreams = 1'000;
+        sweep_from_ = engine::sweep_retention(turn, sweep_from_, kSweepStreams);
+        return true;
+      },
+      engine::Machine::Purpose::kFreesSpace);
+  engine_->carry_out_moves();
+  end_round();
+  if (failing_ || !engine_->snapshot_due()) return;
+  engine_->make_way();
+  end_round();
+  if (failing_ || keeper_ == nullptr || !engine_->snapshot_due()) return;
+  engine_->begin_snapshot();
+  if (!engine_->snapshotter().busy()) return;
+  const std::lock_guard lock(mutex_);
+  to_write_ = &engine_->snapshotter();
+  background_wake_.notify_all();
+}
+
+// --- background
+// ------------------------------------------------------------------------------------
+
+void SharedStore::run_background() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    background_wake_.wait(lock, [this] { return background_stop_ || to_write_ != nullptr; });
+    if (to_write_ == nullptr) return;
+    engine::Snapshotter& snapshotter = *to_write_;
+    lock.unlock();
+    Status stepped = Ok{};
+    while (stepped && snapshotter.busy()) stepped = snapshotter.step();
+    if (!stepped) {
+      tell("a snapshot was given up, the next one will be tried: " + stepped.error().text());
+      if (stepped.error().code == Errc::kCorruption) stop_serving(stepped.error());
+    }
+    lock.lock();
+    if (!stepped) keeper_lost_ = true;
+    to_write_ = nullptr;
+    background_wake_.notify_all();
+  }
+}
+
+// --- the beginning
+// ---------------------------------------------------------------------------------
+
+namespace {
+
+// The first process makes the store; others wait for it.
+Result<journal::Identity> find_identity(const SharedPorts& ports) {
+  for (;;) {
+    auto found = journal::read_identity(ports.folder);
+    if (found || found.error().code != Errc::kNotFound) return found;
+    auto lock = ports.folder.lock(kMakingName);
+    if (!lock && lock.error().code != Errc::kLocked) return std::move(lock).error();
+    if (!lock) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+      continue;
+    }
+    found = journal::read_identity(ports.folder);
+    if (found || found.error().code != Errc::kNotFound) return found;
+    const journal::Identity identity = journal::draw_identity(ports.entropy, ports.clock.wall_ms());
+    HAPAX_CHECK(journal::write_identity(ports.folder, identity));
+    HAPAX_CHECK(ports.folder.sync());
+    return identity;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SharedStore>> SharedStore::open(std::shared_ptr<void> owner,
+                                                       SharedPorts ports, SharedOptions options,
+                                                       TellPeople tell) {
+  HAPAX_TRY(const journal::Identity identity, find_identity(ports));
+  std::unique_ptr<SharedStore> store(
+      new SharedStore(std::move(owner), ports, std::move(options), identity,
+                      std::make_shared<journal::SegmentFiles>(ports.folder), std::move(tell)));
+  if (auto keeper = ports.folder.lock(kKeeperName)) store->keeper_ = *std::move(keeper);
+  HAPAX_CHECK(store->read_all());
+  // Not before everything is there: the threads begin at once.
+  store->background_ = std::thread([raw = store.get()] { raw->run_background(); });
+  store->driver_ = std::thread([raw = store.get()] { raw->run(); });
+  return store;
+}
+
+}  // namespace hapax::shared

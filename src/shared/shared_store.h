@@ -1,0 +1,168 @@
+// A store of which there may be any number, in as many processes, over one log: each holds the
+// whole state, follows what the others append, and appends what it decides behind it. They behave
+// as one.
+//
+//   callers      as with the embedded store
+//   driver       decides what callers ask, in rounds: one batch, one append, all answers
+//   background   writes snapshots and removes dead segments, in the process that is the keeper
+//
+// E7: nothing is answered from what may be old. A round ends with one question to the log: an
+//     append that only succeeds where the state ends, or, if nothing is to be written, whether
+//     there is anything new. If there is, the round is rolled back, what others wrote is followed,
+//     and everything is decided again.
+// E8: an append that nobody knows the outcome of is said again, until it is known to be there, or
+//     something else in its place. Nothing else is decided before.
+// E9: a log without the latest batch that was known lost it (or dropped it while this process was
+//     asleep): the state is built anew from what is there.
+// E10: snapshots, removal and retention are the keeper's, who holds a lock in the place where the
+//     log is. A new keeper builds its state anew from the newest snapshot, so that the parts it
+//     refers to are the ones that it knows.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <hapax/store.h>
+
+#include "engine/engine.h"
+#include "engine/machine_store.h"
+#include "ports/clock.h"
+#include "ports/entropy.h"
+#include "ports/files.h"
+#include "ports/shared_log.h"
+
+namespace hapax::shared {
+
+// Locks in the folder.
+inline constexpr std::string_view kKeeperName = "KEEPER";  // of who keeps the store (E10)
+inline constexpr std::string_view kMakingName = "MAKING";  // of who makes it
+
+struct SharedPorts {
+  ports::SharedLog& log;
+  ports::Folder& folder;  // snapshots, STORE, and the log's segments for reading; for the driver
+  ports::Clock& clock;    // wall time is that of the log's place
+  ports::Entropy& entropy;
+};
+
+struct SharedOptions {
+  engine::EngineOptions engine;
+  // How long callers wait for a log that does not answer.
+  std::chrono::milliseconds patience{10'000};
+  // Who waits for records of others; asked often. None = nobody does.
+  std::function<bool()> watched{};
+  std::chrono::milliseconds watch_every{20};
+  std::chrono::milliseconds tend_every{250};    // what is due is done so often
+  std::chrono::milliseconds keep_every{1'000};  // a process that is not the keeper tries to be
+};
+
+class SharedStore final : public engine::MachineStore {
+ public:
+  // Names of streams that others appended to, from the driver's thread; must not block.
+  using News = std::function<void(const std::vector<std::string>&)>;
+
+  static Result<std::unique_ptr<SharedStore>> open(std::shared_ptr<void> owner, SharedPorts ports,
+                                                   SharedOptions options, TellPeople tell);
+  ~SharedStore() override;
+
+  void on_news(News news);
+
+ private:
+  SharedStore(std::shared_ptr<void> owner, SharedPorts ports, SharedOptions options,
+              const journal::Identity& identity, std::shared_ptr<journal::SegmentFiles> files,
+              TellPeople tell);
+
+  void hand_over(Task task, Lead lead) override;
+  [[nodiscard]] Statistics figures() override { return engine_->machine().statistics(); }
+  [[nodiscard]] Status add_disk_figures(Statistics& stats) override;
+
+  // driver: rounds
+  void run();
+  bool next(std::deque<Task>& tasks);
+  void serve_all(std::deque<Task>& tasks);
+  void take_in(std::deque<Task>& tasks);
+  void end_round();
+  void append();
+  void append_failed(const Error& error);
+  void sent_is_there();
+  void see_what_is_there();
+  void ask_for_news();
+  void follow(const std::vector<ports::LogBatch>& news);
+  Status follow_one(core::State& state, const ports::LogBatch& batch);
+  void note_appended(const core::State& state, const journal::BatchView& batch);
+  void announce();
+
+  // driver: trouble
+  [[nodiscard]] bool is_ours(const ports::LogBatch& batch) const;
+  void no_answer(const Error& error);
+  void out_of_patience(const Error& error);
+  void try_again();
+  void build_anew(const Error& why);
+  void refuse(std::deque<Task>& tasks, const Error& error);
+
+  // driver: reading everything
+  Status read_all();
+  Status read_log(engine::Engine::Read& read);
+  Status stand_on(const ports::LogBatch& batch);
+  [[nodiscard]] journal::Slot end_of_log() const;
+
+  // driver: what is due
+  void tend();
+  void tend_as_keeper(std::int64_t now_ms);
+  void try_to_keep(std::int64_t now_ms);
+
+  void run_background();
+
+  const std::shared_ptr<void> owner_;
+  const SharedPorts ports_;
+  const SharedOptions options_;
+  const journal::Identity identity_;
+  const std::shared_ptr<journal::SegmentFiles> files_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable room_;
+  std::condition_variable background_wake_;
+  // Guarded by mutex_:
+  std::deque<Task> tasks_;
+  std::size_t tasks_bytes_ = 0;
+  News news_;
+  bool stop_ = false;
+  bool background_stop_ = false;
+  engine::Snapshotter* to_write_ = nullptr;  // handed to the background until it is done
+  bool keeper_lost_ = false;
+  std::thread::id driver_id_;
+
+  // The driver's:
+  std::unique_ptr<engine::Engine> engine_;
+  ports::LogTip tip_;
+  journal::Lsn durable_;  // of the last fact up to the tip
+  Time log_time_{};       // of the tip
+  std::uint32_t tip_bytes_ = 0;
+  std::uint32_t chain_ = 0;  // checksum of the tip
+  bool sent_ = false;        // a batch is in flight
+  ports::LogBatch batch_;
+  Time batch_time_{};
+  std::uint32_t batch_chain_ = 0;
+  bool may_be_there_ = false;  // an append of it ended without an outcome
+  std::optional<std::int64_t> silent_since_ms_;
+  std::optional<Error> failing_;       // the log does not answer; so are callers told
+  std::vector<std::string> appended_;  // streams that others appended to
+  std::unique_ptr<ports::Lock> keeper_;
+  std::int64_t keeper_tried_ms_ = 0;
+  std::int64_t tended_ms_ = 0;
+  std::int64_t followed_ms_ = 0;
+  std::size_t sweep_from_ = 0;
+
+  std::thread driver_;
+  std::thread background_;
+};
+
+}  // namespace hapax::shared

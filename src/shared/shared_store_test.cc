@@ -1,0 +1,262 @@
+#include "shared/shared_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/clock.h"
+#include "host/entropy.h"
+#include "shared/memory_log_test.h"
+
+namespace hapax::shared {
+namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+using Trouble = MemoryLog::Trouble;
+
+class ShiftedClock final : public ports::Clock {
+ public:
+  explicit ShiftedClock(std::int64_t ahead_ms) : ahead_ms_(ahead_ms) {}
+  std::int64_t wall_ms() override { return host_.wall_ms() + ahead_ms_; }
+  std::int64_t steady_ms() override { return host_.steady_ms(); }
+
+ private:
+  host::HostClock host_;
+  const std::int64_t ahead_ms_;
+};
+
+// One process of several.
+struct Process {
+  explicit Process(MemoryPlace& place, std::uint64_t snapshot_every = std::uint64_t{1} << 30,
+                   std::int64_t ahead_ms = 0)
+      : log(place), folder(place), clock(ahead_ms) {
+    SharedOptions options;
+    options.engine.segment_bytes = 4'096;
+    options.engine.snapshot_every_bytes = snapshot_every;
+    options.patience = std::chrono::milliseconds{100};
+    options.tend_every = std::chrono::milliseconds{2};
+    options.keep_every = std::chrono::milliseconds{5};
+    const auto tell = [this](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      lines.push_back(line);
+    };
+    store =
+        std::move(SharedStore::open(nullptr, {log, folder, clock, entropy}, options, tell)).value();
+  }
+
+  Result<Answer> commit(const std::vector<Op>& ops) { return store->commit({.ops = ops}); }
+  Verdict one(const Op& op) {
+    const auto answer = commit({op});
+    return answer ? answer->verdicts.front() : Verdict{Refused{answer.error()}};
+  }
+  Verdict append(std::string_view id, std::string_view payload = "p") {
+    return one(Append{.stream = "s", .payload = payload, .id = id});
+  }
+  std::vector<std::string> ids() {
+    std::vector<std::string> all;
+    const auto records = store->read({.stream = "s", .max = 1'000});
+    if (!records) return {records.error().text()};
+    for (const Record& record : records->records) all.push_back(record.id);
+    return all;
+  }
+
+  MemoryLog log;
+  MemoryFolder folder;
+  ShiftedClock clock;
+  host::HostEntropy entropy;
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  std::unique_ptr<SharedStore> store;
+};
+
+std::string word(const Verdict& verdict) {
+  const auto* refused = std::get_if<Refused>(&verdict);
+  return refused == nullptr ? std::string(word_of(verdict)) : refused->error.text();
+}
+
+class SharedStoreTest : public testing::Test {
+ protected:
+  SharedStoreTest() { EXPECT_TRUE(a_.commit({CreateStream{"s", {}}}).ok()); }
+
+  MemoryPlace place_;
+  Process a_{place_};
+  Process b_{place_};
+};
+
+// --- E7: several behave as one -------------------------------------------------------------------
+
+// E7: whatever one was told, the other knows.
+TEST_F(SharedStoreTest, EachSeesWhatTheOtherWasAnswered) {
+  EXPECT_EQ(word(a_.append("1")), "fresh");
+  EXPECT_EQ(word(b_.append("1")), "duplicate");
+  EXPECT_EQ(word(b_.append("2")), "fresh");
+  EXPECT_THAT(a_.ids(), ElementsAre("1", "2"));
+  const Verdict claimed = b_.one(Claim{.scope = "c", .key = "k", .owner = "b"});
+  EXPECT_EQ(word(a_.one(Claim{.scope = "c", .key = "k", .owner = "a"})), "in_progress");
+  EXPECT_EQ(
+      word(b_.one(Settle{.scope = "c", .key = "k", .fence = std::get<Claimed>(claimed).fence})),
+      "done");
+  EXPECT_EQ(word(a_.one(Claim{.scope = "c", .key = "k", .owner = "a"})), "duplicate");
+}
+
+// E7: one that was overtaken between deciding and appending decides again.
+TEST_F(SharedStoreTest, WhoIsOvertakenDecidesAgain) {
+  a_.log.before_append([this] { EXPECT_EQ(word(b_.append("x", "first")), "fresh"); });
+  EXPECT_EQ(word(a_.append("x", "first")), "duplicate");
+  a_.log.before_append([this] { EXPECT_EQ(word(b_.append("y", "first")), "fresh"); });
+  EXPECT_EQ(word(a_.append("y", "second")), "conflict");
+  a_.log.before_append([this] { EXPECT_EQ(word(b_.append("z")), "fresh"); });
+  const Verdict behind = a_.append("w");
+  EXPECT_EQ(std::get<Appended>(behind).sequence, Sequence{4});
+  EXPECT_THAT(a_.ids(), ElementsAre("x", "y", "z", "w"));
+  EXPECT_THAT(b_.ids(), ElementsAre("x", "y", "z", "w"));
+}
+
+TEST_F(SharedStoreTest, ManyCallersOfBothStoreEachIdOnce) {
+  std::atomic<int> fresh{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&, caller] {
+      Process& process = caller % 2 == 0 ? a_ : b_;
+      for (int i = 0; i < 50; ++i) {
+        if (word(process.append("id" + std::to_string(i))) == "fresh") ++fresh;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(fresh, 50);
+  EXPECT_THAT(a_.ids(), SizeIs(50));
+  EXPECT_EQ(a_.ids(), b_.ids());
+  EXPECT_EQ(a_.store->describe("s")->last, Sequence{50});
+}
+
+// E11: what is over by the clock of one may still be written for by another whose clock is behind.
+TEST(SharedClockTest, OneThatIsAheadForgetsNothingThatOthersMayUse) {
+  MemoryPlace place;
+  Process behind(place);
+  constexpr std::int64_t kAheadMs = 60'000;
+  Process ahead(place, std::uint64_t{1} << 30, kAheadMs);
+  ASSERT_TRUE(
+      behind.commit({CreateStream{"s", {.window = Window{std::chrono::seconds{20}}}}}).ok());
+  EXPECT_EQ(word(behind.append("1")), "fresh");
+  EXPECT_FALSE(ahead.store->find_id("s", "1", "")->has_value());
+  EXPECT_TRUE(behind.store->find_id("s", "1", "")->has_value());
+  EXPECT_EQ(word(behind.append("1")), "duplicate");
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(word(behind.append("more" + std::to_string(i))), "fresh");
+    EXPECT_FALSE(ahead.store->find_id("s", "1", "")->has_value());
+  }
+  // What the one that is ahead writes takes everybody's time along.
+  EXPECT_EQ(word(ahead.append("1", "new")), "fresh");
+  EXPECT_EQ(word(behind.append("1", "new")), "duplicate");
+}
+
+// --- E8: appends of unknown outcome --------------------------------------------------------------
+
+// E8: it was written, and only the answer was lost: it is found, not written again.
+TEST_F(SharedStoreTest, AnAppendWhoseAnswerWasLostIsFound) {
+  a_.log.trouble(Trouble::kAnswerLost);
+  EXPECT_EQ(word(a_.append("1")), "fresh");
+  EXPECT_EQ(place_.batches(), 2U);
+  EXPECT_THAT(b_.ids(), ElementsAre("1"));
+}
+
+TEST_F(SharedStoreTest, AnAppendThatNeverArrivedIsSaidAgain) {
+  a_.log.trouble(Trouble::kNeverArrived, 2);
+  EXPECT_EQ(word(a_.append("1")), "fresh");
+  EXPECT_THAT(b_.ids(), ElementsAre("1"));
+}
+
+TEST_F(SharedStoreTest, AnAppendWhoseAnswerWasLostAndThatOthersFollowedIsFound) {
+  a_.log.trouble(Trouble::kAnswerLost);
+  // The second try finds what the first one wrote, and b's behind it.
+  EXPECT_EQ(word(a_.append("1")), "fresh");
+  EXPECT_EQ(word(b_.append("2")), "fresh");
+  EXPECT_THAT(a_.ids(), ElementsAre("1", "2"));
+}
+
+// E8: who cannot wait any longer is told what is known: nothing, if it may have been written.
+TEST_F(SharedStoreTest, PatienceEndsWithAnHonestAnswer) {
+  a_.log.trouble(Trouble::kDown, 1);
+  EXPECT_EQ(std::get<Refused>(a_.append("1")).error.code, Errc::kUnavailable);
+  EXPECT_EQ(a_.store->read({.stream = "s"}).error().code, Errc::kUnavailable);
+  a_.log.trouble(Trouble::kNone);
+  EXPECT_THAT(b_.ids(), ElementsAre());
+  a_.log.trouble(Trouble::kNeverArrived, 1'000'000);
+  EXPECT_EQ(std::get<Refused>(a_.append("2")).error.code, Errc::kOutcomeUnknown);
+  a_.log.trouble(Trouble::kNone);
+  // It may take until the next try that it is there.
+  while (b_.ids().empty()) std::this_thread::yield();
+  while (word(a_.append("2")) != "duplicate") std::this_thread::yield();
+  EXPECT_THAT(b_.ids(), ElementsAre("2"));
+}
+
+TEST_F(SharedStoreTest, AFullPlaceRefusesAndGoesOn) {
+  a_.log.trouble(Trouble::kFull);
+  EXPECT_EQ(std::get<Refused>(a_.append("1")).error.code, Errc::kNoSpace);
+  EXPECT_THAT(a_.ids(), ElementsAre());
+  EXPECT_EQ(word(a_.append("1")), "fresh");
+}
+
+// --- E9: a log that lost something ---------------------------------------------------------------
+
+// E9: what is lost is not served, and nothing is built on it.
+TEST_F(SharedStoreTest, ALogThatLostItsEndIsReadAnew) {
+  EXPECT_EQ(word(a_.append("1")), "fresh");
+  EXPECT_EQ(word(a_.append("2")), "fresh");
+  EXPECT_EQ(word(b_.append("2")), "duplicate");
+  place_.lose_last(1);
+  // Whoever meets it first is told to try again.
+  const auto tried = a_.commit({Append{.stream = "s", .payload = "p", .id = "3"}});
+  EXPECT_TRUE(tried || tried.error().code == Errc::kUnavailable);
+  if (!tried) {
+    EXPECT_EQ(word(a_.append("3")), "fresh");
+  }
+  const auto read = b_.store->read({.stream = "s"});
+  EXPECT_TRUE(read || read.error().code == Errc::kUnavailable);
+  EXPECT_THAT(b_.ids(), ElementsAre("1", "3"));
+  EXPECT_EQ(word(b_.append("2")), "fresh");
+  const std::lock_guard lock(a_.mutex);
+  EXPECT_THAT(a_.lines, SizeIs(1));
+}
+
+// --- E10: the keeper -----------------------------------------------------------------------------
+
+// E10: one process keeps; when it ends another one does, and what it keeps is whole.
+TEST(SharedKeeperTest, AnotherKeeperGoesOn) {
+  MemoryPlace place;
+  constexpr std::uint64_t kOften = 8'192;
+  auto first = std::make_unique<Process>(place, kOften);
+  Process second(place, kOften);
+  ASSERT_TRUE(first->commit({CreateStream{"s", {}}}).ok());
+  const auto snapshots = [&] {
+    const std::lock_guard lock(place.mutex);
+    return std::count_if(place.files.begin(), place.files.end(),
+                         [](const auto& one) { return one.first.starts_with("snapshot-"); });
+  };
+  const auto newest = [&] {
+    const std::lock_guard lock(place.mutex);
+    std::string name;
+    for (const auto& [file, bytes] : place.files) {
+      if (file.starts_with("snapshot-")) name = file;
+    }
+    return name;
+  };
+  int next = 0;
+  const auto fill_until = [&](Process& by, const std::function<bool()>& enough) {
+    for (; !enough(); std::this_thread::yield()) {
+      by.append("id" + std::to_string(next++), std::string(500, 'x'));
+    }
+  };
+  fill_until(second, [&] { return snapshots() >= 2; });
+  const std::string of_first = newest();
+  first.reset();
+  fill_until(second, [&] { return newest() > of_first; });
+  Process third(place, kOften);
+  EXPECT_EQ(word(third.append("id0", std::string(500, 'x'))), "duplicate");
+  EXPECT_EQ(third.store->describe("s")->last.value, static_cast<std::uint64_t>(next));
+  EXPECT_EQ(third.ids(), second.ids());
+}
+
+}  // namespace
+}  // namespace hapax::shared

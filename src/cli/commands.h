@@ -68,6 +68,7 @@ struct DemoOptions {
 struct ServeOptions {
   std::string config;  // empty = no file
   std::optional<std::string> data;
+  std::optional<std::string> store;
   std::optional<std::string> http;
   std::optional<std::string> resp;
   std::optional<std::uint32_t> loops;

@@ -40,6 +40,8 @@ void declare_server(CLI::App& app, Arguments& arguments, int& exit_code) {
   CLI::App* serve = app.add_subcommand("serve", "Serve a data folder over HTTP and RESP");
   serve->add_option("--config", flags.config, "Configuration file; the flags below win over it");
   serve->add_option("--data", flags.data, "Data folder")->default_str("./hapax-data");
+  serve->add_option("--store", flags.store,
+                    "postgres://… instead of a data folder: shared with other processes");
   serve->add_option("--http", flags.http, "Address of HTTP; empty for none")
       ->default_str("127.0.0.1:7171");
   serve->add_option("--resp", flags.resp, "Address of RESP; empty for none")

@@ -85,7 +85,11 @@ std::string names_of(const std::vector<config::Stream>& streams) {
 
 void print_summary(const config::Config& config) {
   const config::Server& server = config.server;
-  fmt::print("data       {}\n", server.data);
+  if (server.store.empty()) {
+    fmt::print("data       {}\n", server.data);
+  } else {
+    fmt::print("store      PostgreSQL, schema {}\n", server.store_schema);
+  }
   fmt::print("HTTP       {}\n", door_text(server.http));
   fmt::print("RESP       {}\n", door_text(server.resp));
   fmt::print("threads    {} for connections, {} for reads\n", server.loops, server.readers);
@@ -108,6 +112,7 @@ void take(To& to, const std::optional<From>& from) {
 
 void take_flags(config::Server& server, const ServeOptions& options) {
   take(server.data, options.data);
+  take(server.store, options.store);
   take(server.http.address, options.http);
   take(server.resp.address, options.resp);
   take(server.loops, options.loops);

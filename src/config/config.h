@@ -28,6 +28,8 @@ struct Door {
 
 struct Server {
   std::string data = "./hapax-data";
+  std::string store;  // a database instead of the data folder; empty: none
+  std::string store_schema = "hapax_store";
   Door http{"127.0.0.1:7171"};
   Door resp{"127.0.0.1:7172"};
   std::uint32_t loops = 1;

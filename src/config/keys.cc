@@ -39,6 +39,11 @@ void describe_door(Keys& keys, Door& door) {
 
 void describe_server(Keys& keys, Server& server) {
   keys.key(key_for("data", Kind::kFile, server.data, "The data folder, made if it is missing"));
+  keys.key(key_for("store", Kind::kText, server.store,
+                   "`postgres://…`: the store is in this database, shared with all processes that "
+                   "say the same; there is no data folder then"));
+  keys.key(key_for("store_schema", Kind::kText, server.store_schema,
+                   "The schema that the store has to itself, made if it is missing"));
   keys.section({"http", "The front door for HTTP"},
                [&](Keys& in) { describe_door(in, server.http); });
   keys.section({"resp", "The front door for the protocol of Redis"},

@@ -22,6 +22,7 @@ class Bell {
   void cancel(std::string_view stream, std::uint64_t number);
   // From any thread; costs next to nothing while nobody waits.
   void ring(std::string_view stream);
+  [[nodiscard]] bool has_waiters() const { return waiting_.load() != 0; }
 
  private:
   struct Waiter {

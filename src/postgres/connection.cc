@@ -297,7 +297,7 @@ bool Connection::in_transaction() const {
   return status == PQTRANS_INTRANS || status == PQTRANS_INERROR || status == PQTRANS_ACTIVE;
 }
 
-bool Connection::lost() const { return ::PQstatus(raw()) == CONNECTION_BAD; }
+bool Connection::lost() const { return lost_ || ::PQstatus(raw()) == CONNECTION_BAD; }
 
 bool Connection::is_retryable() const { return sqlstate_ == "40001" || sqlstate_ == "40P01"; }
 
@@ -313,6 +313,8 @@ Result<Rows> Connection::checked(pg_result* result) {
 
 Error Connection::failure(const pg_result* result) {
   sqlstate_ = field(result, PG_DIAG_SQLSTATE);
+  // libpq may still call a connection good that the server has ended, or that it could not read.
+  lost_ = lost_ || sqlstate_.empty() || sqlstate_.starts_with("57P0");
   if (lost()) {
     const std::string text = trimmed(::PQerrorMessage(raw()));
     return {Errc::kUnavailable,

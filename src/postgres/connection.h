@@ -113,6 +113,7 @@ class Connection {
 
   std::unique_ptr<pg_conn, Finish> connection_;
   std::string sqlstate_;
+  bool lost_ = false;
 };
 
 // The code that callers act on. HXnnn is what our own SQL functions raise.

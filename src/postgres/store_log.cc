@@ -64,6 +64,12 @@ void RecentBatches::add(const ports::LogBatch& batch) {
   }
 }
 
+void RecentBatches::clear() {
+  const std::lock_guard lock(mutex_);
+  batches_.clear();
+  bytes_ = 0;
+}
+
 bool RecentBatches::read(std::uint32_t segment, std::uint64_t offset, std::size_t size,
                          char* into) const {
   const std::lock_guard lock(mutex_);
@@ -259,6 +265,7 @@ Result<std::vector<ports::LogBatch>> PostgresLog::read_behind(const ports::LogTi
 }
 
 Result<std::vector<ports::LogBatch>> PostgresLog::read_from(std::uint64_t lsn) {
+  recent_.clear();
   Values values;
   values.number(static_cast<std::int64_t>(lsn));
   return batches("from", values);

@@ -32,6 +32,8 @@ class DatabaseClock final : public ports::Clock {
 class RecentBatches {
  public:
   void add(const ports::LogBatch& batch);
+  // What is in the log may be another one by now.
+  void clear();
   // Up to `size` bytes at `offset` of the segment, if they lie in a batch that is kept.
   [[nodiscard]] bool read(std::uint32_t segment, std::uint64_t offset, std::size_t size,
                           char* into) const;

@@ -48,6 +48,8 @@ Result<Options> options_from(const config::Config& config) {
   const config::Server& server = config.server;
   Options options;
   options.data = server.data;
+  options.database = server.store;
+  options.database_schema = server.store_schema;
   options.http = door_from(server.http);
   options.resp = door_from(server.resp);
   options.loops = server.loops;
@@ -66,6 +68,12 @@ Result<Options> options_from(const config::Config& config) {
 }
 
 Status check(const Options& options) {
+  const std::string& database = options.database;
+  if (!database.empty() && !database.starts_with("postgres://") &&
+      !database.starts_with("postgresql://")) {
+    return Error{Errc::kInvalidArgument,
+                 "a store is a database postgres://…, or a data folder without one"};
+  }
   HAPAX_CHECK(check_address(options.http.address, options));
   return check_address(options.resp.address, options);
 }

@@ -25,6 +25,8 @@ struct Door {
 
 struct Options {
   std::string data = "./hapax-data";
+  std::string database;  // holds the store instead; empty: none does
+  std::string database_schema = "hapax_store";
   Door http{"127.0.0.1:7171"};
   Door resp{"127.0.0.1:7172"};
   std::uint32_t loops = 1;

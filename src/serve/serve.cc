@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <hapax/embedded.h>
+#include <hapax/postgres_store.h>
 
 #include "front/desk.h"
 #include "front/gatherer.h"
@@ -79,13 +80,18 @@ class Process {
     health_.draining();
     server_->stop(options_.drain);
     desk_->close();
+    open_ = false;
     store_.reset();  // What it still answers finds everybody that asked.
     return Ok{};
   }
 
  private:
   Status open_store() {
-    HAPAX_TRY(store_, open_embedded(options_.data, store_options()));
+    if (options_.database.empty()) {
+      HAPAX_TRY(store_, open_embedded(options_.data, store_options()));
+    } else {
+      HAPAX_TRY(store_, open_postgres(options_.database, database_options()));
+    }
     HAPAX_CHECK(make_streams(*store_, options_.streams));
     take_figures();
     return Ok{};
@@ -152,6 +158,20 @@ class Process {
     EmbeddedOptions store = options_.store;
     store.log = [this](const std::string& line) { log_.write(LogLevel::kInfo, line); };
     store.synced = [this](const Synced& sync) { meter_.synced(sync.took, sync.bytes); };
+    return store;
+  }
+
+  PostgresOptions database_options() {
+    PostgresOptions store;
+    store.schema = options_.database_schema;
+    store.memory_max = options_.store.memory_max;
+    store.snapshot_every_bytes = options_.store.snapshot_every_bytes;
+    store.log = [this](const std::string& line) { log_.write(LogLevel::kInfo, line); };
+    store.watched = [this] { return open_ && desk_->bell().has_waiters(); };
+    store.appended = [this](const std::vector<std::string>& streams) {
+      if (!open_) return;
+      for (const std::string& stream : streams) desk_->bell().ring(stream);
+    };
     return store;
   }
 

@@ -57,10 +57,21 @@ void SharedStore::on_news(News news) {
   news_ = std::move(news);
 }
 
+// The log is asked for its size now and then only: whoever looks at figures looks often.
 Status SharedStore::add_disk_figures(Statistics& stats) {
-  HAPAX_TRY(const journal::SegmentUse use, journal::segments_on_disk(ports_.folder));
-  stats.journal_bytes = use.bytes;
-  stats.segments = use.segments;
+  constexpr std::int64_t kCountEveryMs = 30'000;
+  const std::int64_t now_ms = ports_.clock.steady_ms();
+  std::unique_lock lock(mutex_);
+  const bool due = !counted_ms_ || now_ms - *counted_ms_ >= kCountEveryMs;
+  if (due) {
+    counted_ms_ = now_ms;
+    lock.unlock();
+    HAPAX_TRY(const journal::SegmentUse use, journal::segments_on_disk(ports_.folder));
+    lock.lock();
+    use_ = use;
+  }
+  stats.journal_bytes = use_.bytes;
+  stats.segments = use_.segments;
   return Ok{};
 }
 

@@ -139,6 +139,8 @@ class SharedStore final : public engine::MachineStore {
   engine::Snapshotter* to_write_ = nullptr;  // handed to the background until it is done
   bool keeper_lost_ = false;
   std::thread::id driver_id_;
+  std::optional<std::int64_t> counted_ms_;
+  journal::SegmentUse use_;
 
   // The driver's:
   std::unique_ptr<engine::Engine> engine_;

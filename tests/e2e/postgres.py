@@ -1,0 +1,57 @@
+"""A PostgreSQL server of the test's own, reached by a unix socket in a temporary folder."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from running import wait_for
+
+PROGRAMS = "/usr/lib/postgresql/15/bin/"
+
+
+class Cluster:
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="hapax-pg-")
+        self.user = []
+        if os.geteuid() == 0:  # PostgreSQL refuses to run as root.
+            self.user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+            os.chown(self.folder, pwd.getpwnam("postgres").pw_uid, -1)
+        self.log = open(os.path.join(self.folder, "log"), "a", encoding="utf-8")
+        subprocess.run([*self.user, PROGRAMS + "initdb", "-D", self.folder + "/data", "-U",
+                        "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"],
+                       check=True, stdout=self.log, stderr=self.log, cwd="/")
+        with open(self.folder + "/data/postgresql.auto.conf", "a", encoding="utf-8") as file:
+            file.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\n"
+                       "shared_buffers = 64MB\n")
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [*self.user, PROGRAMS + "postgres", "-D", self.folder + "/data"],
+            stdout=self.log, stderr=self.log, cwd="/")
+        wait_for(lambda: self.psql("SELECT 1", database="postgres", check=False) == "1",
+                 "PostgreSQL")
+
+    def stop(self):
+        """As if the machine had stopped."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait(timeout=60)
+
+    def end(self):
+        self.stop()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def uri(self, database="shop"):
+        return f"postgres:///{database}?host={self.folder}&user=postgres"
+
+    def psql(self, sql, database="shop", check=True):
+        done = subprocess.run(["psql", "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1",
+                               self.uri(database)], input=sql, capture_output=True, text=True,
+                              timeout=60)
+        if check and done.returncode != 0:
+            raise AssertionError(done.stderr)
+        return done.stdout.strip()

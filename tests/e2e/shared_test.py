@@ -1,0 +1,188 @@
+"""Several `hapax serve` processes on one PostgreSQL database: they behave as one, whoever dies."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from postgres import Cluster
+from running import FolderTest, Server, arguments, wait_for
+
+
+class SharedTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.cluster = Cluster()
+        self.addCleanup(self.cluster.end)
+        self.servers = [self.join(n) for n in range(3)]
+
+    def join(self, number):
+        folder = os.path.join(self.folder, str(number))
+        os.makedirs(folder)
+        server = Server(self.HAPAX, folder, "--store", self.cluster.uri("postgres"))
+        self.addCleanup(server.end)
+        return server
+
+    def call(self, number, method, path, body=None):
+        return self.servers[number].call(method, path, body)
+
+    def everything(self, number, stream):
+        got, start = [], 1
+        while True:
+            page = self.call(number, "GET", f"/streams/{stream}/records?from={start}&max=1000").json
+            self.assertIn("records", page)
+            if not page["records"]:
+                return got
+            got += page["records"]
+            start = got[-1]["sequence"] + 1
+
+
+class TogetherTest(SharedTest):
+    def test_what_one_did_all_know(self):
+        self.assertEqual(self.call(0, "PUT", "/streams/s", {}).status, 200)
+        record = {"records": [{"id": "1", "payload": "tea"}]}
+        self.assertEqual(self.call(0, "POST", "/streams/s/records", record).json["verdicts"][0]
+                         ["verdict"], "fresh")
+        self.assertEqual(self.call(1, "POST", "/streams/s/records", record).json["verdicts"][0]
+                         ["verdict"], "duplicate")
+        self.assertEqual([one["payload"] for one in self.everything(2, "s")], ["tea"])
+        mine = self.call(1, "POST", "/claims/c/k", {"owner": "a"}).json
+        self.assertEqual(mine["verdict"], "fresh")
+        self.assertEqual(self.call(2, "POST", "/claims/c/k", {"owner": "b"}).json["verdict"],
+                         "in_progress")
+        settle = {"fence": mine["fence"], "outcome": "completed"}
+        self.assertEqual(self.call(0, "POST", "/claims/c/k/settle", settle).json["verdict"],
+                         "done")
+        self.assertEqual(self.call(2, "POST", "/claims/c/k", {"owner": "b"}).json["verdict"],
+                         "duplicate")
+
+    def test_who_waits_at_one_hears_of_records_of_another(self):
+        self.call(0, "PUT", "/streams/s", {})
+        got = []
+        waiter = threading.Thread(target=lambda: got.append(
+            self.call(2, "GET", "/streams/s/records?from=1&wait_ms=20000").json))
+        began = time.monotonic()
+        waiter.start()
+        self.call(0, "POST", "/streams/s/records", {"records": [{"payload": "tea"}]})
+        waiter.join(30)
+        self.assertEqual([one["payload"] for one in got[0]["records"]], ["tea"])
+        self.assertLess(time.monotonic() - began, 15)
+
+
+class TroubleTest(SharedTest):
+    """Callers that try again with the same id, at whichever process answers."""
+
+    def setUp(self):
+        super().setUp()
+        self.call(0, "PUT", "/streams/s", {})
+        self.done = threading.Event()
+        self.acknowledged = {}
+        self.lock = threading.Lock()
+
+    def append_all(self, name, count):
+        chance = random.Random(name)
+        for n in range(count):
+            message = {"records": [{"id": f"{name}-{n}", "payload": f"{name}-{n}"}]}
+            while not self.done.is_set():
+                try:
+                    answer = self.servers[chance.randrange(3)].call(
+                        "POST", "/streams/s/records", message)
+                except OSError:
+                    continue
+                if answer.status != 200:
+                    continue
+                result = answer.json["verdicts"][0]
+                self.assertIn(result["verdict"], ("fresh", "duplicate"))
+                with self.lock:
+                    self.acknowledged[f"{name}-{n}"] = result["sequence"]
+                break
+
+    def while_appending(self, trouble, callers=4, each=150):
+        threads = [threading.Thread(target=self.append_all, args=(f"c{c}", each))
+                   for c in range(callers)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            trouble()
+        for thread in threads:
+            thread.join(120)
+        self.assertEqual(len(self.acknowledged), callers * each)
+
+    def check_all(self):
+        for number in range(3):
+            records = self.everything(number, "s")
+            self.assertEqual([one["sequence"] for one in records],
+                             list(range(1, len(records) + 1)))
+            self.assertEqual({one["id"]: one["sequence"] for one in records}, self.acknowledged)
+
+    def test_processes_are_killed_and_stopped(self):
+        chance = random.Random(7)
+
+        def trouble():
+            victim = self.servers[chance.randrange(3)]
+            seen = len(self.acknowledged)
+            if chance.random() < 0.6:
+                victim.restart()
+            else:
+                victim.process.send_signal(signal.SIGSTOP)
+                enough = min(seen + 40, 600)
+                wait_for(lambda: len(self.acknowledged) >= enough or chance.random() < 0.02,
+                         "others go on")
+                victim.process.send_signal(signal.SIGCONT)
+
+        self.while_appending(trouble)
+        self.check_all()
+
+    def test_the_database_stops_at_once_again_and_again(self):
+        restarts = []
+
+        def trouble():
+            if len(restarts) >= 4:
+                return wait_for(lambda: len(self.acknowledged) == 600, "the end")
+            enough = len(self.acknowledged) + 60
+            wait_for(lambda: len(self.acknowledged) >= min(enough, 600), "progress")
+            self.cluster.stop()
+            self.cluster.start()
+            restarts.append(1)
+
+        self.while_appending(trouble)
+        self.check_all()
+
+    def test_a_database_that_lost_its_latest_commits_is_noticed(self):
+        data, older = self.cluster.folder + "/data", self.cluster.folder + "/older"
+        one = lambda name: {"records": [{"id": name, "payload": name}]}
+        self.call(0, "POST", "/streams/s/records", one("kept"))
+        self.cluster.stop()
+        shutil.copytree(data, older, copy_function=shutil.copy2)
+        subprocess.run(["chown", "-R", "--reference", data, older], check=True)
+        subprocess.run(["chmod", "--reference", data, older], check=True)
+        self.cluster.start()
+        wait_for(lambda: self.call(0, "POST", "/streams/s/records", one("lost")).status == 200,
+                 "the database")
+        self.assertEqual(len(self.everything(1, "s")), 2)
+        # A standby that was behind takes over.
+        self.cluster.stop()
+        shutil.rmtree(data)
+        os.rename(older, data)
+        self.cluster.start()
+
+        def appended():
+            answer = self.call(0, "POST", "/streams/s/records", one("next"))
+            return answer.status == 200 and answer.json["verdicts"][0]["sequence"]
+
+        wait_for(appended, "the server has read everything anew")
+        self.assertEqual(appended(), 2)
+        self.assertIn("everything is read anew", self.servers[0].text())
+        for number in (1, 2):
+            wait_for(lambda number=number: self.call(number, "GET", "/streams/s").status == 200,
+                     "the others")
+            self.assertEqual([one["id"] for one in self.everything(number, "s")], ["kept", "next"])
+
+
+if __name__ == "__main__":
+    arguments()
+    unittest.main(verbosity=2)

@@ -114,7 +114,9 @@ void EmbeddedStore::start_write() {
 void EmbeddedStore::finish_write(Result<journal::Durable> written) {
   Machine& machine = engine_->machine();
   if (written) {
-    machine.completed(*written);
+    machine.retire(*written);
+    start_large_write();  // The disk need not wait for the answers, nor for what is decided next.
+    machine.answer();
   } else if (is_refusal(written.error())) {
     refusal_ = written.error().text();
     machine.refused(written.error());

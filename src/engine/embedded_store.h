@@ -58,6 +58,7 @@ class EmbeddedStore final : public MachineStore {
   void take_in(std::deque<Task>& tasks);
   void finish_write(Result<journal::Durable> written);
   void start_write();
+  void start_large_write();
   [[nodiscard]] bool take_writer(journal::Batch& batch);
   void give_back_writer(const journal::Batch& batch, std::chrono::nanoseconds took);
   void count_unmarked(std::uint32_t bytes);

@@ -52,6 +52,22 @@ TEST_F(EngineTest, NothingIsAnsweredBeforeItIsDurable) {
   EXPECT_EQ(std::get<Duplicate>(after.verdict()).sequence, Sequence{1});
 }
 
+// The disk need not wait for the answers.
+TEST_F(EngineTest, TheNextBatchMayBeSealedBeforeTheAnswersOfADurableOneLeave) {
+  Call& first = submit({CreateStream{"s", {}}});
+  const journal::Durable proof = engine_->writer().write(machine().seal()).value();
+  Call& next = submit({Append{.stream = "s", .payload = "p"}});
+  machine().retire(proof);
+  journal::Batch& batch = machine().seal();
+  EXPECT_FALSE(first.answered() || next.answered());
+  machine().answer();
+  EXPECT_TRUE(first.answered());
+  EXPECT_FALSE(next.answered());
+  machine().completed(engine_->writer().write(batch).value());
+  EXPECT_TRUE(next.answered());
+  EXPECT_TRUE(machine().quiescent());
+}
+
 TEST_F(EngineTest, WhatSeesOnlyDurableThingsIsAnsweredAtOnce) {
   commit({CreateStream{"s", {}}, Append{.stream = "s", .payload = "p", .id = "id"}});
   EXPECT_TRUE(machine().quiescent());

@@ -148,6 +148,11 @@ bool EmbeddedStore::take_writer(journal::Batch& batch) {
   return false;
 }
 
+// Of what is decided already, if it is a batch for the journal thread.
+void EmbeddedStore::start_large_write() {
+  if (engine_->machine().decided_bytes() > kWriteHereMax) start_write();
+}
+
 void EmbeddedStore::give_back_writer(const journal::Batch& batch, std::chrono::nanoseconds took) {
   const std::lock_guard lock(mutex_);
   write_time_ += (std::chrono::duration_cast<std::chrono::microseconds>(took) - write_time_) / 8;

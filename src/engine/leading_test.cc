@@ -20,6 +20,11 @@ class LeadingTest : public EngineRig {
  protected:
   void SetUp() override {
     commit({CreateStream{"s", {}}});
+    disk_.watch([this](std::string_view call) {
+      if (call.find("write journal-") == std::string_view::npos) return;
+      const std::string length(call.substr(call.find('+') + 1));
+      if (std::stoul(length) > kLarge) large_writes_.fetch_add(1);
+    });
     store_.emplace(
         nullptr, std::move(engine_), [](const Error&) { std::abort(); }, [](const std::string&) {});
   }
@@ -29,6 +34,8 @@ class LeadingTest : public EngineRig {
     return store_->commit({.ops = {&op, 1}});
   }
 
+  static constexpr std::size_t kLarge = 20'000;  // for the journal thread
+  std::atomic<int> large_writes_ = 0;
   std::optional<EmbeddedStore> store_;
 };
 
@@ -117,6 +124,26 @@ TEST_F(LeadingTest, ManyLeadInTurnAndNothingIsLostOrDoubled) {
   for (int i = 0; i < kThreads; ++i) threads.emplace_back(work, i % 3);
   for (std::thread& thread : threads) thread.join();
   for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_EQ(seen[i], 1) << "sequence " << i;
+}
+
+// What was decided while a batch was written goes to the disk before that batch is answered.
+TEST_F(LeadingTest, ALargeBatchIsWrittenWhileTheOneBeforeIsAnswered) {
+  const std::string payload(kLarge, 'p');
+  const Op op = Append{.stream = "s", .payload = payload};
+  bool beside = false;
+  for (int i = 0; i < 2'000 && !beside; ++i) {
+    std::latch both(2);
+    const auto look = [&](const Result<Answer>&) {
+      const int before = large_writes_;
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{2};
+      while (!beside && std::chrono::steady_clock::now() < end) beside = large_writes_ != before;
+      both.count_down();
+    };
+    store_->submit({.ops = {&op, 1}}, look);
+    store_->submit({.ops = {&op, 1}}, [&](const Result<Answer>&) { both.count_down(); });
+    both.wait();
+  }
+  EXPECT_TRUE(beside);
 }
 
 using LeadingDeathTest = LeadingTest;

@@ -178,7 +178,7 @@ journal::Batch& Machine::seal() {
   return in_flight_.batch;
 }
 
-void Machine::completed(const journal::Durable& proof) {
+void Machine::retire(const journal::Durable& proof) {
   HAPAX_ASSERT(in_flight(), "a batch was in flight");
   HAPAX_ASSERT(proof.lsn().value + 1 == in_flight_.batch.next().value,
                "the proof covers the batch in flight");
@@ -189,12 +189,16 @@ void Machine::completed(const journal::Durable& proof) {
   in_flight_.undo.forget();
   in_flight_.sealed = false;
   latest_ = in_flight_.batch.log_time();
-  std::vector<Waiting> waiting;
-  waiting.swap(in_flight_.waiting);
-  for (Waiting& one : waiting) {
+  HAPAX_ASSERT(answerable_.empty(), "a batch is answered before the next one is retired");
+  answerable_.swap(in_flight_.waiting);
+}
+
+void Machine::answer() {
+  for (Waiting& one : answerable_) {
     if (auto* commit = std::get_if<WaitingCommit>(&one)) resolve_files(commit->finished);
     deliver(one);
   }
+  answerable_.clear();
 }
 
 bool Machine::may_try_again(const WaitingCommit& commit, const Error& error) const {

@@ -75,12 +75,23 @@ class Machine {
   [[nodiscard]] bool has_room(const Prepared& request) const;
   [[nodiscard]] bool in_flight() const { return in_flight_.sealed; }
   [[nodiscard]] bool has_facts() const { return !building_.batch.empty(); }
+  // Of the batch being built.
+  [[nodiscard]] std::uint32_t decided_bytes() const { return building_.batch.payload_bytes(); }
   // Nothing can be rolled back and nobody waits.
-  [[nodiscard]] bool quiescent() const { return !in_flight() && building_.waiting.empty(); }
+  [[nodiscard]] bool quiescent() const {
+    return !in_flight() && building_.waiting.empty() && answerable_.empty();
+  }
 
   // REQUIRES: has_facts() and not in_flight().
   [[nodiscard]] journal::Batch& seal();
-  void completed(const journal::Durable& proof);
+  void completed(const journal::Durable& proof) {
+    retire(proof);
+    answer();
+  }
+  // The same in two steps, so that the next batch can be sealed before the answers of this one
+  // leave. REQUIRES: nothing is decided between them.
+  void retire(const journal::Durable& proof);
+  void answer();
   void refused(const Error& error);
   // REQUIRES: not has_facts() and not in_flight().
   void proven();
@@ -180,6 +191,7 @@ class Machine {
   journal::Slot next_slot_;  // of the batch being built
   Stage building_;
   Stage in_flight_;
+  std::vector<Waiting> answerable_;  // for batches that are durable
   std::uint64_t commits_ = 0;
   std::uint64_t batches_ = 0;
   std::uint64_t written_bytes_ = 0;

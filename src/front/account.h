@@ -43,6 +43,9 @@ class Account {
   // One request: nothing, or how long to wait. A request that is let in may take the credit below
   // nothing; those behind it wait.
   [[nodiscard]] std::optional<Duration> charge(Steady now);
+  [[nodiscard]] std::optional<Duration> charge() {  // asks for the time only where it matters
+    return limited_ ? charge(std::chrono::steady_clock::now()) : std::nullopt;
+  }
   void charge_more(std::uint64_t ops);  // what a request turned out to be beyond its first
   // A7: Nothing is kept longer than the tenant may, and nothing is added beyond its storage.
   [[nodiscard]] Status check(const Op& op, Steady now);

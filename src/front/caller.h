@@ -56,6 +56,7 @@ struct Caller {
 // a prefix that no name from outside can have. The tenant without a name has no prefix.
 class TenantNames {
  public:
+  TenantNames() = default;
   explicit TenantNames(const Caller& caller);
 
   // A name from outside as the store knows it. `keep` copies bytes to where they live long enough.

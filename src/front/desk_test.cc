@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "front/no_store_test.h"
 #include "net/held_loop_test.h"
 
 namespace hapax::front {
 namespace {
 
 // Answers at once: everything is done, but appends where it is full.
-class HeldStore final : public Store {
+class HeldStore final : public NoStore {
  public:
   bool full = false;
   std::vector<std::string> commits;  // operations as letters, streams behind them
@@ -25,28 +26,8 @@ class HeldStore final : public Store {
     for (const Op& op : commit.ops) answer.verdicts.push_back(verdict(op, answer.committed));
     return answer;
   }
-  void submit(const Commit& commit, Done done) override { done(this->commit(commit)); }
-
-  Result<Records> read(const ReadRange&) override { return none(); }
-  Result<std::optional<IdStatus>> find_id(std::string_view, std::string_view,
-                                          std::string_view) override {
-    return none();
-  }
-  Result<std::optional<ClaimStatus>> find_claim(std::string_view, std::string_view) override {
-    return none();
-  }
-  Result<std::optional<RegisterValue>> find_register(std::string_view) override { return none(); }
-  Result<RegisterPage> scan_registers(const RegisterScan&) override { return none(); }
-  Result<std::optional<Position>> find_position(std::string_view) override { return none(); }
-  Result<std::optional<ProducerStatus>> find_producer(std::string_view, std::string_view) override {
-    return none();
-  }
-  Result<StreamStats> describe(std::string_view) override { return none(); }
-  Result<std::vector<std::string>> streams() override { return none(); }
-  Result<Statistics> statistics() override { return none(); }
 
  private:
-  static Error none() { return {Errc::kNotFound, "none"}; }
   Verdict verdict(const Op& op, bool committed) const {
     if (std::holds_alternative<Append>(op)) {
       if (full) return Refused{{Errc::kNoSpace, "the disk is full"}};

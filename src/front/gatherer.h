@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <memory_resource>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -26,10 +27,15 @@ class Asker {
   virtual ~Asker() = default;
 
   // On the loop's thread, in any order: what the loop led itself is told at once, and overtakes
-  // what other threads have answered and the loop has still to take note of.
-  virtual void told(std::uint64_t ticket, const Verdict& verdict, Time when) = 0;
+  // what other threads have answered and the loop has still to take note of. The verdict is the
+  // asker's to change.
+  virtual void told(std::uint64_t ticket, Verdict& verdict, Time when) = 0;
   // The commit failed as a whole; for kOutcomeUnknown it may have happened all the same.
   virtual void failed(std::uint64_t ticket, const Error& error) = 0;
+  // Behind all that was told at once.
+  virtual void told_all() = 0;
+  // Keeps it alive.
+  [[nodiscard]] virtual std::shared_ptr<Asker> keep() = 0;
 };
 
 // Used on the thread of its loop only.
@@ -39,27 +45,42 @@ class Gatherer {
 
   // Copies bytes to where they stay until what is added in this turn is answered.
   [[nodiscard]] std::string_view keep(std::string_view bytes);
+  // Instead of `views`, views of copies.
+  void keep(std::span<std::string_view> views);
   // Where lists of headers live as long.
   [[nodiscard]] std::deque<std::vector<Header>>& headers() { return bundle().headers; }
-  void add(const Op& op, std::shared_ptr<Asker> asker, std::uint64_t ticket);
+  void add(const Op& op, Asker& asker, std::uint64_t ticket);
 
  private:
+  // Neighbours of one asker.
+  struct Run {
+    std::shared_ptr<Asker> asker;
+    std::size_t ops = 0;
+  };
   struct Bundle {
-    std::pmr::monotonic_buffer_resource memory{std::size_t{4} << 10};
+    Bundle(std::size_t ops_expected, std::size_t bytes_expected) : memory(bytes_expected) {
+      ops.reserve(ops_expected);
+      tickets.reserve(ops_expected);
+    }
+    std::pmr::monotonic_buffer_resource memory;
     std::size_t bytes = 0;
     std::deque<std::vector<Header>> headers;
     std::vector<Op> ops;
-    std::vector<std::pair<std::shared_ptr<Asker>, std::uint64_t>> askers;
+    std::vector<std::uint64_t> tickets;  // one per operation
+    std::vector<Run> runs;
   };
 
   Bundle& bundle();
   enum class When : std::uint8_t { kWhileAsked, kAtEndOfTurn };
   void submit(When when);
-  void tell(const Bundle& bundle, const Result<Answer>& answer);
+  static void tell(const Bundle& bundle, Result<Answer>& answer);
+  char* room(std::size_t bytes);
 
   Desk& desk_;
   net::Loop& loop_;
   std::shared_ptr<Bundle> bundle_;
+  std::size_t last_ops_ = 0;  // of the bundle before: the next will be much like it
+  std::size_t last_bytes_ = 0;
 };
 
 }  // namespace hapax::front

@@ -73,6 +73,11 @@ std::string_view Act::keep(Session& session, std::string_view bytes) {
   return session.multi_ ? session.queued_->keep(bytes) : session.gatherer_.keep(bytes);
 }
 
+void Act::keep(Session& session, std::span<std::string_view> views) {
+  if (!session.multi_) return session.gatherer_.keep(views);
+  for (std::string_view& view : views) view = session.queued_->keep(view);
+}
+
 Act::Next Act::carry_out(Session& session, Op op, Session::Say say) {
   if (session.multi_) {
     session.queued_->ops.push_back(op);
@@ -82,7 +87,7 @@ Act::Next Act::carry_out(Session& session, Op op, Session::Say say) {
     return refuse(session, allowed.error());
   }
   const auto keep = [&](std::string_view bytes) { return session.gatherer_.keep(bytes); };
-  front::scope(op, front::TenantNames(*session.caller_), keep);
+  front::scope(op, session.names_, keep);
   session.run_op(op, say);
   return Next::kGoOn;
 }
@@ -110,6 +115,7 @@ Act::Next Act::commit(Session& session, const wire::SharedRequest& request,
                               if (self->link_ == nullptr) return;
                               say_all(self->replies_, answer, queued, shape);
                               self->fill(ticket);
+                              self->told_all();
                             });
   return Next::kGoOn;
 }

@@ -34,6 +34,7 @@ struct Act {
 
   // Copies bytes to where they live until the command is answered.
   [[nodiscard]] static std::string_view keep(Session& session, std::string_view bytes);
+  static void keep(Session& session, std::span<std::string_view> views);
   // The views of `op` must be kept already.
   static Next carry_out(Session& session, Op op, Session::Say say);
   // One operation per name, all or nothing, with one answer. `make(name)` makes them.
@@ -71,10 +72,11 @@ struct Act {
             tell(self->replies_, *value);
           } else {
             Error clean = value.error();
-            if (self->caller_) front::TenantNames(*self->caller_).clean(clean.detail);
+            self->names_.clean(clean.detail);
             reply_error(self->replies_, clean);
           }
           self->fill(ticket);
+          self->told_all();
         });
     return Next::kGoOn;
   }

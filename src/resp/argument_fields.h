@@ -15,8 +15,10 @@
 #include <hapax/ops.h>
 #include <hapax/result.h>
 
+#include "wire/commit_fields.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
+#include "wire/read_fields.h"
 #include "wire/text_value.h"
 #include "wire/words.h"
 
@@ -44,58 +46,59 @@ class ArgumentFields {
 
   template <class Value>
   void optional(std::string_view name, Value&& value, std::string_view /*help*/) {
-    known_.push_back(name);
-    if (error_) return;
-    split_options();
+    count_options();
+    if (error_ || options_ == used_) return;
     bool given = false;
-    for (Option& option : options_) {
-      if (!wire::same_word(option.name, name)) continue;
-      option.used = true;
+    each_option([&](std::string_view option, std::size_t at) {
+      if (error_ || !wire::same_word(option, name)) return;
+      ++used_;
       if (std::exchange(given, true)) return refuse(name, "is given twice");
-      read(name, option.value, value);
-    }
+      read(name, at, value);
+    });
   }
 
   void refuse(std::string_view name, const std::string& why) {
     if (!error_) error_ = bad_argument(name, why);
   }
 
-  Status finish() {
-    split_options();
-    if (error_) return *error_;
-    for (const Option& option : options_) {
-      if (option.used) continue;
-      return bad_argument(option.name, "is not an option here" +
-                                           wire::suggestion(wire::lower(option.name), known_));
-    }
-    return Ok{};
+  // Every list of fields asks for each name once: an option that nobody asked for is unknown.
+  [[nodiscard]] bool has_unknown() {
+    count_options();
+    return !error_ && used_ != options_;
   }
+  [[nodiscard]] Status unknown(std::span<const std::string_view> known) const {
+    std::string_view first;
+    each_option([&](std::string_view option, std::size_t) {
+      const auto same = [&](std::string_view one) { return wire::same_word(one, option); };
+      if (first.empty() && std::none_of(known.begin(), known.end(), same)) first = option;
+    });
+    return bad_argument(first,
+                        "is not an option here" + wire::suggestion(wire::lower(first), known));
+  }
+  [[nodiscard]] Status finish() const { return error_ ? Status(*error_) : Status(Ok{}); }
 
  private:
-  // A name and where its value begins.
-  struct Option {
-    std::string_view name;
-    std::size_t value = 0;
-    bool used = false;
-  };
-
   // Behind the required fields there are names with values; only HEADERS takes more than one.
-  void split_options() {
-    if (split_ || error_) return;
-    split_ = true;
-    for (std::size_t i = next_; i < arguments_.size();) {
-      const std::string_view name = arguments_[i];
-      if (i + 1 >= arguments_.size()) {
-        error_ = bad_argument(name, "has no value");
-        return;
-      }
-      options_.push_back({name, i + 1});
+  // Calls act(name, where its value begins), also for a last one that has no value.
+  template <class Act>
+  void each_option(const Act& act) const {
+    for (std::size_t i = next_; i < arguments_.size(); i += 2) {
+      act(arguments_[i], i + 1);
       std::size_t pairs = 0;
-      if (wire::same_word(name, "headers") && !wire::from_text(arguments_[i + 1], pairs)) {
+      const bool valued = i + 1 < arguments_.size();
+      if (valued && wire::same_word(arguments_[i], "headers") &&
+          !wire::from_text(arguments_[i + 1], pairs)) {
         i += std::min(2 * pairs, arguments_.size());
       }
-      i += 2;
     }
+  }
+
+  void count_options() {
+    if (error_ || std::exchange(counted_, true)) return;
+    each_option([&](std::string_view option, std::size_t at) {
+      ++options_;
+      if (at >= arguments_.size()) error_ = bad_argument(option, "has no value");
+    });
   }
 
   template <class Value>
@@ -125,11 +128,37 @@ class ArgumentFields {
   const std::span<const std::string_view> arguments_;
   std::deque<std::vector<Header>>& headers_;
   std::size_t next_ = 0;
-  bool split_ = false;
-  std::vector<Option> options_;
-  std::vector<std::string_view> known_;
+  bool counted_ = false;
+  std::size_t options_ = 0;
+  std::size_t used_ = 0;
   std::optional<Error> error_;
 };
+
+// The names of the options. Listens only.
+class OptionNames {
+ public:
+  template <class Value>
+  void required(std::string_view, Value&&, std::string_view) {}
+  template <class Value>
+  void optional(std::string_view name, Value&&, std::string_view) {
+    names.push_back(name);
+  }
+  void refuse(std::string_view, const std::string&) {}
+
+  std::vector<std::string_view> names;
+};
+
+// Fills what has a list of fields. The names of all of them matter only to a mistake.
+template <class Subject>
+Status read_fields(std::span<const std::string_view> arguments,
+                   std::deque<std::vector<Header>>& headers, Subject& subject) {
+  ArgumentFields reader(arguments, headers);
+  wire::fields(reader, subject);
+  if (!reader.has_unknown()) return reader.finish();
+  OptionNames known;
+  wire::fields(known, subject);
+  return reader.unknown(known.names);
+}
 
 // "stream payload [ID value] …". Listens only.
 class Usage {

@@ -14,9 +14,7 @@
 #include "resp/op_arguments.h"
 #include "resp/reads.h"
 #include "resp/verdict_reply.h"
-#include "wire/commit_fields.h"
 #include "wire/nearest.h"
-#include "wire/op_fields.h"
 #include "wire/text_value.h"
 #include "wire/words.h"
 
@@ -27,22 +25,18 @@ using wire::upper;
 
 namespace {
 
-constexpr std::string_view kHx = "HX.";
-
 void say_map(Replies& replies, std::span<const Verdict> verdicts, Time when) {
   reply_verdict(replies, verdicts.front(), when);
 }
 
-bool is_op(std::string_view name) {
-  return wire::with_op(name, [](const auto&) {});
-}
-
-std::vector<std::string> all_names() {
-  std::vector<std::string> names;
-  for (const Command& command : commands()) names.emplace_back(command.name);
-  std::apply([&](const auto&... op) { (names.push_back(std::string(kHx) + upper(op.name)), ...); },
-             wire::kOps);
-  return names;
+const Command* find_command(std::string_view name) {
+  static const auto kByName = [] {
+    std::unordered_map<std::string_view, const Command*> by_name;
+    for (const Command& command : commands()) by_name.emplace(command.name, &command);
+    return by_name;
+  }();
+  const auto found = kByName.find(name);
+  return found == kByName.end() ? nullptr : found->second;
 }
 
 }  // namespace
@@ -188,11 +182,10 @@ struct Commands : Act {
   static Next command(Session& session, Arguments arguments) {
     const std::string what = arguments.size() > 1 ? upper(arguments[1]) : "INFO";
     if (what == "COUNT") {
-      session.replies_.integer(static_cast<std::int64_t>(all_names().size()));
+      session.replies_.integer(static_cast<std::int64_t>(commands().size()));
     } else if (what == "LIST") {
-      const std::vector<std::string> names = all_names();
-      session.replies_.array(names.size());
-      for (const std::string& name : names) session.replies_.bulk(lower(name));
+      session.replies_.array(commands().size());
+      for (const Command& one : commands()) session.replies_.bulk(lower(one.name));
     } else if (what == "DOCS") {
       tell_docs(session.replies_, arguments.subspan(2));
     } else if (what == "INFO") {
@@ -204,43 +197,36 @@ struct Commands : Act {
     return Next::kGoOn;
   }
 
-  static std::vector<std::string> wanted_names(Arguments asked) {
-    if (asked.empty()) return all_names();
-    std::vector<std::string> names;
-    const std::vector<std::string> known = all_names();
-    for (const std::string_view one : asked) {
-      const std::string name = upper(one);
-      if (std::find(known.begin(), known.end(), name) != known.end()) names.push_back(name);
+  static std::vector<const Command*> wanted(Arguments asked) {
+    std::vector<const Command*> found;
+    for (const std::string_view name : asked) {
+      if (const Command* one = find_command(upper(name))) found.push_back(one);
     }
-    return names;
+    if (!asked.empty()) return found;
+    for (const Command& command : commands()) found.push_back(&command);
+    return found;
   }
 
   static void tell_docs(Replies& replies, Arguments asked) {
-    const std::vector<std::string> names = wanted_names(asked);
-    replies.map(names.size());
-    for (const std::string& name : names) {
-      const auto found = std::find_if(commands().begin(), commands().end(),
-                                      [&](const Command& command) { return command.name == name; });
-      const bool plain = found != commands().end();
-      replies.bulk(lower(name));
+    const std::vector<const Command*> told = wanted(asked);
+    replies.map(told.size());
+    for (const Command* command : told) {
+      replies.bulk(lower(command->name));
       replies.map(2);
       replies.bulk("summary");
-      replies.bulk(plain ? std::string(found->summary)
-                         : name + " " + usage_of(lower(name.substr(kHx.size()))));
+      replies.bulk(command->summary);
       replies.bulk("group");
-      replies.bulk(plain ? found->group : "hapax");
+      replies.bulk(command->group);
     }
   }
 
   static void tell_info(Replies& replies, Arguments asked) {
-    const std::vector<std::string> names = wanted_names(asked);
-    replies.array(names.size());
-    for (const std::string& name : names) {
-      const auto found = std::find_if(commands().begin(), commands().end(),
-                                      [&](const Command& command) { return command.name == name; });
+    const std::vector<const Command*> told = wanted(asked);
+    replies.array(told.size());
+    for (const Command* command : told) {
       replies.array(6);
-      replies.bulk(lower(name));
-      replies.integer(found != commands().end() ? found->arity : -2);
+      replies.bulk(lower(command->name));
+      replies.integer(command->arity);
       replies.array(0);
       replies.integer(0);
       replies.integer(0);
@@ -302,9 +288,9 @@ struct Commands : Act {
     std::vector<std::string_view> kept;
     for (const std::string_view one : arguments.subspan(1)) kept.push_back(keep(session, one));
     wire::CommitFields how{*session.queued_, {}, {}};
-    ArgumentFields reader(kept, session.queued_->headers);
-    wire::fields(reader, how);
-    if (const Status read = reader.finish(); !read) return refuse(session, read.error());
+    if (const Status read = read_fields(kept, session.queued_->headers, how); !read) {
+      return refuse(session, read.error());
+    }
     session.tell_whole_ = true;
     return ok(session);
   }
@@ -321,32 +307,33 @@ struct Commands : Act {
 
   // --- operations
 
-  static Next hx(Session& session, std::string_view name, Arguments arguments) {
-    std::vector<std::string_view> kept;
-    kept.reserve(arguments.size());
-    for (const std::string_view argument : arguments) kept.push_back(keep(session, argument));
-    auto op = read_op(name, kept,
-                      session.multi_ ? session.queued_->headers : session.gatherer_.headers());
-    if (!op) return refuse(session, op.error());
-    const bool ends = std::holds_alternative<End>(*op);
-    if (!session.multi_ && (ends || front::is_audited(*session.caller_, *op))) {
-      const Status allowed = front::check(*session.caller_, *op);
+  static Next hx(Session& session, ReadOp read_op, Arguments arguments) {
+    std::vector<std::string_view>& kept = session.kept_;
+    kept.assign(arguments.begin(), arguments.end());
+    keep(session, kept);
+    Op op;
+    const Status read =
+        read_op(kept, session.multi_ ? session.queued_->headers : session.gatherer_.headers(), op);
+    if (!read) return refuse(session, read.error());
+    const bool ends = std::holds_alternative<End>(op);
+    if (!session.multi_ && (ends || front::is_audited(*session.caller_, op))) {
+      const Status allowed = front::check(*session.caller_, op);
       if (!allowed) return refuse(session, allowed.error());
-      return hx_alone(session, name, arguments, ends ? Shape::kWhole : Shape::kOne);
+      return hx_alone(session, read_op, arguments, ends ? Shape::kWhole : Shape::kOne);
     }
-    return carry_out(session, *op, say_map);
+    return carry_out(session, op, say_map);
   }
 
   // An administrative act is a commit of its own, which takes its audit with it; so is the end of a
   // transaction, which answers for everything that was staged.
-  static Next hx_alone(Session& session, std::string_view name, Arguments arguments, Shape shape) {
+  static Next hx_alone(Session& session, ReadOp read_op, Arguments arguments, Shape shape) {
     if (session.busy()) return Next::kWaitFirst;  // Operations before it may not have left yet.
     const auto request = std::make_shared<wire::Request>();
     std::vector<std::string_view> kept;
     for (const std::string_view argument : arguments) kept.push_back(request->keep(argument));
-    const auto op = read_op(name, kept, request->headers);
-    if (!op) return refuse(session, op.error());
-    request->ops.push_back(*op);
+    Op& op = request->ops.emplace_back();
+    const Status read = read_op(kept, request->headers, op);
+    if (!read) return refuse(session, read.error());
     return commit(session, request, {{say_map, 1}}, shape);
   }
 };
@@ -371,22 +358,15 @@ std::span<const Command> commands() {
     };
     all.insert(all.end(), key_value_commands().begin(), key_value_commands().end());
     all.insert(all.end(), read_commands().begin(), read_commands().end());
+    for (const OpCommand& op : op_commands()) {
+      all.push_back({op.name, -2, "hapax", op.usage, nullptr, op.read});
+    }
     return all;
   }();
   return kCommands;
 }
 
 namespace {
-
-const Command* find_command(std::string_view name) {
-  static const auto kByName = [] {
-    std::unordered_map<std::string_view, const Command*> by_name;
-    for (const Command& command : commands()) by_name.emplace(command.name, &command);
-    return by_name;
-  }();
-  const auto found = kByName.find(name);
-  return found == kByName.end() ? nullptr : found->second;
-}
 
 // The lines of a header that a browser sends before a body that a page has chosen.
 bool is_http(std::string_view name) { return name == "POST" || name == "HOST:"; }
@@ -400,11 +380,9 @@ Session::Next Session::run(Arguments arguments) {
     return Commands::error(*this, "ERR", "HTTP is not spoken at this port");
   }
   const Command* found = find_command(name);
-  const bool hx =
-      found == nullptr && name.starts_with(kHx) && is_op(lower(name.substr(kHx.size())));
-  if (found == nullptr && !hx) {
-    const std::vector<std::string> names = all_names();
-    const std::vector<std::string_view> known(names.begin(), names.end());
+  if (found == nullptr) {
+    std::vector<std::string_view> known;
+    for (const Command& command : commands()) known.push_back(command.name);
     return Commands::error(*this, "ERR",
                            "unknown command '" + name.substr(0, 64) + "'" +
                                wire::suggestion(name.substr(0, 64), known) +
@@ -423,7 +401,9 @@ Session::Next Session::run(Arguments arguments) {
   if (caller_ && !signs_in) {
     if (const Status in = let_in(); !in) return Commands::refuse(*this, in.error());
   }
-  if (hx) return Commands::hx(*this, lower(name.substr(kHx.size())), arguments.subspan(1));
+  if (found->read_op != nullptr) {
+    return Commands::hx(*this, found->read_op, arguments.subspan(1));
+  }
   const auto count = static_cast<int>(arguments.size());
   const bool fits = found->arity < 0 ? count >= -found->arity : count == found->arity;
   if (!fits) {

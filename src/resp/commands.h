@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "resp/op_arguments.h"
 #include "resp/session.h"
 
 namespace hapax::resp {
@@ -15,9 +16,9 @@ struct Command {
   std::string_view group;  // for COMMAND DOCS
   std::string_view summary;
   Session::Next (*run)(Session&, Session::Arguments) = nullptr;
+  ReadOp read_op = nullptr;  // instead of `run`: it is an operation
 };
 
-// All of them but HX.<operation>, which follow from the operations.
 [[nodiscard]] std::span<const Command> commands();
 
 }  // namespace hapax::resp

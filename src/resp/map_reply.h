@@ -18,22 +18,22 @@ namespace hapax::resp {
 // Counts its fields while they are written, because a map begins with their number.
 class MapReply {
  public:
-  explicit MapReply(Version version) { inner_.use(version); }
+  explicit MapReply(Replies& replies) : replies_(replies), begin_(replies.size()) {}
 
   void add(std::string_view key, std::string_view text) {
     name(key);
-    inner_.bulk(text);
+    replies_.bulk(text);
   }
   void add(std::string_view key, const std::string& text) { add(key, std::string_view(text)); }
   void add(std::string_view key, const char* text) { add(key, std::string_view(text)); }
   void add(std::string_view key, bool value) {
     name(key);
-    inner_.boolean(value);
+    replies_.boolean(value);
   }
   template <std::integral Integer>
   requires(!std::same_as<Integer, bool>) void add(std::string_view key, Integer number) {
     name(key);
-    inner_.integer(static_cast<std::int64_t>(number));
+    replies_.integer(static_cast<std::int64_t>(number));
   }
   template <class Tag>
   void add(std::string_view key, Number<Tag> number) {
@@ -43,17 +43,17 @@ class MapReply {
   void time(std::string_view key, Time time) {
     name(key);
     if (time == Time::max()) {
-      inner_.null();
+      replies_.null();
     } else {
-      inner_.integer(to_ms(time));
+      replies_.integer(to_ms(time));
     }
   }
   void pairs(std::string_view key, const std::vector<std::pair<std::string, std::string>>& pairs) {
     name(key);
-    inner_.array(2 * pairs.size());
+    replies_.array(2 * pairs.size());
     for (const auto& [first, second] : pairs) {
-      inner_.bulk(first);
-      inner_.bulk(second);
+      replies_.bulk(first);
+      replies_.bulk(second);
     }
   }
   template <class Tell>
@@ -64,36 +64,34 @@ class MapReply {
   template <class List, class Tell>
   void list(std::string_view key, const List& items, const Tell& tell) {
     name(key);
-    inner_.array(items.size());
+    replies_.array(items.size());
     for (const auto& item : items) put_map([&](MapReply& out) { tell(out, item); });
   }
 
-  void finish(Replies& out) const {
-    out.map(fields_);
-    out.raw(inner_.text());
-  }
+  void finish() { replies_.map_of(begin_, fields_); }
 
  private:
   void name(std::string_view key) {
     ++fields_;
-    inner_.bulk(key);
+    replies_.bulk(key);
   }
   template <class Tell>
   void put_map(const Tell& tell) {
-    MapReply map(inner_.version());
+    MapReply map(replies_);
     tell(map);
-    map.finish(inner_);
+    map.finish();
   }
 
-  Replies inner_;
+  Replies& replies_;
+  const std::size_t begin_;
   std::size_t fields_ = 0;
 };
 
 template <class Tell>
 void reply_map(Replies& replies, const Tell& tell) {
-  MapReply map(replies.version());
+  MapReply map(replies);
   tell(map);
-  map.finish(replies);
+  map.finish();
 }
 
 }  // namespace hapax::resp

@@ -1,32 +1,36 @@
 #include "resp/op_arguments.h"
 
+#include <array>
 #include <string>
+#include <tuple>
 
 #include "resp/argument_fields.h"
 
 namespace hapax::resp {
 
-Result<Op> read_op(std::string_view name, std::span<const std::string_view> arguments,
-                   std::deque<std::vector<Header>>& headers) {
-  Result<Op> result =
-      Error{Errc::kInvalidArgument, "there is no operation '" + std::string(name) + "'"};
-  wire::with_op(name, [&]<class AnyOp>(const wire::Named<AnyOp>&) {
-    AnyOp op{};
-    ArgumentFields reader(arguments, headers);
-    wire::fields(reader, op);
-    const Status read = reader.finish();
-    result = read ? Result<Op>(Op(op)) : Result<Op>(read.error());
-  });
-  return result;
+namespace {
+
+template <class AnyOp>
+Status read_op(std::span<const std::string_view> arguments,
+               std::deque<std::vector<Header>>& headers, Op& op) {
+  return read_fields(arguments, headers, op.emplace<AnyOp>());
 }
 
-std::string usage_of(std::string_view name) {
+template <class AnyOp>
+OpCommand command_of(const wire::Named<AnyOp>& named) {
+  const std::string name = "HX." + wire::upper(named.name);
+  AnyOp op{};
   Usage usage;
-  wire::with_op(name, [&]<class AnyOp>(const wire::Named<AnyOp>&) {
-    AnyOp op{};
-    wire::fields(usage, op);
-  });
-  return usage.text;
+  wire::fields(usage, op);
+  return {name, name + " " + usage.text, read_op<AnyOp>};
+}
+
+}  // namespace
+
+std::span<const OpCommand> op_commands() {
+  static const auto kCommands =
+      std::apply([](const auto&... named) { return std::array{command_of(named)...}; }, wire::kOps);
+  return kCommands;
 }
 
 }  // namespace hapax::resp

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,12 +16,16 @@
 
 namespace hapax::resp {
 
-// The operation `name` ("append"). `headers` is where its header list lives; the views of the
+// Reads an operation of one kind. `headers` is where its header list lives; the views of the
 // operation refer to the arguments.
-[[nodiscard]] Result<Op> read_op(std::string_view name, std::span<const std::string_view> arguments,
-                                 std::deque<std::vector<Header>>& headers);
+using ReadOp = Status (*)(std::span<const std::string_view> arguments,
+                          std::deque<std::vector<Header>>& headers, Op& op);
 
-// "stream payload [ID id] …", for help.
-[[nodiscard]] std::string usage_of(std::string_view name);
+struct OpCommand {
+  std::string name;   // "HX.APPEND"
+  std::string usage;  // "HX.APPEND stream payload [ID id] …"
+  ReadOp read = nullptr;
+};
+[[nodiscard]] std::span<const OpCommand> op_commands();
 
 }  // namespace hapax::resp

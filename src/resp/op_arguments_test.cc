@@ -1,5 +1,7 @@
 #include "resp/op_arguments.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "resp/verdict_reply.h"
@@ -11,7 +13,11 @@ class OpArguments : public testing::Test {
  protected:
   Result<Op> read(std::string_view name, std::vector<std::string_view> arguments) {
     kept_ = std::move(arguments);
-    return read_op(name, kept_, headers_);
+    const auto found = std::find_if(op_commands().begin(), op_commands().end(),
+                                    [&](const OpCommand& command) { return command.name == name; });
+    Op op;
+    const Status read = found->read(kept_, headers_, op);
+    return read ? Result<Op>(op) : Result<Op>(read.error());
   }
   std::string refusal(std::string_view name, std::vector<std::string_view> arguments) {
     const auto op = read(name, std::move(arguments));
@@ -23,8 +29,8 @@ class OpArguments : public testing::Test {
 };
 
 TEST_F(OpArguments, RequiredFieldsStandInTheirOrderAndOptionsByName) {
-  const auto op = read("append", {"orders", "payload", "ID", "a", "group", "g", "HEADERS", "1", "n",
-                                  "v", "EXPECT_LAST", "7"});
+  const auto op = read("HX.APPEND", {"orders", "payload", "ID", "a", "group", "g", "HEADERS", "1",
+                                     "n", "v", "EXPECT_LAST", "7"});
   ASSERT_TRUE(op) << op.error().text();
   const auto& append = std::get<Append>(*op);
   EXPECT_EQ(append.stream, "orders");
@@ -38,25 +44,25 @@ TEST_F(OpArguments, RequiredFieldsStandInTheirOrderAndOptionsByName) {
 }
 
 TEST_F(OpArguments, EveryMistakeIsNamed) {
-  EXPECT_EQ(refusal("append", {"orders"}), "payload: is missing (The record's content)");
-  EXPECT_EQ(refusal("append", {"s", "p", "ID"}), "ID: has no value");
-  EXPECT_EQ(refusal("append", {"s", "p", "IDD", "x"}),
+  EXPECT_EQ(refusal("HX.APPEND", {"orders"}), "payload: is missing (The record's content)");
+  EXPECT_EQ(refusal("HX.APPEND", {"s", "p", "ID"}), "ID: has no value");
+  EXPECT_EQ(refusal("HX.APPEND", {"s", "p", "IDD", "x"}),
             "IDD: is not an option here; did you mean 'id'?");
-  EXPECT_EQ(refusal("append", {"s", "p", "ID", "x", "id", "y"}), "id: is given twice");
-  EXPECT_EQ(refusal("receive", {"s", "c", "MAX", "many"}),
+  EXPECT_EQ(refusal("HX.APPEND", {"s", "p", "ID", "x", "id", "y"}), "id: is given twice");
+  EXPECT_EQ(refusal("HX.RECEIVE", {"s", "c", "MAX", "many"}),
             "max: expected a whole number from 0 to 4294967295, got 'many'");
-  EXPECT_EQ(refusal("settle", {"s", "k", "1", "OUTCOME", "done"}),
+  EXPECT_EQ(refusal("HX.SETTLE", {"s", "k", "1", "OUTCOME", "done"}),
             "outcome: expected one of completed, failed, unknown, released, got 'done'");
-  EXPECT_EQ(refusal("append", {"s", "p", "HEADERS", "2", "n", "v"}),
+  EXPECT_EQ(refusal("HX.APPEND", {"s", "p", "HEADERS", "2", "n", "v"}),
             "headers: expected their number, then as many names and values");
-  EXPECT_EQ(refusal("append", {"s", "p", "PRODUCER", "x"}),
+  EXPECT_EQ(refusal("HX.APPEND", {"s", "p", "PRODUCER", "x"}),
             "producer: producer, producer_epoch and producer_sequence come together");
-  EXPECT_EQ(refusal("ack", {"s", "c", "17"}),
+  EXPECT_EQ(refusal("HX.ACK", {"s", "c", "17"}),
             "receipt: expected a receipt as it was handed out, got '17'");
 }
 
 TEST_F(OpArguments, AnOptionMayLookLikeAName) {
-  const auto op = read("append", {"ID", "GROUP", "ID", "ID"});
+  const auto op = read("HX.APPEND", {"ID", "GROUP", "ID", "ID"});
   ASSERT_TRUE(op) << op.error().text();
   EXPECT_EQ(std::get<Append>(*op).stream, "ID");
   EXPECT_EQ(std::get<Append>(*op).id, "ID");

@@ -12,7 +12,6 @@
 #include "resp/argument_fields.h"
 #include "resp/map_reply.h"
 #include "wire/answer_fields.h"
-#include "wire/read_fields.h"
 
 namespace hapax::resp {
 
@@ -88,9 +87,7 @@ struct Reads : Act {
     std::vector<std::string_view> kept;
     for (const std::string_view one : arguments.subspan(1)) kept.push_back(question->keep(one));
     std::deque<std::vector<Header>> no_headers;
-    ArgumentFields reader(kept, no_headers);
-    wire::fields(reader, question->what);
-    Status good = reader.finish();
+    Status good = read_fields(kept, no_headers, question->what);
     if (good) good = check_any(caller(session), any_of);
     if (good) good = scope(*question, caller(session));
     if (!good) return refuse(session, good.error());

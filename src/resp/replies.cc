@@ -4,13 +4,14 @@
 
 namespace hapax::resp {
 
-void Replies::head(char sign, std::int64_t number) {
-  char digits[24];
-  const auto [end, failed] = std::to_chars(digits, digits + sizeof digits, number);
-  static_cast<void>(failed);  // 24 digits hold every 64-bit number.
-  out_.push_back(sign);
-  out_.append(digits, end);
-  out_.append("\r\n");
+void Replies::head_at(std::size_t begin, char sign, std::int64_t number) {
+  char line[24];
+  line[0] = sign;
+  auto [end, failed] = std::to_chars(line + 1, line + sizeof line - 2, number);
+  static_cast<void>(failed);  // 20 digits and a minus hold every 64-bit number.
+  *end++ = '\r';
+  *end++ = '\n';
+  out_.insert(begin, line, static_cast<std::size_t>(end - line));
 }
 
 void Replies::simple(std::string_view text) {
@@ -49,12 +50,20 @@ void Replies::boolean(bool value) {
 
 void Replies::array(std::size_t size) { head('*', static_cast<std::int64_t>(size)); }
 
-void Replies::map(std::size_t pairs) {
+void Replies::map(std::size_t pairs) { map_of(out_.size(), pairs); }
+
+void Replies::map_of(std::size_t begin, std::size_t pairs) {
   if (version_ == Version::kResp3) {
-    head('%', static_cast<std::int64_t>(pairs));
+    head_at(begin, '%', static_cast<std::int64_t>(pairs));
   } else {
-    array(2 * pairs);
+    head_at(begin, '*', static_cast<std::int64_t>(2 * pairs));
   }
+}
+
+std::string Replies::cut(std::size_t begin) {
+  std::string rest = out_.substr(begin);
+  out_.resize(begin);
+  return rest;
 }
 
 }  // namespace hapax::resp

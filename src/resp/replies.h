@@ -24,14 +24,20 @@ class Replies {
   void null_array();
   void boolean(bool value);
   void array(std::size_t size);
-  void map(std::size_t pairs);                                  // RESP2: an array of twice as many
+  void map(std::size_t pairs);  // RESP2: an array of twice as many
+  // A map of what was written behind the first `begin` bytes: its size is known only then.
+  void map_of(std::size_t begin, std::size_t pairs);
   void raw(std::string_view replies) { out_.append(replies); }  // replies already written
 
   [[nodiscard]] std::string_view text() const { return out_; }
+  [[nodiscard]] std::size_t size() const { return out_.size(); }
   void clear() { out_.clear(); }
+  // Takes back what was written behind the first `begin` bytes.
+  [[nodiscard]] std::string cut(std::size_t begin);
 
  private:
-  void head(char sign, std::int64_t number);
+  void head(char sign, std::int64_t number) { head_at(out_.size(), sign, number); }
+  void head_at(std::size_t begin, char sign, std::int64_t number);
 
   Version version_ = Version::kResp2;
   std::string out_;

@@ -9,12 +9,9 @@
 namespace hapax::resp {
 
 Session::Session(net::Link& link, Hall& hall, front::Gatherer& gatherer)
-    : link_(&link),
-      hall_(hall),
-      gatherer_(gatherer),
-      loop_(link.loop()),
-      parser_(hall.limits),
-      caller_(hall.reception.anybody()) {}
+    : link_(&link), hall_(hall), gatherer_(gatherer), loop_(link.loop()), parser_(hall.limits) {
+  sign_out();
+}
 
 std::size_t Session::take(std::string_view bytes) {
   std::size_t used = 0;
@@ -40,21 +37,21 @@ std::size_t Session::take(std::string_view bytes) {
     }
     used += parser_.consumed();
   }
-  flush();
-  finish_if_done();
+  told_all();
   return closing_ ? bytes.size() : used;
 }
 
 Status Session::sign_in(std::string_view credential) {
   HAPAX_TRY(front::Admission admission, hall_.reception.admit(credential, link_->peer()));
-  caller_ = admission.caller;
+  become(admission.caller);
   admission_ = std::move(admission);
   credential_ = credential;
   return Ok{};
 }
 
-void Session::sign_out() {
-  caller_ = hall_.reception.anybody();
+void Session::become(std::optional<front::Caller> caller) {
+  caller_ = std::move(caller);
+  names_ = caller_ ? front::TenantNames(*caller_) : front::TenantNames();
   admission_.reset();
   credential_.clear();
 }
@@ -63,7 +60,7 @@ Status Session::let_in() {
   if (caller_->account == nullptr) return Ok{};
   HAPAX_CHECK(front::keep_seat(seat_, caller_->account));
   if (multi_) return Ok{};
-  const auto wait = caller_->account->charge(std::chrono::steady_clock::now());
+  const auto wait = caller_->account->charge();
   return wait ? Status(front::rate_error(*wait)) : Status(Ok{});
 }
 
@@ -74,64 +71,57 @@ void Session::sign_in_again() {
 
 void Session::run_op(const Op& op, Say say) {
   slots_.push_back({say, false, {}});
-  gatherer_.add(op, shared_from_this(), first_ticket_ + slots_.size() - 1);
+  gatherer_.add(op, *this, first_ticket_ + slots_.size() - 1);
 }
 
 void Session::answer_now() {
   if (slots_.empty()) {
-    out_ += replies_.text();
+    due_ = replies_.size();
   } else {
-    slots_.push_back({nullptr, true, std::string(replies_.text())});
+    slots_.push_back({nullptr, true, replies_.cut(due_)});
   }
-  replies_.clear();
 }
 
-void Session::told(std::uint64_t ticket, const Verdict& verdict, Time when) {
+void Session::told(std::uint64_t ticket, Verdict& verdict, Time when) {
   if (link_ == nullptr) return;
-  Slot& slot = slots_[ticket - first_ticket_];
-  if (!caller_ || caller_->tenant.empty()) {
-    slot.say(replies_, {&verdict, 1}, when);
-  } else {
-    Verdict clean = verdict;
-    front::TenantNames(*caller_).clean(clean);
-    slot.say(replies_, {&clean, 1}, when);
-  }
+  names_.clean(verdict);
+  slots_[ticket - first_ticket_].say(replies_, {&verdict, 1}, when);
   fill(ticket);
 }
 
 void Session::failed(std::uint64_t ticket, const Error& error) {
   if (link_ == nullptr) return;
   Error clean = error;
-  if (caller_) front::TenantNames(*caller_).clean(clean.detail);
+  names_.clean(clean.detail);
   reply_error(replies_, clean);
   fill(ticket);
 }
 
-// Answers that are due leave at once, one behind the other; the rest waits for its turn.
-void Session::fill(std::uint64_t ticket) {
-  if (ticket == first_ticket_) {
-    out_ += replies_.text();
-    slots_.pop_front();
-    ++first_ticket_;
-    while (!slots_.empty() && slots_.front().ready) {
-      out_ += slots_.front().reply;
-      slots_.pop_front();
-      ++first_ticket_;
-    }
-  } else {
-    Slot& slot = slots_[ticket - first_ticket_];
-    slot.reply = replies_.text();
-    slot.ready = true;
-  }
-  replies_.clear();
+void Session::told_all() {
   flush();
   finish_if_done();
 }
 
+void Session::fill(std::uint64_t ticket) {
+  if (ticket != first_ticket_) {
+    Slot& slot = slots_[ticket - first_ticket_];
+    slot.reply = replies_.cut(due_);
+    slot.ready = true;
+    return;
+  }
+  slots_.pop_front();
+  ++first_ticket_;
+  for (; !slots_.empty() && slots_.front().ready; slots_.pop_front(), ++first_ticket_) {
+    replies_.raw(slots_.front().reply);
+  }
+  due_ = replies_.size();
+}
+
 void Session::flush() {
-  if (link_ == nullptr || out_.empty()) return;
-  link_->send(out_);
-  out_.clear();
+  if (link_ == nullptr || due_ == 0) return;
+  link_->send(replies_.text());
+  replies_.clear();
+  due_ = 0;
 }
 
 void Session::finish_if_done() {

@@ -42,8 +42,10 @@ class Session final : public net::Session,
     seat_.reset();
   }
 
-  void told(std::uint64_t ticket, const Verdict& verdict, Time when) override;
+  void told(std::uint64_t ticket, Verdict& verdict, Time when) override;
   void failed(std::uint64_t ticket, const Error& error) override;
+  void told_all() override;
+  [[nodiscard]] std::shared_ptr<front::Asker> keep() override { return shared_from_this(); }
 
   using Arguments = std::span<const std::string_view>;
   enum class Next : std::uint8_t { kGoOn, kWaitFirst };  // kWaitFirst: again when all is answered
@@ -66,14 +68,17 @@ class Session final : public net::Session,
 
   Next run(Arguments arguments);
   Status sign_in(std::string_view credential);
-  void sign_out();
+  void sign_out() { become(hall_.reception.anybody()); }
+  void become(std::optional<front::Caller> caller);
   // Within the limits of the tenant. What waits for EXEC is charged with it.
   [[nodiscard]] Status let_in();
   // A5: what was admitted once is asked again when it is over or keys have changed.
   void sign_in_again();
   void run_op(const Op& op, Say say);
-  void answer_now();                // what is in replies_ is the whole answer of this command
-  void fill(std::uint64_t ticket);  // with what replies_ holds
+  // What was written into replies_ is the answer of the newest command …
+  void answer_now();
+  // … or of this one: it leaves, or waits for its turn.
+  void fill(std::uint64_t ticket);
   void flush();
   void finish_if_done();
   [[nodiscard]] bool busy() const { return !slots_.empty(); }
@@ -83,14 +88,16 @@ class Session final : public net::Session,
   front::Gatherer& gatherer_;
   net::Loop& loop_;
   Parser parser_;
-  Replies replies_;
+  Replies replies_;  // answers that are due, one behind the other; behind them, one being written
+  std::size_t due_ = 0;  // bytes of those that are due
   std::optional<front::Caller> caller_;
+  front::TenantNames names_;                   // of the caller
   std::optional<front::Admission> admission_;  // of who signed in
   std::string credential_;                     // that it was for
   std::shared_ptr<front::Seat> seat_;
   std::deque<Slot> slots_;  // commands in their order that are not answered yet
   std::uint64_t first_ticket_ = 0;
-  std::string out_;
+  std::vector<std::string_view> kept_;  // arguments of the operation being read
   bool paused_ = false;
   bool closing_ = false;
   std::string name_;

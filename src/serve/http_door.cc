@@ -83,7 +83,7 @@ std::optional<http::Response> HttpDoor::turn_away(http::Exchange& exchange,
   if (const Status seated = front::keep_seat(exchange.seat(), caller.account); !seated) {
     return http::problem_response(seated.error());
   }
-  const auto wait = caller.account->charge(std::chrono::steady_clock::now());
+  const auto wait = caller.account->charge();
   if (!wait) return std::nullopt;
   http::Response response = http::problem_response(front::rate_error(*wait));
   const auto whole = std::chrono::ceil<std::chrono::seconds>(*wait);

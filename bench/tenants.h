@@ -112,7 +112,7 @@ class Workers {
     ask(worker, fresh ? fresh_++ : asked_ * 7'919 % kIds, due, fresh);
   }
   void ask(Worker& worker, std::uint64_t id, Clock::time_point due, bool fresh = true) {
-    worker.out += resp({"HX.APPEND", "jobs", "{}", "ID", id_of(id)});
+    append_(worker.out, id);
     worker.asked.push_back({due, fresh});
     ++under_way_;
   }
@@ -144,6 +144,9 @@ class Workers {
     worker.rest = worker.rest.substr(worker.rest.size() - keep);
   }
 
+  const Stamped append_{[](const std::string& id) {
+    return resp({"HX.APPEND", "jobs", "{}", "ID", id});
+  }};
   int set_;
   std::deque<Worker> workers_;
   std::uint64_t fresh_ = 0;

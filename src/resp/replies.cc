@@ -4,20 +4,35 @@
 
 namespace hapax::resp {
 
-void Replies::head_at(std::size_t begin, char sign, std::int64_t number) {
-  char line[24];
-  line[0] = sign;
-  auto [end, failed] = std::to_chars(line + 1, line + sizeof line - 2, number);
-  static_cast<void>(failed);  // 20 digits and a minus hold every 64-bit number.
-  *end++ = '\r';
-  *end++ = '\n';
-  out_.insert(begin, line, static_cast<std::size_t>(end - line));
-}
+namespace {
+
+constexpr std::string_view kEnd = "\r\n";
+
+// "$12\r\n"
+class Head {
+ public:
+  Head(char sign, std::int64_t number) {
+    line_[0] = sign;
+    char* const last = line_ + sizeof line_ - kEnd.size();
+    // 20 digits and a minus hold every 64-bit number.
+    char* const end = std::to_chars(line_ + 1, last, number).ptr;
+    size_ = static_cast<std::size_t>(end - line_) + kEnd.copy(end, kEnd.size());
+  }
+  [[nodiscard]] std::string_view text() const { return {line_, size_}; }
+
+ private:
+  char line_[24];
+  std::size_t size_;
+};
+
+}  // namespace
+
+void Replies::head(char sign, std::int64_t number) { out_.append(Head(sign, number).text()); }
 
 void Replies::simple(std::string_view text) {
   out_.push_back('+');
   out_.append(text);
-  out_.append("\r\n");
+  out_.append(kEnd);
 }
 
 void Replies::error(std::string_view code, std::string_view text) {
@@ -25,7 +40,7 @@ void Replies::error(std::string_view code, std::string_view text) {
   out_.append(code);
   if (!text.empty()) out_.push_back(' ');
   for (const char c : text) out_.push_back(c == '\r' || c == '\n' ? ' ' : c);
-  out_.append("\r\n");
+  out_.append(kEnd);
 }
 
 void Replies::integer(std::int64_t number) { head(':', number); }
@@ -33,7 +48,7 @@ void Replies::integer(std::int64_t number) { head(':', number); }
 void Replies::bulk(std::string_view bytes) {
   head('$', static_cast<std::int64_t>(bytes.size()));
   out_.append(bytes);
-  out_.append("\r\n");
+  out_.append(kEnd);
 }
 
 void Replies::null() { out_.append(version_ == Version::kResp3 ? "_\r\n" : "$-1\r\n"); }
@@ -53,11 +68,9 @@ void Replies::array(std::size_t size) { head('*', static_cast<std::int64_t>(size
 void Replies::map(std::size_t pairs) { map_of(out_.size(), pairs); }
 
 void Replies::map_of(std::size_t begin, std::size_t pairs) {
-  if (version_ == Version::kResp3) {
-    head_at(begin, '%', static_cast<std::int64_t>(pairs));
-  } else {
-    head_at(begin, '*', static_cast<std::int64_t>(2 * pairs));
-  }
+  const bool real = version_ == Version::kResp3;
+  const Head head(real ? '%' : '*', static_cast<std::int64_t>(real ? pairs : 2 * pairs));
+  out_.insert(begin, head.text());
 }
 
 std::string Replies::cut(std::size_t begin) {

@@ -36,8 +36,7 @@ class Replies {
   [[nodiscard]] std::string cut(std::size_t begin);
 
  private:
-  void head(char sign, std::int64_t number) { head_at(out_.size(), sign, number); }
-  void head_at(std::size_t begin, char sign, std::int64_t number);
+  void head(char sign, std::int64_t number);
 
   Version version_ = Version::kResp2;
   std::string out_;

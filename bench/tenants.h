@@ -25,7 +25,7 @@ class Workers {
   Workers(std::uint16_t port, const std::vector<std::string>& tokens)
       : set_(::epoll_create1(EPOLL_CLOEXEC)) {
     for (std::uint64_t i = 0; i < kWorkers; ++i) {
-      Worker& worker = workers_.emplace_back(port);
+      Worker& worker = workers_.emplace_back(port, i % kTenants);
       worker.wire.send(resp({"AUTH", tokens[i % kTenants]}));
       worker.wire.receive();
       if (i < kTenants) {
@@ -40,14 +40,14 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Each tenant remembers its share of the ids.
+  // Each tenant remembers its share of the ids: number i is of tenant i modulo kTenants.
   void fill() {
     fresh_ = 0;
     while (fresh_ < kIds) {
-      for (std::uint64_t i = 0; i < kTenants; ++i) {
-        for (int n = 0; n < 100; ++n) ask(workers_[i], fresh_++, Clock::now());
-        flush(workers_[i]);
+      for (int n = 0; n < 100; ++n) {
+        for (std::uint64_t i = 0; i < kTenants; ++i) ask(workers_[i], fresh_++, Clock::now());
       }
+      for (std::uint64_t i = 0; i < kTenants; ++i) flush(workers_[i]);
       while (under_way_ > 5'000) hear();
     }
     while (under_way_ != 0) hear();
@@ -100,8 +100,9 @@ class Workers {
     bool fresh;
   };
   struct Worker {
-    explicit Worker(std::uint16_t port) : wire(port) {}
+    Worker(std::uint16_t port, std::uint64_t of) : wire(port), tenant(of) {}
     Wire wire;
+    std::uint64_t tenant;
     std::string out;
     std::string rest;
     std::deque<Asked> asked;
@@ -109,7 +110,8 @@ class Workers {
 
   void ask_next(Worker& worker, Clock::time_point due) {
     const bool fresh = ++asked_ % kNewOneIn == 0;
-    ask(worker, fresh ? fresh_++ : asked_ * 7'919 % kIds, due, fresh);
+    const std::uint64_t known = asked_ * 7'919 % (kIds / kTenants) * kTenants + worker.tenant;
+    ask(worker, fresh ? fresh_++ : known, due, fresh);
   }
   void ask(Worker& worker, std::uint64_t id, Clock::time_point due, bool fresh = true) {
     append_(worker.out, id);
@@ -129,19 +131,24 @@ class Workers {
     for (int i = 0; i < count; ++i) hear_one(workers_[ready[static_cast<std::size_t>(i)].data.u64]);
   }
   void hear_one(Worker& worker) {
-    constexpr std::string_view kMark = "verdict\r\n";
+    // Behind it is the length of the word: 5 is "fresh", 9 is "duplicate".
+    constexpr std::string_view kMark = "verdict\r\n$";
     worker.rest += worker.wire.receive();
     const auto now = Clock::now();
-    for (std::uint64_t n = count(worker.rest, kMark); n > 0; --n) {
+    std::size_t end = 0;
+    for (std::size_t at = 0; (at = worker.rest.find(kMark, end)) != std::string::npos;) {
+      if (at + kMark.size() == worker.rest.size()) break;
+      end = at + kMark.size() + 1;
       const Asked& asked = worker.asked.front();
+      if (worker.rest[end - 1] != (asked.fresh ? '5' : '9')) fail("another verdict was expected");
       times_[asked.fresh ? 1 : 0].push_back(
           std::chrono::duration<double, std::milli>(now - asked.due).count());
       worker.asked.pop_front();
       --under_way_;
       ++heard_;
     }
-    const std::size_t keep = std::min(worker.rest.size(), kMark.size() - 1);
-    worker.rest = worker.rest.substr(worker.rest.size() - keep);
+    const std::size_t rest = worker.rest.size() - end;
+    worker.rest.erase(0, worker.rest.size() - std::min(rest, kMark.size()));
   }
 
   const Stamped append_{[](const std::string& id) {

@@ -43,18 +43,22 @@ std::string Client::text_of(const Call& call) const {
 
 Result<Reply> Client::attempt(const Call& call) {
   const milliseconds time = options_.answer_time + call.waits;
-  HAPAX_CHECK(link_->send(text_of(call), time));
+  // A refusal may come before all was sent, and end the connection: then what was sent last is
+  // lost, but not the answer.
+  const Status sent = link_->send(text_of(call), time);
   http::ResponseReader reader(kBodyBytesMax);
   std::array<char, std::size_t{64} << 10> bytes{};
   for (bool complete = false; !complete;) {
-    HAPAX_TRY(const std::size_t count, link_->receive(bytes, time));
+    const Result<std::size_t> received = link_->receive(bytes, time);
+    if (!received) return sent ? received.error() : sent.error();
+    const std::size_t count = *received;
     if (count == 0) {
       HAPAX_CHECK(reader.end());
       break;
     }
     HAPAX_TRY(complete, reader.put({bytes.data(), count}));
   }
-  if (!reader.keep_alive()) link_.reset();
+  if (!reader.keep_alive() || !sent) link_.reset();
   http::Response response = reader.take();
   return Reply{response.status, std::move(response.fields), std::move(response.body)};
 }

@@ -1,7 +1,14 @@
 #include "client/client.h"
 
+#include <array>
+#include <thread>
+
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "net/link.h"
 #include "net/server.h"
@@ -85,6 +92,55 @@ TEST(Client, GivesUpAndSaysThatItMayHaveHappened) {
   EXPECT_EQ(reply.error().code, Errc::kUnavailable);
   EXPECT_THAT(reply.error().detail, HasSubstr("after 3 attempts"));
   EXPECT_THAT(reply.error().detail, HasSubstr("may have happened"));
+}
+
+// Answers the first bytes it reads, and resets the connection while the rest is being sent.
+class Hasty {
+ public:
+  explicit Hasty(std::string answer) : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<const sockaddr*>(&at), size), 0);
+    EXPECT_EQ(::listen(listener_, 1), 0);
+    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &size), 0);
+    url_ = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+    thread_ = std::thread([this, answer = std::move(answer)] { serve(answer); });
+  }
+  ~Hasty() {
+    thread_.join();
+    ::close(listener_);
+  }
+  Hasty(const Hasty&) = delete;
+  Hasty& operator=(const Hasty&) = delete;
+
+  [[nodiscard]] const std::string& url() const { return url_; }
+
+ private:
+  void serve(const std::string& answer) const {
+    const int peer = ::accept(listener_, nullptr, nullptr);
+    std::array<char, 1'024> some{};
+    EXPECT_GT(::recv(peer, some.data(), some.size(), 0), 0);
+    EXPECT_EQ(::send(peer, answer.data(), answer.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(answer.size()));
+    ::close(peer);  // What was not read resets it.
+  }
+
+  int listener_;
+  std::string url_;
+  std::thread thread_;
+};
+
+TEST(Client, ReadsTheRefusalOfWhatItCouldNotSendToItsEnd) {
+  const Hasty server("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n{}");
+  Options options;
+  options.url = *parse_url(server.url());
+  options.attempts_max = 1;
+  const std::string body(std::size_t{64} << 20, 'x');
+  const auto reply = Client(options).call({"POST", "/", body, "application/json"});
+  ASSERT_TRUE(reply) << reply.error().text();
+  EXPECT_EQ(reply->status, 401);
 }
 
 TEST(Client, DoesNotTryAgainWhereNobodyListens) {

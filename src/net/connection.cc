@@ -21,7 +21,7 @@ void Connection::open() {
 void Connection::flush() {
   flush_wanted_ = false;
   if (closed_ || writing_) return;
-  if (out_.empty()) return sent_all();
+  if (unsent() == 0) return sent_all();
   write();
 }
 

@@ -24,7 +24,8 @@ struct DialTo {
   std::chrono::milliseconds timeout{10'000};  // to be connected, all addresses of the name together
 };
 
-// A peer that does not move for a whole timeout is an error. After an error it is of no use.
+// A peer that does not move for a whole timeout is an error. After an error it is of no use, except
+// that what came before a send failed can still be received.
 class Dialed {
  public:
   Dialed() = default;

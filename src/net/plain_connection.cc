@@ -83,16 +83,29 @@ class PlainConnection final : public Connection, public Watched {
   }
 
   void write() override {
-    const ssize_t count = ::send(socket_, out().data(), out().size(), MSG_NOSIGNAL);
-    if (count < 0 && !is_for_later(errno)) return cut();
-    if (count > 0) {
-      left(static_cast<std::size_t>(count));
-      out().erase(0, static_cast<std::size_t>(count));
+    while (unsent() != 0) {
+      if (under_way() == 0) take_out();
+      const ssize_t count = ::send(socket_, sending_.data() + gone_, under_way(), MSG_NOSIGNAL);
+      if (count < 0 && !is_for_later(errno)) return cut();
+      if (count > 0) {
+        left(static_cast<std::size_t>(count));
+        gone_ += static_cast<std::size_t>(count);
+      }
+      if (under_way() != 0) {
+        set_writing(true);
+        return watch_for(watched_for_ | EPOLLOUT);
+      }
     }
-    if (out().empty()) return sent_all();
-    set_writing(true);
-    watch_for(watched_for_ | EPOLLOUT);
+    sent_all();
   }
+
+  // What a slow reader takes piece by piece stays where it is.
+  void take_out() {
+    sending_.clear();
+    gone_ = 0;
+    std::swap(sending_, out());
+  }
+  [[nodiscard]] std::size_t under_way() const override { return sending_.size() - gone_; }
 
   void end_sending() override {
     ::shutdown(socket_, SHUT_WR);
@@ -107,6 +120,8 @@ class PlainConnection final : public Connection, public Watched {
   }
 
   int socket_;
+  std::string sending_;
+  std::size_t gone_ = 0;  // bytes of it
   std::uint32_t watched_for_ = EPOLLIN;
   bool watching_ = false;
 };

@@ -156,6 +156,16 @@ TEST_F(ServerTest, ASlowClientIsNotReadFrom) {
   EXPECT_EQ(slow.read().size(), sent);
 }
 
+TEST_F(ServerTest, ASlowClientReadsAllInItsOrder) {
+  const Client slow(start({.unsent_max = std::size_t{64} << 20}));
+  std::string sent;
+  for (int i = 0; i < 200; ++i) {
+    sent.append(std::size_t{64} << 10, static_cast<char>('a' + i % 26));
+    slow.send(std::string_view(sent).substr(sent.size() - (std::size_t{64} << 10)));
+  }
+  EXPECT_TRUE(slow.read(sent.size()) == sent);
+}
+
 // The same while its last answer is on the way.
 TEST_F(ServerTest, AClientThatDoesNotTakeItsLastAnswerIsNotReadFrom) {
   constexpr std::size_t kMost = std::size_t{256} << 20;

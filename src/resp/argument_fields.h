@@ -172,11 +172,29 @@ class Usage {
     using Plain = std::remove_cvref_t<Value>;
     const bool headers = std::is_same_v<Plain, std::span<const Header>>;
     static_cast<void>(value);
-    text += " [" + wire::upper(name) + (headers ? " count name value …]" : " value]");
+    text += (text.empty() ? "[" : " [") + wire::upper(name) +
+            (headers ? " count name value …]" : " value]");
   }
   void refuse(std::string_view, const std::string&) {}
 
   std::string text;
 };
+
+template <class Subject>
+std::string_view usage_of() {
+  static const std::string kText = [] {
+    Usage usage;
+    if constexpr (std::is_default_constructible_v<Subject>) {
+      Subject subject{};
+      wire::fields(usage, subject);
+    } else {
+      wire::Request request;
+      Subject subject{request};
+      wire::fields(usage, subject);
+    }
+    return usage.text;
+  }();
+  return kText;
+}
 
 }  // namespace hapax::resp

@@ -8,6 +8,7 @@
 
 #include "front/audit.h"
 #include "resp/act.h"
+#include "resp/argument_docs.h"
 #include "resp/argument_fields.h"
 #include "resp/glob.h"
 #include "resp/key_value.h"
@@ -212,11 +213,13 @@ struct Commands : Act {
     replies.map(told.size());
     for (const Command* command : told) {
       replies.bulk(lower(command->name));
-      replies.map(2);
+      replies.map(3);
       replies.bulk("summary");
       replies.bulk(command->summary);
       replies.bulk("group");
       replies.bulk(command->group);
+      replies.bulk("arguments");
+      tell_arguments(replies, command->arguments);
     }
   }
 
@@ -294,16 +297,6 @@ struct Commands : Act {
     session.tell_whole_ = true;
     return ok(session);
   }
-  static std::string_view commit_usage() {
-    static const std::string kText = [] {
-      wire::Request request;
-      wire::CommitFields how{request, {}, {}};
-      Usage usage;
-      wire::fields(usage, how);
-      return "Inside MULTI: how EXEC commits, and that it tells everything:" + usage.text;
-    }();
-    return kText;
-  }
 
   // --- operations
 
@@ -341,25 +334,32 @@ struct Commands : Act {
 std::span<const Command> commands() {
   static const std::vector<Command> kCommands = [] {
     std::vector<Command> all{
-        Command{"PING", -1, "connection", "Answers PONG, or its argument", Commands::ping},
-        Command{"ECHO", 2, "connection", "Answers its argument", Commands::echo},
-        Command{"AUTH", -2, "connection", "Signs in with a token", Commands::auth},
-        Command{"HELLO", -1, "connection", "Chooses the protocol version", Commands::hello},
-        Command{"QUIT", -1, "connection", "Closes the connection", Commands::quit},
-        Command{"RESET", 1, "connection", "As if newly connected", Commands::reset},
-        Command{"SELECT", 2, "connection", "Only 0", Commands::select},
-        Command{"CLIENT", -2, "connection", "Name of the connection", Commands::client},
-        Command{"COMMAND", -1, "server", "What there is", Commands::command},
-        Command{"CONFIG", -2, "server", "CONFIG GET appendonly, save", Commands::config},
-        Command{"MULTI", 1, "transactions", "Begins a list of commands", Commands::multi},
-        Command{"EXEC", 1, "transactions", "Carries them out, all or nothing", Commands::exec},
-        Command{"DISCARD", 1, "transactions", "Forgets them", Commands::discard},
-        Command{"HX.COMMIT", -1, "hapax", Commands::commit_usage(), Commands::hx_commit},
+        Command{"PING", -1, "connection", "[message]", "Answers PONG, or its argument",
+                Commands::ping},
+        Command{"ECHO", 2, "connection", "message", "Answers its argument", Commands::echo},
+        Command{"AUTH", -2, "connection", "[user] token", "Signs in with a token", Commands::auth},
+        Command{"HELLO", -1, "connection", "[version] [AUTH user token] [SETNAME name]",
+                "Chooses the protocol version", Commands::hello},
+        Command{"QUIT", -1, "connection", "", "Closes the connection", Commands::quit},
+        Command{"RESET", 1, "connection", "", "As if newly connected", Commands::reset},
+        Command{"SELECT", 2, "connection", "0", "Only 0", Commands::select},
+        Command{"CLIENT", -2, "connection", "subcommand [argument…]", "Name of the connection",
+                Commands::client},
+        Command{"COMMAND", -1, "server", "[subcommand] [name…]", "What there is",
+                Commands::command},
+        Command{"CONFIG", -2, "server", "GET pattern…", "CONFIG GET appendonly, save",
+                Commands::config},
+        Command{"MULTI", 1, "transactions", "", "Begins a list of commands", Commands::multi},
+        Command{"EXEC", 1, "transactions", "", "Carries them out, all or nothing", Commands::exec},
+        Command{"DISCARD", 1, "transactions", "", "Forgets them", Commands::discard},
+        Command{"HX.COMMIT", -1, "hapax", usage_of<wire::CommitFields>(),
+                "Inside MULTI: how EXEC commits, and that it tells everything",
+                Commands::hx_commit},
     };
     all.insert(all.end(), key_value_commands().begin(), key_value_commands().end());
     all.insert(all.end(), read_commands().begin(), read_commands().end());
     for (const OpCommand& op : op_commands()) {
-      all.push_back({op.name, -2, "hapax", op.usage, nullptr, op.read});
+      all.push_back({op.name, -2, "hapax", op.usage, op.summary, nullptr, op.read});
     }
     return all;
   }();

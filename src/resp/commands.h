@@ -11,9 +11,10 @@
 namespace hapax::resp {
 
 struct Command {
-  std::string_view name;   // upper case
-  int arity = 1;           // with the name; negative: at least
-  std::string_view group;  // for COMMAND DOCS
+  std::string_view name;       // upper case
+  int arity = 1;               // with the name; negative: at least
+  std::string_view group;      // for COMMAND DOCS, as the next two
+  std::string_view arguments;  // as argument_docs.h reads them
   std::string_view summary;
   Session::Next (*run)(Session&, Session::Arguments) = nullptr;
   ReadOp read_op = nullptr;  // instead of `run`: it is an operation

@@ -56,6 +56,11 @@ class MapReply {
       replies_.bulk(second);
     }
   }
+  void words(std::string_view key, const std::vector<std::string_view>& words) {
+    name(key);
+    replies_.array(words.size());
+    for (const std::string_view word : words) replies_.simple(word);
+  }
   template <class Tell>
   void object(std::string_view key, const Tell& tell) {
     name(key);

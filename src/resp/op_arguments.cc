@@ -18,11 +18,9 @@ Status read_op(std::span<const std::string_view> arguments,
 
 template <class AnyOp>
 OpCommand command_of(const wire::Named<AnyOp>& named) {
-  const std::string name = "HX." + wire::upper(named.name);
-  AnyOp op{};
-  Usage usage;
-  wire::fields(usage, op);
-  return {name, name + " " + usage.text, read_op<AnyOp>};
+  const std::string name(named.name);
+  return {"HX." + wire::upper(name), std::string(usage_of<AnyOp>()), "The operation " + name,
+          read_op<AnyOp>};
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ using ReadOp = Status (*)(std::span<const std::string_view> arguments,
 
 struct OpCommand {
   std::string name;   // "HX.APPEND"
-  std::string usage;  // "HX.APPEND stream payload [ID id] …"
+  std::string usage;  // "stream payload [ID value] …"
+  std::string summary;
   ReadOp read = nullptr;
 };
 [[nodiscard]] std::span<const OpCommand> op_commands();

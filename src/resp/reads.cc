@@ -66,17 +66,6 @@ void say_found(Replies& replies, const std::optional<Value>& found) {
   reply_map(replies, [&](MapReply& map) { wire::tell(map, *found); });
 }
 
-template <class What>
-std::string_view usage(std::string_view command) {
-  static const std::string kText = [&] {
-    What what{};
-    Usage listener;
-    wire::fields(listener, what);
-    return std::string(command) + " " + listener.text;
-  }();
-  return kText;
-}
-
 }  // namespace
 
 struct Reads : Act {
@@ -216,22 +205,23 @@ struct Reads : Act {
 
 std::span<const Command> read_commands() {
   static const std::array kCommands{
-      Command{"HX.READ", -2, "hapax", usage<ReadRange>("HX.READ"), Reads::read},
-      Command{"HX.FIND_ID", -3, "hapax", usage<wire::FindId>("HX.FIND_ID"), Reads::find_id},
-      Command{"HX.FIND_CLAIM", 3, "hapax", usage<wire::FindClaim>("HX.FIND_CLAIM"),
+      Command{"HX.READ", -2, "hapax", usage_of<ReadRange>(), "Records of a stream", Reads::read},
+      Command{"HX.FIND_ID", -3, "hapax", usage_of<wire::FindId>(), "What became of a message id",
+              Reads::find_id},
+      Command{"HX.FIND_CLAIM", 3, "hapax", usage_of<wire::FindClaim>(), "How a claim stands",
               Reads::find_claim},
-      Command{"HX.FIND_REGISTER", 2, "hapax", usage<wire::FindRegister>("HX.FIND_REGISTER"),
-              Reads::find_register},
-      Command{"HX.SCAN_REGISTERS", -2, "hapax", usage<RegisterScan>("HX.SCAN_REGISTERS"),
-              Reads::scan},
-      Command{"HX.FIND_POSITION", 2, "hapax", usage<wire::FindPosition>("HX.FIND_POSITION"),
-              Reads::find_position},
-      Command{"HX.FIND_PRODUCER", 3, "hapax", usage<wire::FindProducer>("HX.FIND_PRODUCER"),
-              Reads::find_producer},
-      Command{"HX.DESCRIBE", 2, "hapax", usage<wire::DescribeStream>("HX.DESCRIBE"),
-              Reads::describe},
-      Command{"HX.STREAMS", 1, "hapax", "Names of all streams", Reads::streams},
-      Command{"HX.STATISTICS", 1, "hapax", "Figures of the store", Reads::statistics},
+      Command{"HX.FIND_REGISTER", 2, "hapax", usage_of<wire::FindRegister>(),
+              "The value of a register", Reads::find_register},
+      Command{"HX.SCAN_REGISTERS", -2, "hapax", usage_of<RegisterScan>(),
+              "Names of registers, a piece at a time", Reads::scan},
+      Command{"HX.FIND_POSITION", 2, "hapax", usage_of<wire::FindPosition>(),
+              "Where a source was read to", Reads::find_position},
+      Command{"HX.FIND_PRODUCER", 3, "hapax", usage_of<wire::FindProducer>(),
+              "How a producer stands", Reads::find_producer},
+      Command{"HX.DESCRIBE", 2, "hapax", usage_of<wire::DescribeStream>(),
+              "Settings and figures of a stream", Reads::describe},
+      Command{"HX.STREAMS", 1, "hapax", "", "Names of all streams", Reads::streams},
+      Command{"HX.STATISTICS", 1, "hapax", "", "Figures of the store", Reads::statistics},
   };
   return kCommands;
 }

@@ -123,7 +123,8 @@ class RedisCli(running.ServerTest):
         self.assertEqual(self.cli("DBSIZE"), "2")
 
     def test_it_knows_our_commands(self):
-        self.assertIn("HX.APPEND stream payload [ID value]", self.cli("help", "HX.APPEND"))
+        self.assertIn("stream payload [ID value]", self.cli("help", "HX.APPEND"))
+        self.assertIn("key [key ...]", self.cli("help", "DEL"))
         terminal = Terminal(self.server.resp_port)
         self.addCleanup(terminal.end)
         terminal.read_until("> ")

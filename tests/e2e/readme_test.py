@@ -186,7 +186,12 @@ class Pages(running.FolderTest):
 
     def test_command(self):
         self.serve()
-        self.check_page("docs/reference/cli.md")
+        files = {"order.bin": "\0", "orders.txt": "one\ntwo\n",
+                 "records.ndjson": '{"payload":"three"}\n{"payload":"four"}\n'}
+        for name, content in files.items():
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(content)
+        self.check_page("docs/reference/cli.md", HAPAX_URL=f"http://127.0.0.1:{self.http}")
 
     def test_http(self):
         self.serve()

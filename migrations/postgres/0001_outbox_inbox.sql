@@ -311,6 +311,18 @@ BEGIN
       WHERE c.scope = renew.scope AND c.key = renew.key), 0), NULL::timestamptz;
   END IF;
 END $$;
+-- Gives up a claim whose work is recorded elsewhere, in the inbox.
+CREATE FUNCTION "{schema}".claim_drop(scope text, key text, fence bigint)
+RETURNS TABLE (verdict text, current bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  DELETE FROM "{schema}".claims AS c
+  WHERE c.scope = claim_drop.scope AND c.key = claim_drop.key AND c.fence = claim_drop.fence
+    AND c.state = 'processing';
+  RETURN QUERY SELECT CASE WHEN FOUND THEN 'done' ELSE 'fenced' END, coalesce((
+    SELECT c.fence FROM "{schema}".claims AS c
+    WHERE c.scope = claim_drop.scope AND c.key = claim_drop.key), 0);
+END $$;
 CREATE FUNCTION "{schema}".get_status(scope text, key text) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT c.state FROM "{schema}".claims AS c
     WHERE c.scope = get_status.scope AND c.key = get_status.key

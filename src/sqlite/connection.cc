@@ -52,59 +52,34 @@ std::string_view advice_of(int code) {
 }
 
 int bound(sqlite3_stmt* statement, int at, const Value& value) {
-  if (const auto* number = std::get_if<std::int64_t>(&value)) {
-    return ::sqlite3_bind_int64(statement, at, *number);
-  }
-  if (const auto* text = std::get_if<std::string>(&value)) {
-    return ::sqlite3_bind_text64(statement, at, text->data(), text->size(), SQLITE_STATIC,
-                                 SQLITE_UTF8);
-  }
-  if (const auto* blob = std::get_if<Blob>(&value)) {
-    // A null pointer would be NULL, not an empty blob.
-    const char* data = blob->bytes.empty() ? "" : blob->bytes.data();
-    return ::sqlite3_bind_blob64(statement, at, data, blob->bytes.size(), SQLITE_STATIC);
+  // A null pointer would be NULL, not an empty text or blob.
+  const char* data = value.bytes.empty() ? "" : value.bytes.data();
+  switch (value.kind) {
+    case Value::Kind::kNumber:
+      return ::sqlite3_bind_int64(statement, at, value.number);
+    case Value::Kind::kText:
+      return ::sqlite3_bind_text64(statement, at, data, value.bytes.size(), SQLITE_STATIC,
+                                   SQLITE_UTF8);
+    case Value::Kind::kBlob:
+      return ::sqlite3_bind_blob64(statement, at, data, value.bytes.size(), SQLITE_STATIC);
+    case Value::Kind::kNull:
+      break;
   }
   return ::sqlite3_bind_null(statement, at);
 }
 
 Value column(sqlite3_stmt* statement, int at) {
-  const auto bytes = [&] {
-    const auto* data = static_cast<const char*>(::sqlite3_column_blob(statement, at));
-    const int size = ::sqlite3_column_bytes(statement, at);
-    return data == nullptr ? std::string{} : std::string(data, static_cast<std::size_t>(size));
-  };
-  switch (::sqlite3_column_type(statement, at)) {
-    case SQLITE_INTEGER:
-      return ::sqlite3_column_int64(statement, at);
-    case SQLITE_NULL:
-      return std::monostate{};
-    case SQLITE_BLOB:
-      return Blob{bytes()};
-    default:
-      return bytes();
-  }
+  const int type = ::sqlite3_column_type(statement, at);
+  if (type == SQLITE_NULL) return Value::null();
+  if (type == SQLITE_INTEGER) return Value::of(::sqlite3_column_int64(statement, at));
+  const auto* data = static_cast<const char*>(::sqlite3_column_blob(statement, at));
+  const auto size = static_cast<std::size_t>(::sqlite3_column_bytes(statement, at));
+  const std::string_view bytes =
+      data == nullptr ? std::string_view{} : std::string_view(data, size);
+  return type == SQLITE_BLOB ? Value::blob(bytes) : Value::text(bytes);
 }
 
 }  // namespace
-
-Value text_or_null(std::string_view text) {
-  return text.empty() ? Value{} : Value{std::string(text)};
-}
-
-Value blob_or_null(std::string_view bytes) {
-  return bytes.empty() ? Value{} : Value{Blob{std::string(bytes)}};
-}
-
-std::int64_t number_in(const Value& value) {
-  const auto* number = std::get_if<std::int64_t>(&value);
-  return number == nullptr ? 0 : *number;
-}
-
-std::string bytes_in(const Value& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* blob = std::get_if<Blob>(&value)) return blob->bytes;
-  return {};
-}
 
 void Connection::Close::operator()(sqlite3* connection) const {
   if (owned) ::sqlite3_close_v2(connection);

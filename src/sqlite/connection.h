@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include <hapax/result.h>
@@ -18,17 +17,24 @@ struct sqlite3_stmt;
 
 namespace hapax::sqlite {
 
-struct Blob {
-  std::string bytes;
-};
-using Value = std::variant<std::monostate, std::int64_t, std::string, Blob>;  // NULL first
-using Row = std::vector<Value>;
+// What a column holds, or a parameter is given.
+struct Value {
+  enum class Kind : std::uint8_t { kNull, kNumber, kText, kBlob };
+  Kind kind = Kind::kNull;
+  std::int64_t number = 0;  // 0 for what is none
+  std::string bytes;        // of text and blobs
 
-[[nodiscard]] Value text_or_null(std::string_view text);
-[[nodiscard]] Value blob_or_null(std::string_view bytes);
-[[nodiscard]] std::int64_t number_in(const Value& value);  // 0 for what is none
-[[nodiscard]] std::string bytes_in(const Value& value);    // of text and blobs; else empty
-[[nodiscard]] inline bool is_null(const Value& value) { return value.index() == 0; }
+  static Value null() { return {}; }
+  static Value of(std::int64_t number) { return {Kind::kNumber, number, {}}; }
+  static Value text(std::string_view text) { return {Kind::kText, 0, std::string(text)}; }
+  static Value blob(std::string_view bytes) { return {Kind::kBlob, 0, std::string(bytes)}; }
+  static Value text_or_null(std::string_view text) {
+    return text.empty() ? null() : Value::text(text);
+  }
+  static Value blob_or_null(std::string_view bytes) { return bytes.empty() ? null() : blob(bytes); }
+  [[nodiscard]] bool is_null() const { return kind == Kind::kNull; }
+};
+using Row = std::vector<Value>;
 
 class Connection {
  public:

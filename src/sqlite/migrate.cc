@@ -28,14 +28,13 @@ Result<std::vector<Applied>> applied_in(Connection& connection, const std::strin
   std::vector<Applied> all;
   HAPAX_TRY(const std::vector<Row> table,
             connection.ask("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1",
-                           {prefix + "migrations"}));
+                           {Value::text(prefix + "migrations")}));
   if (table.empty()) return all;
   HAPAX_TRY(const std::vector<Row> rows, connection.ask("SELECT version, name, checksum FROM " +
                                                             prefix + "migrations ORDER BY version",
                                                         {}));
   for (const Row& row : rows) {
-    all.push_back(
-        {static_cast<std::uint32_t>(number_in(row[0])), bytes_in(row[1]), bytes_in(row[2])});
+    all.push_back({static_cast<std::uint32_t>(row[0].number), row[1].bytes, row[2].bytes});
   }
   return all;
 }

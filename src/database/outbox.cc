@@ -1,0 +1,59 @@
+#include <hapax/limits.h>
+#include <hapax/outbox.h>
+#include <hapax/uuid.h>
+
+#include "database/tables.h"
+
+namespace hapax {
+
+namespace {
+
+Status check_size(std::string_view what, std::size_t size, std::size_t most) {
+  if (size <= most) return Ok{};
+  return Error{Errc::kLimitExceeded, "the " + std::string(what) + " of an event has " +
+                                         std::to_string(size) + " bytes, at most " +
+                                         std::to_string(most)};
+}
+
+// What a stream would refuse must not be promised to anybody.
+Status check(const Event& event) {
+  if (event.type.empty()) return Error{Errc::kInvalidArgument, "an event needs a type"};
+  HAPAX_CHECK(check_size("id", event.id.size(), limits::kMessageIdBytesMax));
+  HAPAX_CHECK(check_size("type", event.type.size(), limits::kNameBytesMax));
+  HAPAX_CHECK(check_size("key", event.key.size(), limits::kMessageIdBytesMax));
+  HAPAX_CHECK(check_size("payload", event.payload.size(), limits::kRecordBytesMax));
+  if (event.headers.size() > limits::kHeadersMax) {
+    return Error{Errc::kLimitExceeded, "an event has " + std::to_string(event.headers.size()) +
+                                           " headers, at most " +
+                                           std::to_string(limits::kHeadersMax)};
+  }
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : event.headers) bytes += name.size() + value.size();
+  return check_size("headers", bytes, limits::kHeaderBytesMax);
+}
+
+}  // namespace
+
+Result<std::string> Outbox::publish(const Event& event) {
+  HAPAX_TRY(std::vector<std::string> ids, publish(std::span(&event, 1)));
+  return std::move(ids.front());
+}
+
+Result<std::vector<std::string>> Outbox::publish(std::span<const Event> events) {
+  if (!database_.in_transaction()) {
+    return Error{Errc::kPreconditionFailed,
+                 "publish outside of a transaction: an event commits together with the change it "
+                 "tells of; begin one, or use Database::with_transaction"};
+  }
+  std::vector<Event> named(events.begin(), events.end());
+  std::vector<std::string> ids;
+  for (Event& event : named) {
+    if (event.id.empty()) event.id = uuid7().text();
+    HAPAX_CHECK(check(event));
+    ids.push_back(event.id);
+  }
+  if (!named.empty()) HAPAX_CHECK(database_.tables_->publish(named));
+  return ids;
+}
+
+}  // namespace hapax

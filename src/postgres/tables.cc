@@ -1,0 +1,272 @@
+// The tables of an application's database in PostgreSQL: calls of the SQL functions that
+// migrations/postgres defines, one round trip each.
+#include "database/tables.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include <hapax/postgres.h>
+
+#include "postgres/connection.h"
+#include "postgres/migrate.h"
+
+namespace hapax::postgres {
+
+namespace {
+
+using database::ClaimKey;
+using database::ClaimWish;
+using database::MessageRow;
+using database::Settling;
+using database::Taken;
+
+std::string interval(Duration span) { return std::to_string(span.count()) + " milliseconds"; }
+
+void add_retention(Values& values, Window window) {
+  if (window.is_forever()) {
+    values.null();
+  } else {
+    values.text(std::to_string(window.raw()) + " seconds");
+  }
+}
+
+// A timestamptz as milliseconds since 1970.
+std::string ms(const std::string& column) {
+  return "(extract(epoch FROM " + column + ") * 1000)::bigint";
+}
+
+Time time_in(const Rows& rows, std::size_t row, std::size_t column) {
+  return rows.is_null(row, column) ? Time::max() : time_from_ms(rows.number(row, column));
+}
+
+Fence fence_in(const Rows& rows, std::size_t row, std::size_t column) {
+  return Fence{static_cast<std::uint64_t>(rows.number(row, column))};
+}
+
+Taking taking_of(std::string_view word) {
+  if (word == "fresh") return Taking::kFresh;
+  return word == "conflict" ? Taking::kConflict : Taking::kDuplicate;
+}
+
+Verdict done_or_fenced(const Rows& rows, Fence fence) {
+  if (rows.at(0, 0) == "done") return Done{};
+  return Fenced{static_cast<std::uint64_t>(rows.number(0, 1)), fence.value};
+}
+
+Verdict claim_verdict(const Rows& rows, const ClaimWish& wish) {
+  const std::string_view word = rows.at(0, 0);
+  const auto attempt = static_cast<std::uint32_t>(rows.number(0, 2));
+  if (word == "fresh") return Claimed{fence_in(rows, 0, 1), attempt, time_in(rows, 0, 3)};
+  if (word == "in_progress") {
+    return InProgress{std::string(rows.at(0, 4)), time_in(rows, 0, 3), attempt};
+  }
+  if (word == "conflict") {
+    return Conflict{database::to_fingerprint(rows.bytes(0, 9)),
+                    database::to_fingerprint(wish.fingerprint), time_in(rows, 0, 6)};
+  }
+  return DuplicateClaim{StoredResult{.body = rows.bytes(0, 5)}, fence_in(rows, 0, 1),
+                        time_in(rows, 0, 7), time_in(rows, 0, 8)};
+}
+
+class PostgresTables final : public database::Tables {
+ public:
+  PostgresTables(pg_conn* connection, std::string schema)
+      : connection_(Connection::borrow(connection)), schema_(std::move(schema)) {}
+
+  Status check() { return check_version(connection_, schema_, database::kNeeds); }
+
+  [[nodiscard]] bool in_transaction() const override { return connection_.in_transaction(); }
+  Status begin() override { return run("BEGIN"); }
+  Status commit() override {
+    if (!in_transaction() && !connection_.lost()) {
+      return Error{Errc::kPreconditionFailed, "the work has ended the transaction it ran in"};
+    }
+    return connection_.commit();
+  }
+  Status run(const std::string& sql) override {
+    HAPAX_CHECK(connection_.run(sql));
+    return Ok{};
+  }
+
+  Status publish(std::span<const Event> events) override {
+    return events.size() == 1 ? publish_one(events.front()) : publish_all(events);
+  }
+
+  Result<Taken> take(const MessageRow& message, Window retention) override {
+    Values values = message_values(message);
+    values.bytes(message.fingerprint);
+    add_retention(values, retention);
+    HAPAX_TRY(const Rows rows, ask("SELECT verdict, outcome, " + ms("received_at") +
+                                       ", stored FROM {}.inbox_take("
+                                       "$1, $2, $3, $4)",
+                                   values));
+    return Taken{taking_of(rows.at(0, 0)), rows.bytes(0, 1), rows.bytes(0, 3), time_in(rows, 0, 2)};
+  }
+
+  Result<std::optional<Taken>> find(const MessageRow& message) override {
+    HAPAX_TRY(
+        const Rows rows,
+        ask("SELECT fingerprint IS NULL OR fingerprint = $3, outcome, fingerprint, " +
+                ms("received_at") + " FROM {}.inbox WHERE subscriber = $1 AND message_id = $2",
+            message_values(message).bytes(message.fingerprint)));
+    if (rows.size() == 0) return std::optional<Taken>();
+    const Taking taking = rows.at(0, 0) == "t" ? Taking::kDuplicate : Taking::kConflict;
+    return std::optional(Taken{taking, rows.bytes(0, 1), rows.bytes(0, 2), time_in(rows, 0, 3)});
+  }
+
+  Status keep_outcome(const MessageRow& message, std::string_view outcome) override {
+    HAPAX_CHECK(ask("SELECT {}.inbox_outcome($1, $2, $3)", message_values(message).bytes(outcome)));
+    return Ok{};
+  }
+
+  Result<std::vector<Taking>> accept(std::span<const MessageRow> messages,
+                                     Window retention) override;
+
+  Result<Verdict> claim(ClaimKey key, const ClaimWish& wish) override {
+    Values values = key_values(key);
+    values.text(wish.owner).text(interval(wish.lease));
+    wish.fingerprint.empty() ? values.null() : values.bytes(wish.fingerprint);
+    HAPAX_TRY(const Rows rows,
+              ask("SELECT verdict, fence, attempt, " + ms("lease_until") + ", holder, outcome, " +
+                      ms("first_seen") + ", " + ms("settled_at") + ", " + ms("expires_at") +
+                      ", stored FROM {}.check_and_lock($1, $2, $3, $4, $5)",
+                  values));
+    return claim_verdict(rows, wish);
+  }
+
+  Result<Verdict> renew(ClaimKey key, Fence fence, Duration lease) override {
+    HAPAX_TRY(const Rows rows, ask("SELECT verdict, current, " + ms("lease_until") +
+                                       " FROM {}.renew($1, $2, $3, $4)",
+                                   fenced_values(key, fence).text(interval(lease))));
+    if (rows.at(0, 0) == "done") return Verdict{Renewed{time_in(rows, 0, 2)}};
+    return done_or_fenced(rows, fence);
+  }
+
+  Result<Verdict> settle(ClaimKey key, Fence fence, const Settling& settling) override {
+    Values values = fenced_values(key, fence);
+    values.text(word_of(settling.status)).bytes(settling.outcome).text(settling.reason);
+    add_retention(values, settling.retention);
+    HAPAX_TRY(
+        const Rows rows,
+        ask("SELECT verdict, current FROM {}.claim_settle($1, $2, $3, $4, $5, $6, $7)", values));
+    return done_or_fenced(rows, fence);
+  }
+
+  Result<Verdict> drop(ClaimKey key, Fence fence) override {
+    HAPAX_TRY(const Rows rows, ask("SELECT verdict, current FROM {}.claim_drop($1, $2, $3)",
+                                   fenced_values(key, fence)));
+    return done_or_fenced(rows, fence);
+  }
+
+  Result<JobStatus> status(ClaimKey key) override {
+    HAPAX_TRY(const Rows rows, ask("SELECT {}.get_status($1, $2)", key_values(key)));
+    return database::status_of(rows.at(0, 0));
+  }
+
+  Result<std::uint64_t> forget_expired(std::uint32_t most) override {
+    HAPAX_TRY(const Rows rows, ask("SELECT {}.forget_expired($1)", Values().number(most)));
+    return static_cast<std::uint64_t>(rows.number(0, 0));
+  }
+
+ private:
+  // {} in the statement is our schema.
+  Result<Rows> ask(const std::string& sql, const Values& values) {
+    return connection_.ask(database::expanded(sql, "", "\"" + schema_ + "\""), values);
+  }
+  static Values message_values(const MessageRow& message) {
+    return Values().text(message.subscriber).text(message.id);
+  }
+  static Values key_values(ClaimKey key) { return Values().text(key.scope).text(key.key); }
+  static Values fenced_values(ClaimKey key, Fence fence) {
+    return key_values(key).number(static_cast<std::int64_t>(fence.value));
+  }
+
+  Status publish_one(const Event& event);
+  Status publish_all(std::span<const Event> events);
+
+  Connection connection_;
+  std::string schema_;
+};
+
+// O1, O2: kept by publish() and publish_all() of migrations/postgres, for every language.
+Status PostgresTables::publish_one(const Event& event) {
+  Values values;
+  values.text(event.type).bytes(event.payload).text_or_null(event.key).text(event.id);
+  values.text_or_null(database::headers_json(event));
+  values.text_or_null(event.correlation_id).text_or_null(event.causation_id);
+  HAPAX_CHECK(ask("SELECT {}.publish($1, $2, $3, $4, $5, $6, $7)", values));
+  return Ok{};
+}
+
+Status PostgresTables::publish_all(std::span<const Event> events) {
+  using Column = std::vector<std::optional<std::string_view>>;
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+  };
+  std::vector<std::string> payloads;
+  std::vector<std::string> headers;
+  for (const Event& event : events) {
+    payloads.push_back(hex_of(event.payload));
+    headers.push_back(database::headers_json(event));
+  }
+  Column columns[7];
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Event& event = events[i];
+    columns[0].emplace_back(event.type);
+    columns[1].emplace_back(payloads[i]);
+    columns[2].push_back(or_null(event.key));
+    columns[3].emplace_back(event.id);
+    columns[4].push_back(or_null(headers[i]));
+    columns[5].push_back(or_null(event.correlation_id));
+    columns[6].push_back(or_null(event.causation_id));
+  }
+  Values values;
+  for (const Column& column : columns) values.text(array_of(column));
+  HAPAX_CHECK(ask("SELECT {}.publish_all($1, $2, $3, $4, $5, $6, $7)", values));
+  return Ok{};
+}
+
+Result<std::vector<Taking>> PostgresTables::accept(std::span<const MessageRow> messages,
+                                                   Window retention) {
+  std::vector<std::optional<std::string_view>> ids;
+  std::vector<std::string> hashes;
+  std::vector<std::optional<std::string_view>> fingerprints;
+  // The first place of each id; a repetition within the batch is a duplicate, or a conflict.
+  std::unordered_map<std::string_view, std::size_t> first;
+  std::vector<Taking> takings(messages.size(), Taking::kDuplicate);
+  hashes.reserve(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto [found, is_new] = first.emplace(messages[i].id, i);
+    if (!is_new) {
+      const bool same = messages[found->second].fingerprint == messages[i].fingerprint;
+      takings[i] = same ? Taking::kDuplicate : Taking::kConflict;
+      continue;
+    }
+    hashes.push_back(hex_of(messages[i].fingerprint));
+    ids.emplace_back(messages[i].id);
+    fingerprints.emplace_back(hashes.back());
+  }
+  Values values;
+  values.text(messages.front().subscriber).text(array_of(ids)).text(array_of(fingerprints));
+  add_retention(values, retention);
+  HAPAX_TRY(const Rows rows,
+            ask("SELECT message_id, verdict FROM {}.inbox_accept($1, $2, $3, $4)", values));
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    takings[first.at(rows.at(row, 0))] = taking_of(rows.at(row, 1));
+  }
+  return takings;
+}
+
+}  // namespace
+
+}  // namespace hapax::postgres
+
+namespace hapax {
+
+Result<std::unique_ptr<Database>> on_postgres(pg_conn* connection, const PostgresOptions& options) {
+  auto tables = std::make_unique<postgres::PostgresTables>(connection, options.schema);
+  HAPAX_CHECK(tables->check());
+  return std::make_unique<Database>(std::move(tables));
+}
+
+}  // namespace hapax

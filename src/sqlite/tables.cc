@@ -1,0 +1,321 @@
+// The tables of an application's database in an SQLite file. What takes several statements runs in
+// a transaction that begins as a writer (BEGIN IMMEDIATE): one that begins as a reader cannot wait.
+#include "database/tables.h"
+
+#include <functional>
+#include <utility>
+
+#include <hapax/sqlite.h>
+
+#include "sqlite/connection.h"
+#include "sqlite/migrate.h"
+
+namespace hapax::sqlite {
+
+namespace {
+
+using database::ClaimKey;
+using database::ClaimWish;
+using database::MessageRow;
+using database::Settling;
+using database::Taken;
+
+// The clock of the database; all processes that open one file share a machine.
+constexpr const char* kNow = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)";
+
+Value text(std::string_view bytes) { return Value::text(bytes); }
+Value blob(std::string_view bytes) { return Value::blob(bytes); }
+Value number(Fence fence) { return Value::of(static_cast<std::int64_t>(fence.value)); }
+Value milliseconds(Window window) {
+  return window.is_forever() ? Value::null() : Value::of(std::int64_t{window.raw()} * 1000);
+}
+
+Time time_in(const Value& value) {
+  return value.is_null() ? Time::max() : time_from_ms(value.number);
+}
+
+Fence fence_in(const Value& value) { return Fence{static_cast<std::uint64_t>(value.number)}; }
+
+// As the columns of the table of claims.
+struct Held {
+  std::string state;
+  std::string owner;
+  Fence fence;
+  std::uint32_t attempts = 0;
+  Time lease_until{};
+  std::string fingerprint;
+  std::string outcome;
+  Time first_seen{};
+  Time settled_at{};
+  Time expires_at{};
+};
+
+Held held_in(const Row& row) {
+  return {
+      row[0].bytes,    row[1].bytes,   fence_in(row[2]), static_cast<std::uint32_t>(row[3].number),
+      time_in(row[4]), row[5].bytes,   row[6].bytes,     time_in(row[7]),
+      time_in(row[8]), time_in(row[9])};
+}
+
+constexpr const char* kHeldColumns =
+    "state, owner, fence, attempts, lease_until, fingerprint, outcome, first_seen, settled_at, "
+    "expires_at";
+
+class SqliteTables final : public database::Tables {
+ public:
+  SqliteTables(sqlite3* connection, const SqliteOptions& options)
+      : connection_(Connection::borrow(connection)), prefix_(options.prefix) {
+    connection_.set_patience(options.patience);
+  }
+
+  Status check() { return check_version(connection_, prefix_, database::kNeeds); }
+
+  [[nodiscard]] bool in_transaction() const override { return connection_.in_transaction(); }
+  Status begin() override { return run("BEGIN IMMEDIATE"); }
+  Status commit() override {
+    if (!in_transaction()) {
+      return Error{Errc::kPreconditionFailed, "the work has ended the transaction it ran in"};
+    }
+    Status done = run("COMMIT");
+    if (!done && in_transaction()) ignore(run("ROLLBACK"), "the COMMIT has failed already");
+    return done;
+  }
+  Status run(const std::string& sql) override { return connection_.run(sql); }
+
+  Status publish(std::span<const Event> events) override;
+  Result<Taken> take(const MessageRow& message, Window retention) override;
+  Result<std::optional<Taken>> find(const MessageRow& message) override;
+  Status keep_outcome(const MessageRow& message, std::string_view outcome) override;
+  Result<std::vector<Taking>> accept(std::span<const MessageRow> messages,
+                                     Window retention) override;
+  Result<Verdict> claim(ClaimKey key, const ClaimWish& wish) override;
+  Result<Verdict> renew(ClaimKey key, Fence fence, Duration lease) override;
+  Result<Verdict> settle(ClaimKey key, Fence fence, const Settling& settling) override;
+  Result<Verdict> drop(ClaimKey key, Fence fence) override;
+  Result<JobStatus> status(ClaimKey key) override;
+  Result<std::uint64_t> forget_expired(std::uint32_t most) override;
+
+ private:
+  // {} in the statement is our prefix, {now} the time in milliseconds.
+  Result<std::vector<Row>> ask(const std::string& sql, const std::vector<Value>& values) {
+    return connection_.ask(database::expanded(database::expanded(sql, "", prefix_), "now", kNow),
+                           values);
+  }
+  Status does(const std::string& sql, const std::vector<Value>& values) {
+    HAPAX_CHECK(ask(sql, values));
+    return Ok{};
+  }
+  Result<Time> now() {
+    HAPAX_TRY(const std::vector<Row> rows, ask("SELECT {now}", {}));
+    return time_in(rows[0][0]);
+  }
+  Status atomically(const std::function<Status()>& work);
+  Status claim_in_transaction(ClaimKey key, const ClaimWish& wish, Verdict& verdict);
+  Result<std::optional<Held>> held(ClaimKey key);
+  Result<Verdict> fenced(ClaimKey key, Fence fence);
+
+  Connection connection_;
+  std::string prefix_;
+};
+
+Status SqliteTables::atomically(const std::function<Status()>& work) {
+  if (in_transaction()) return work();
+  HAPAX_CHECK(begin());
+  Status done = work();
+  if (done) return commit();
+  if (in_transaction()) ignore(run("ROLLBACK"), "the work has failed already");
+  return done;
+}
+
+Status SqliteTables::publish(std::span<const Event> events) {
+  for (const Event& event : events) {
+    HAPAX_CHECK(
+        does("INSERT INTO {}outbox (id, type, key, payload, headers, correlation_id, "
+             "causation_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+             {text(event.id), text(event.type), Value::text_or_null(event.key), blob(event.payload),
+              Value::text_or_null(database::headers_json(event)),
+              Value::text_or_null(event.correlation_id), Value::text_or_null(event.causation_id)}));
+  }
+  return Ok{};
+}
+
+Result<Taken> SqliteTables::take(const MessageRow& message, Window retention) {
+  const Value span = milliseconds(retention);
+  HAPAX_TRY(const std::vector<Row> taken,
+            ask("INSERT INTO {}inbox (subscriber, message_id, fingerprint, expires_at) "
+                "VALUES (?1, ?2, ?3, {now} + ?4) ON CONFLICT DO NOTHING RETURNING received_at",
+                {text(message.subscriber), text(message.id), blob(message.fingerprint), span}));
+  if (!taken.empty()) {
+    return Taken{Taking::kFresh, {}, std::string(message.fingerprint), time_in(taken[0][0])};
+  }
+  HAPAX_TRY(std::optional<Taken> known, find(message));
+  if (known) return *std::move(known);
+  return Error{Errc::kLocked,
+               "the message " + std::string(message.id) + " was forgotten just now; try again"};
+}
+
+Result<std::optional<Taken>> SqliteTables::find(const MessageRow& message) {
+  HAPAX_TRY(const std::vector<Row> rows,
+            ask("SELECT fingerprint, outcome, received_at FROM {}inbox "
+                "WHERE subscriber = ?1 AND message_id = ?2",
+                {text(message.subscriber), text(message.id)}));
+  if (rows.empty()) return std::optional<Taken>();
+  const std::string stored = rows[0][0].bytes;
+  const bool same = rows[0][0].is_null() || stored == message.fingerprint;
+  return std::optional(Taken{same ? Taking::kDuplicate : Taking::kConflict, rows[0][1].bytes,
+                             stored, time_in(rows[0][2])});
+}
+
+Status SqliteTables::keep_outcome(const MessageRow& message, std::string_view outcome) {
+  return does("UPDATE {}inbox SET outcome = ?3 WHERE subscriber = ?1 AND message_id = ?2",
+              {text(message.subscriber), text(message.id), blob(outcome)});
+}
+
+Result<std::vector<Taking>> SqliteTables::accept(std::span<const MessageRow> messages,
+                                                 Window retention) {
+  std::vector<Taking> takings;
+  HAPAX_CHECK(atomically([&]() -> Status {
+    for (const MessageRow& message : messages) {
+      HAPAX_TRY(const Taken taken, take(message, retention));
+      takings.push_back(taken.taking);
+    }
+    return Ok{};
+  }));
+  return takings;
+}
+
+Result<std::optional<Held>> SqliteTables::held(ClaimKey key) {
+  HAPAX_TRY(const std::vector<Row> rows, ask(std::string("SELECT ") + kHeldColumns +
+                                                 " FROM {}claims WHERE scope = ?1 AND key = ?2",
+                                             {text(key.scope), text(key.key)}));
+  if (rows.empty()) return std::optional<Held>();
+  return std::optional(held_in(rows[0]));
+}
+
+Result<Verdict> SqliteTables::claim(ClaimKey key, const ClaimWish& wish) {
+  Verdict verdict = Done{};
+  HAPAX_CHECK(atomically([&] { return claim_in_transaction(key, wish, verdict); }));
+  return verdict;
+}
+
+// The same rules as check_and_lock() of migrations/postgres; one suite holds both to them.
+Status SqliteTables::claim_in_transaction(ClaimKey key, const ClaimWish& wish, Verdict& verdict) {
+  HAPAX_TRY(const Time instant, now());
+  HAPAX_TRY(std::optional<Held> found, held(key));
+  if (found && found->expires_at <= instant) found.reset();
+  if (found) {
+    const bool other = !wish.fingerprint.empty() && !found->fingerprint.empty() &&
+                       found->fingerprint != wish.fingerprint;
+    if (other) {
+      verdict = Conflict{database::to_fingerprint(found->fingerprint),
+                         database::to_fingerprint(wish.fingerprint), found->first_seen};
+      return Ok{};
+    }
+    if (found->state == "completed") {
+      verdict = DuplicateClaim{StoredResult{.body = found->outcome}, found->fence,
+                               found->settled_at, found->expires_at};
+      return Ok{};
+    }
+    if (found->state == "processing" && found->lease_until > instant) {
+      verdict = InProgress{found->owner, found->lease_until, found->attempts};
+      return Ok{};
+    }
+  }
+  HAPAX_TRY(const std::vector<Row> rows,
+            ask("UPDATE {}claim_fence SET fence = fence + 1 RETURNING fence", {}));
+  const Time lease_until = instant + wish.lease;
+  const std::uint32_t attempt = found ? found->attempts + 1 : 1;
+  const std::string_view print = found && !found->fingerprint.empty()
+                                     ? std::string_view(found->fingerprint)
+                                     : wish.fingerprint;
+  HAPAX_CHECK(
+      does("INSERT OR REPLACE INTO {}claims (scope, key, state, owner, fence, attempts, "
+           "lease_until, fingerprint, first_seen) "
+           "VALUES (?1, ?2, 'processing', ?3, ?4, ?5, ?6, ?7, ?8)",
+           {text(key.scope), text(key.key), text(wish.owner), rows[0][0], Value::of(attempt),
+            Value::of(to_ms(lease_until)), Value::blob_or_null(print),
+            Value::of(to_ms(found ? found->first_seen : instant))}));
+  verdict = Claimed{fence_in(rows[0][0]), attempt, lease_until};
+  return Ok{};
+}
+
+Result<Verdict> SqliteTables::fenced(ClaimKey key, Fence fence) {
+  HAPAX_TRY(const std::optional<Held> found, held(key));
+  return Verdict{Fenced{found ? found->fence.value : 0, fence.value}};
+}
+
+Result<Verdict> SqliteTables::renew(ClaimKey key, Fence fence, Duration lease) {
+  HAPAX_TRY(const std::vector<Row> rows,
+            ask("UPDATE {}claims SET lease_until = {now} + ?4 WHERE scope = ?1 AND key = ?2 "
+                "AND fence = ?3 AND state = 'processing' RETURNING lease_until",
+                {text(key.scope), text(key.key), number(fence), Value::of(lease.count())}));
+  if (rows.empty()) return fenced(key, fence);
+  return Verdict{Renewed{time_in(rows[0][0])}};
+}
+
+Result<Verdict> SqliteTables::settle(ClaimKey key, Fence fence, const Settling& settling) {
+  const Value span = milliseconds(settling.retention);
+  HAPAX_TRY(const std::vector<Row> rows,
+            ask("UPDATE {}claims SET state = ?4, outcome = ?5, reason = ?6, settled_at = {now}, "
+                "expires_at = {now} + ?7 WHERE scope = ?1 AND key = ?2 AND fence = ?3 "
+                "AND state = 'processing' RETURNING 1",
+                {text(key.scope), text(key.key), number(fence), text(word_of(settling.status)),
+                 blob(settling.outcome), Value::text_or_null(settling.reason), span}));
+  if (!rows.empty()) return Verdict{Done{}};
+  HAPAX_TRY(const std::optional<Held> found, held(key));
+  const bool repeated = found && found->fence == fence && found->state == word_of(settling.status);
+  if (repeated) return Verdict{Done{}};
+  return Verdict{Fenced{found ? found->fence.value : 0, fence.value}};
+}
+
+Result<Verdict> SqliteTables::drop(ClaimKey key, Fence fence) {
+  HAPAX_TRY(const std::vector<Row> rows,
+            ask("DELETE FROM {}claims WHERE scope = ?1 AND key = ?2 AND fence = ?3 "
+                "AND state = 'processing' RETURNING 1",
+                {text(key.scope), text(key.key), number(fence)}));
+  if (!rows.empty()) return Verdict{Done{}};
+  return fenced(key, fence);
+}
+
+Result<JobStatus> SqliteTables::status(ClaimKey key) {
+  HAPAX_TRY(const std::vector<Row> rows,
+            ask("SELECT state FROM {}claims WHERE scope = ?1 AND key = ?2 "
+                "AND (expires_at IS NULL OR expires_at > {now})",
+                {text(key.scope), text(key.key)}));
+  return rows.empty() ? JobStatus::kNotSeen : database::status_of(rows[0][0].bytes);
+}
+
+Result<std::uint64_t> SqliteTables::forget_expired(std::uint32_t most) {
+  std::uint64_t forgotten = 0;
+  const std::vector<Value> values = {Value::of(most)};
+  const Status done = atomically([&]() -> Status {
+    HAPAX_CHECK(
+        does("DELETE FROM {}inbox WHERE (subscriber, message_id) IN (SELECT subscriber, "
+             "message_id FROM {}inbox WHERE expires_at <= {now} ORDER BY expires_at "
+             "LIMIT ?1)",
+             values));
+    forgotten = connection_.changes();
+    HAPAX_CHECK(
+        does("DELETE FROM {}claims WHERE (scope, key) IN (SELECT scope, key FROM {}claims "
+             "WHERE expires_at <= {now} ORDER BY expires_at LIMIT ?1)",
+             values));
+    forgotten += connection_.changes();
+    return Ok{};
+  });
+  if (!done) return done.error();
+  return forgotten;
+}
+
+}  // namespace
+
+}  // namespace hapax::sqlite
+
+namespace hapax {
+
+Result<std::unique_ptr<Database>> on_sqlite(sqlite3* connection, const SqliteOptions& options) {
+  auto tables = std::make_unique<sqlite::SqliteTables>(connection, options);
+  HAPAX_CHECK(tables->check());
+  return std::make_unique<Database>(std::move(tables));
+}
+
+}  // namespace hapax

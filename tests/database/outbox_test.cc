@@ -1,0 +1,189 @@
+// Events commit with the change they tell of, or not at all.
+#include <stdexcept>
+#include <thread>
+
+#include "application.h"
+
+namespace hapax::application {
+namespace {
+
+using testing::HasSubstr;
+
+class OutboxTest : public ApplicationTest {
+ protected:
+  Event placed(const std::string& key = "o-1") {
+    return {.type = "order.placed", .key = key, .payload = std::string("\0{\x80", 3)};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, OutboxTest, testing::ValuesIn(all_kinds()), name_of);
+
+TEST_P(OutboxTest, an_event_commits_with_the_change_it_tells_of) {
+  Outbox outbox(database());
+  std::string id;
+  const Status done = database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(order("o-1"));
+    Event event = placed();
+    event.headers = {{"a \"b\"", "c\\\n"}, {"a", "ä"}};
+    event.correlation_id = "co";
+    HAPAX_TRY(id, outbox.publish(event));
+    return Ok{};
+  });
+  ASSERT_TRUE(done) << done.error().text();
+  EXPECT_EQ(id.size(), 36u);
+  EXPECT_EQ(app_->number("SELECT count(*) FROM " + table("outbox") + " WHERE id = '" + id +
+                         "' AND key = 'o-1' AND length(payload) = 3 AND causation_id IS NULL AND "
+                         "correlation_id = 'co'"),
+            1);
+  EXPECT_EQ(app_->number("SELECT count(*) FROM " + table("outbox") + " WHERE headers ->> 1 = " +
+                         "'[\"a\"," + (GetParam().name == "sqlite" ? "" : " ") + "\"ä\"]'"),
+            1);
+}
+
+TEST_P(OutboxTest, a_failure_of_either_side_leaves_nothing) {
+  Outbox outbox(database());
+  // The event is refused.
+  Event bad = placed();
+  bad.type = "";
+  EXPECT_EQ(database()
+                .with_transaction([&]() -> Status {
+                  HAPAX_CHECK(order("o-1"));
+                  HAPAX_CHECK(outbox.publish(bad));
+                  return Ok{};
+                })
+                .error()
+                .code,
+            Errc::kInvalidArgument);
+  // The application changes its mind, or throws.
+  EXPECT_EQ(database()
+                .with_transaction([&]() -> Status {
+                  HAPAX_CHECK(outbox.publish(placed()));
+                  return Error{Errc::kConflict, "sold out"};
+                })
+                .error()
+                .detail,
+            "sold out");
+  const auto throws = [&]() -> Status {
+    HAPAX_CHECK(order("o-1"));
+    HAPAX_CHECK(outbox.publish(placed()));
+    throw std::runtime_error("bug");
+  };
+  EXPECT_THROW(ignore(database().with_transaction(throws), "it throws"), std::runtime_error);
+  // A statement of the application fails.
+  EXPECT_FALSE(database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(outbox.publish(placed()));
+    HAPAX_CHECK(order("o-1"));
+    return order("o-1");
+  }));
+  EXPECT_FALSE(database().in_transaction());
+  EXPECT_EQ(count("orders"), 0);
+  EXPECT_EQ(count(table("outbox")), 0);
+}
+
+TEST_P(OutboxTest, a_savepoint_is_undone_alone) {
+  Outbox outbox(database());
+  ASSERT_TRUE(app_->run("BEGIN"));
+  ASSERT_TRUE(outbox.publish(placed("kept")));
+  EXPECT_FALSE(database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(outbox.publish(placed("undone")));
+    const Status inner = database().with_transaction([&]() -> Status {
+      HAPAX_CHECK(outbox.publish(placed("inner")));
+      return Ok{};
+    });
+    EXPECT_TRUE(inner);
+    return Error{Errc::kConflict, "no"};
+  }));
+  ASSERT_TRUE(database().in_transaction());
+  ASSERT_TRUE(app_->run("COMMIT"));
+  EXPECT_EQ(count(table("outbox")), 1);
+  EXPECT_EQ(app_->number("SELECT count(*) FROM " + table("outbox") + " WHERE key = 'kept'"), 1);
+}
+
+TEST_P(OutboxTest, publish_outside_of_a_transaction_is_refused) {
+  Outbox outbox(database());
+  const auto refused = outbox.publish(placed());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kPreconditionFailed);
+  EXPECT_EQ(count(table("outbox")), 0);
+}
+
+TEST_P(OutboxTest, what_a_stream_would_refuse_is_refused_at_once) {
+  Outbox outbox(database());
+  ASSERT_TRUE(app_->run("BEGIN"));
+  Event event = placed();
+  event.key = std::string(256, 'k');
+  EXPECT_EQ(outbox.publish(event).error().code, Errc::kLimitExceeded);
+  event.key = std::string(255, 'k');
+  EXPECT_TRUE(outbox.publish(event));
+  ASSERT_TRUE(app_->run("ROLLBACK"));
+}
+
+TEST_P(OutboxTest, a_batch_keeps_its_order) {
+  Outbox outbox(database());
+  std::vector<Event> events;
+  for (int i = 0; i < 300; ++i) {
+    events.push_back(placed(i % 3 == 0 ? "" : "key" + std::to_string(i % 7)));
+    events.back().id = std::to_string(1000 + i);
+  }
+  ASSERT_TRUE(database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(outbox.publish(events));
+    return Ok{};
+  }));
+  EXPECT_EQ(count(table("outbox")), 300);
+  EXPECT_EQ(app_->number("SELECT count(*) FROM " + table("outbox") + " a JOIN " + table("outbox") +
+                         " b ON b.seq = a.seq + 1 AND b.id > a.id"),
+            299);
+  EXPECT_EQ(app_->number("SELECT count(*) FROM " + table("outbox") + " WHERE key IS NULL"), 100);
+}
+
+// O2: what publishes under one key commits in the order of its numbers: whoever has a number sees
+// every event of the key with a lower one.
+TEST_P(OutboxTest, under_one_key_the_order_of_numbers_is_the_order_of_commits) {
+  constexpr int kThreads = 4;
+  constexpr int kEach = 15;
+  std::vector<std::thread> threads;
+  for (int n = 0; n < kThreads; ++n) {
+    threads.emplace_back([&, n] {
+      const auto process = start();
+      Outbox outbox(process->database());
+      for (int i = 0; i < kEach; ++i) {
+        const std::string id = std::to_string(n) + "-" + std::to_string(i);
+        Status done = Error{Errc::kLocked, ""};
+        while (!done && done.error().code == Errc::kLocked) {
+          done = process->database().with_transaction([&]() -> Status {
+            Event event = placed("one");
+            event.id = id;
+            HAPAX_CHECK(outbox.publish(event));
+            const std::int64_t seen =
+                process->number("SELECT count(*) FROM " + table("outbox") + " WHERE key = 'one'");
+            return order(*process, std::to_string(seen));
+          });
+        }
+        EXPECT_TRUE(done) << done.error().text();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // Each saw another number of events: 1, 2, 3 … in the order of their commits.
+  EXPECT_EQ(count("orders"), kThreads * kEach);
+  EXPECT_EQ(count(table("outbox")), kThreads * kEach);
+}
+
+TEST_P(OutboxTest, tables_that_are_missing_are_said_to_be) {
+  ASSERT_TRUE(app_->run("DELETE FROM " + table("migrations")));
+  const auto opened = [&]() -> Result<Ok> {
+    if (GetParam().name == "sqlite") {
+      auto connection = *sqlite::Connection::open(address_);
+      HAPAX_CHECK(on_sqlite(connection.raw()));
+    } else {
+      auto connection = *postgres::Connection::open(address_);
+      HAPAX_CHECK(on_postgres(connection.raw()));
+    }
+    return Ok{};
+  }();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Errc::kFormatVersion);
+  EXPECT_THAT(opened.error().detail, HasSubstr("run: hapax migrate"));
+}
+
+}  // namespace
+}  // namespace hapax::application

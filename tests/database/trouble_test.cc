@@ -1,0 +1,234 @@
+// What can go wrong with a database, and what is said then: nothing is lost, nothing half done.
+#include <thread>
+
+#include <hapax/uuid.h>
+
+#include "application.h"
+
+namespace hapax::application {
+namespace {
+
+using testing::HasSubstr;
+using testing_postgres::Cluster;
+
+class PostgresTest : public testing::Test {
+ protected:
+  std::string address_ = prepare_postgres("");
+  OnPostgres app_{address_};
+  Outbox outbox_{app_.database()};
+};
+
+// O1: a row with a number below one that a snapshot sees had its transaction's id before the
+// snapshot was made, so the snapshot knows that transaction as running.
+TEST_F(PostgresTest, a_row_that_commits_late_is_known_to_earlier_snapshots_as_running) {
+  OnPostgres early(address_);
+  OnPostgres late(address_);
+  ASSERT_TRUE(late.run("BEGIN; SELECT hapax.publish('t', 'late')"));
+  ASSERT_TRUE(early.run("SELECT hapax.publish('t', 'early')"));
+  ASSERT_TRUE(
+      app_.run("CREATE TABLE seen AS SELECT pg_current_snapshot() AS s, "
+               "(SELECT max(seq) FROM hapax.outbox) AS pos"));
+  EXPECT_EQ(app_.number("SELECT pos FROM seen"), 2);
+  ASSERT_TRUE(late.run("COMMIT"));
+  EXPECT_EQ(app_.number("SELECT seq FROM hapax.outbox, seen WHERE seq <= pos AND "
+                        "(xid >= pg_snapshot_xmax(s) OR xid IN (SELECT pg_snapshot_xip(s)))"),
+            1);
+}
+
+TEST_F(PostgresTest, a_connection_lost_at_commit_is_an_unknown_outcome) {
+  OnPostgres other(address_);
+  const std::int64_t backend = app_.number("SELECT pg_backend_pid()");
+  const Status done = app_.database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(outbox_.publish({.id = "look-for-me", .type = "t"}));
+    return other.run("SELECT pg_terminate_backend(" + std::to_string(backend) + ", 5000)");
+  });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Errc::kOutcomeUnknown) << done.error().text();
+  EXPECT_EQ(other.number("SELECT count(*) FROM hapax.outbox"), 0);
+}
+
+TEST_F(PostgresTest, a_connection_lost_before_commit_is_unavailable) {
+  OnPostgres other(address_);
+  const std::int64_t backend = app_.number("SELECT pg_backend_pid()");
+  const Status done = app_.database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(other.run("SELECT pg_terminate_backend(" + std::to_string(backend) + ", 5000)"));
+    HAPAX_CHECK(outbox_.publish({.type = "t"}));
+    return Ok{};
+  });
+  EXPECT_EQ(done.error().code, Errc::kUnavailable) << done.error().text();
+}
+
+TEST_F(PostgresTest, a_deadlock_says_run_it_again) {
+  OnPostgres other(address_);
+  Outbox theirs(other.database());
+  ASSERT_TRUE(app_.run("BEGIN"));
+  ASSERT_TRUE(other.run("BEGIN"));
+  ASSERT_TRUE(outbox_.publish({.type = "t", .key = "a"}));
+  ASSERT_TRUE(theirs.publish({.type = "t", .key = "b"}));
+  Result<std::string> one = std::string();
+  std::thread waits([&] { one = outbox_.publish({.type = "t", .key = "b"}); });
+  const Result<std::string> two = theirs.publish({.type = "t", .key = "a"});
+  waits.join();
+  const Error& error = one ? two.error() : one.error();
+  EXPECT_EQ(error.code, Errc::kLocked);
+  EXPECT_EQ(retry_of(error.code), Retry::kLater);
+  EXPECT_THAT(error.detail, HasSubstr("[40P01]; the transaction is undone: run it again"));
+}
+
+TEST_F(PostgresTest, a_failed_transaction_does_not_commit) {
+  const Status done = app_.database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(outbox_.publish({.type = "t"}));
+    ignore(app_.run("SELECT 1 / 0"), "the application does not look");
+    return Ok{};
+  });
+  EXPECT_EQ(done.error().code, Errc::kPreconditionFailed) << done.error().text();
+  EXPECT_EQ(app_.number("SELECT count(*) FROM hapax.outbox"), 0);
+}
+
+TEST_F(PostgresTest, missing_rights_are_named) {
+  ASSERT_TRUE(
+      app_.run("CREATE ROLE writer; GRANT USAGE ON SCHEMA hapax TO writer;"
+               "GRANT SELECT ON hapax.migrations TO writer; SET ROLE writer"));
+  const Status done = app_.database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(outbox_.publish({.type = "t"}));
+    return Ok{};
+  });
+  EXPECT_EQ(done.error().code, Errc::kForbidden);
+  EXPECT_THAT(done.error().detail, HasSubstr("permission denied for"));
+}
+
+// What a role needs that publishes, accepts and claims; the guide has these lines.
+TEST_F(PostgresTest, the_rights_of_the_guide_are_enough) {
+  ASSERT_TRUE(
+      app_.run("CREATE ROLE shop; GRANT USAGE ON SCHEMA hapax TO shop;"
+               "GRANT SELECT ON hapax.migrations TO shop;"
+               "GRANT INSERT, SELECT ON hapax.outbox TO shop;"
+               "GRANT SELECT, INSERT, UPDATE, DELETE ON hapax.inbox, hapax.claims TO shop;"
+               "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA hapax TO shop;"
+               "SET ROLE shop"));
+  const Status done = app_.database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(outbox_.publish({.type = "t", .key = "k"}));
+    return Ok{};
+  });
+  EXPECT_TRUE(done) << done.error().text();
+  Inbox inbox(app_.database());
+  const auto handled = inbox.handle("s", {"m", ""}, [] { return Result<std::string>("done"); });
+  EXPECT_TRUE(handled) << handled.error().text();
+  as<Claimed>(inbox.begin("s", {"n", ""}, "w"));
+  EXPECT_TRUE(inbox.forget_expired());
+}
+
+TEST_F(PostgresTest, a_read_only_server_is_named) {
+  ASSERT_TRUE(app_.run("SET default_transaction_read_only = on"));
+  const Status done = app_.database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(outbox_.publish({.type = "t"}));
+    return Ok{};
+  });
+  EXPECT_EQ(done.error().code, Errc::kUnavailable);
+  EXPECT_THAT(done.error().detail, HasSubstr("connect to the primary"));
+}
+
+TEST_F(PostgresTest, states_become_codes) {
+  EXPECT_EQ(postgres::code_of("53100"), Errc::kNoSpace);
+  EXPECT_EQ(postgres::code_of("53300"), Errc::kUnavailable);
+  EXPECT_EQ(postgres::code_of("40001"), Errc::kLocked);
+  EXPECT_EQ(postgres::code_of("HX002"), Errc::kLimitExceeded);
+  EXPECT_EQ(postgres::code_of("HX999"), Errc::kUnavailable);
+  EXPECT_EQ(postgres::Connection::open(Cluster::instance().uri("none")).error().code,
+            Errc::kNotFound);
+  EXPECT_EQ(postgres::Connection::open("host=/nowhere").error().code, Errc::kUnavailable);
+}
+
+TEST_F(PostgresTest, notifies_only_who_waits) {
+  auto listener = *postgres::Connection::open(address_);
+  ASSERT_TRUE(listener.run("LISTEN hapax_outbox"));
+  ASSERT_TRUE(app_.run("SELECT hapax.publish('t', 'x')"));
+  EXPECT_EQ(*listener.wait_notified(std::chrono::milliseconds{0}), postgres::Notified::kNothing);
+  ASSERT_TRUE(
+      app_.run("SELECT setval('hapax.outbox_listening', "
+               "(extract(epoch FROM now()) * 1000)::bigint + 60000)"));
+  ASSERT_TRUE(app_.run("SELECT hapax.publish('t', 'x')"));
+  EXPECT_EQ(*listener.wait_notified(std::chrono::seconds{30}), postgres::Notified::kChannel);
+}
+
+TEST_F(PostgresTest, ids_are_the_same_in_sql) {
+  const Uuid space = uuid_of({}, "tests");
+  auto connection = *postgres::Connection::open(address_);
+  const auto rows = connection.run("SELECT hapax.uuid_of('" + space.text() + "', 'näme'), " +
+                                   "substr(hapax.uuid7()::text, 15, 1)");
+  ASSERT_TRUE(rows) << rows.error().text();
+  EXPECT_EQ(rows->at(0, 0), uuid_of(space, "näme").text());
+  EXPECT_EQ(rows->at(0, 1), "7");
+  EXPECT_EQ(uuid_of(space, "x").text()[14], '8');
+}
+
+TEST(Uuid, of_version_7_grow) {
+  std::string before;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string now = uuid7().text();
+    ASSERT_LT(before, now);
+    ASSERT_EQ(now[14], '7');
+    before = now;
+  }
+}
+
+class SqliteTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hapax-app-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    path_ = prepare_sqlite(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string folder_;
+  std::string path_;
+};
+
+TEST_F(SqliteTest, another_writer_is_waited_for_with_a_bound) {
+  OnSqlite holder(path_);
+  OnSqlite app(path_);
+  ASSERT_TRUE(holder.run("BEGIN IMMEDIATE"));
+  const auto began = std::chrono::steady_clock::now();
+  const Status done = app.database().with_transaction([]() -> Status { return Ok{}; });
+  EXPECT_EQ(done.error().code, Errc::kLocked) << done.error().text();
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds{200});
+  ASSERT_TRUE(holder.run("COMMIT"));
+  EXPECT_TRUE(app.database().with_transaction([]() -> Status { return Ok{}; }));
+}
+
+TEST_F(SqliteTest, a_transaction_that_began_as_a_reader_is_told_how_to_begin) {
+  OnSqlite writer(path_);
+  OnSqlite app(path_);
+  Outbox outbox(app.database());
+  ASSERT_TRUE(app.run("BEGIN"));
+  EXPECT_EQ(app.number("SELECT count(*) FROM hapax_outbox"), 0);
+  ASSERT_TRUE(writer.run("INSERT INTO hapax_outbox (id, type, payload) VALUES ('1', 't', 'x')"));
+  const auto refused = outbox.publish({.type = "t"});
+  EXPECT_EQ(refused.error().code, Errc::kLocked);
+  EXPECT_THAT(refused.error().detail, HasSubstr("BEGIN IMMEDIATE"));
+}
+
+TEST_F(SqliteTest, a_file_that_cannot_be_written_is_named) {
+  OnSqlite app(path_);
+  ASSERT_TRUE(app.run("PRAGMA query_only = on"));
+  Outbox outbox(app.database());
+  ASSERT_TRUE(app.run("BEGIN"));
+  EXPECT_EQ(outbox.publish({.type = "t"}).error().code, Errc::kForbidden);
+  EXPECT_EQ(sqlite::Connection::open(folder_ + "/no/such.db").error().code, Errc::kNotFound);
+}
+
+TEST_F(SqliteTest, a_full_disk_stores_nothing) {
+  OnSqlite app(path_);
+  ASSERT_GT(app.number("PRAGMA max_page_count = 20"), 0);
+  Outbox outbox(app.database());
+  const Status done = app.database().with_transaction([&]() -> Status {
+    HAPAX_CHECK(outbox.publish({.type = "t", .payload = std::string(1 << 20, 'x')}));
+    return Ok{};
+  });
+  EXPECT_EQ(done.error().code, Errc::kNoSpace) << done.error().text();
+  EXPECT_FALSE(app.database().in_transaction());
+  EXPECT_EQ(app.number("SELECT count(*) FROM hapax_outbox"), 0);
+}
+
+}  // namespace
+}  // namespace hapax::application

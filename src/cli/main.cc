@@ -176,6 +176,7 @@ void arrange(CLI::App& app) {
   arrange_as("Streams", {"stream", "append", "tail", "producer", "consumer", "receive", "ack",
                          "nack", "extend", "redrive"});
   arrange_as("Keys", {"claim", "renew", "settle", "resolve", "forget", "status", "trace"});
+  arrange_as("Databases", {"migrate"});
   arrange_as("Data folder", {"inspect", "verify", "repair"});
   arrange_as("Other", {"demo", "completion", "help", "version"});
 }
@@ -208,6 +209,7 @@ int run(int argc, char** argv) {
   declare_stats(app, exit_code);
   declare_doctor(app, exit_code);
   declare_bench(app, exit_code);
+  declare_migrate(app, exit_code);
   declare_completion(app);
   arrange(app);
   if (!knows_command(app, argc, argv)) return kExitUsage;

@@ -19,6 +19,7 @@ void declare_trace(CLI::App& app, int& exit_code);
 void declare_stats(CLI::App& app, int& exit_code);
 void declare_doctor(CLI::App& app, int& exit_code);
 void declare_bench(CLI::App& app, int& exit_code);
+void declare_migrate(CLI::App& app, int& exit_code);
 void declare_completion(CLI::App& app);
 
 }  // namespace hapax::cli

@@ -93,11 +93,11 @@ Connection::Connection(sqlite3* connection, bool owned) : connection_(connection
 
 Connection Connection::borrow(sqlite3* connection) { return {connection, false}; }
 
-Result<Connection> Connection::open(const std::string& path) {
+Result<Connection> Connection::open(const std::string& path, Opening opening) {
+  const int mode = opening == Opening::kReadOnly ? SQLITE_OPEN_READONLY
+                                                 : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* opened = nullptr;
-  const int code =
-      ::sqlite3_open_v2(path.c_str(), &opened,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = ::sqlite3_open_v2(path.c_str(), &opened, mode | SQLITE_OPEN_NOMUTEX, nullptr);
   Connection made(opened, true);
   if (code != SQLITE_OK) return made.failure(code).within("open " + path);
   ::sqlite3_extended_result_codes(opened, 1);

@@ -36,10 +36,12 @@ struct Value {
 };
 using Row = std::vector<Value>;
 
+enum class Opening : std::uint8_t { kReadOnly, kCreate };  // kCreate: if there is none
+
 class Connection {
  public:
-  // Makes the file if there is none.
-  [[nodiscard]] static Result<Connection> open(const std::string& path);
+  [[nodiscard]] static Result<Connection> open(const std::string& path,
+                                               Opening opening = Opening::kCreate);
   // Borrows: the owner closes it, after this object is gone (it keeps statements).
   [[nodiscard]] static Connection borrow(sqlite3* connection);
 

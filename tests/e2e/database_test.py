@@ -1,0 +1,172 @@
+"""`hapax migrate`, and what services without the library call from SQL: through psql and sqlite3."""
+
+import json
+import os
+import subprocess
+import unittest
+
+import running
+from postgres import Cluster
+
+HAPAX, SOURCE = running.arguments()
+FAILED, USAGE, MISSING, UNREACHABLE, FORBIDDEN = 1, 64, 66, 69, 77
+
+
+class DatabaseTest(running.FolderTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        cls.addClassCleanup(cls.cluster.end)
+
+    def setUp(self):
+        super().setUp()
+        self.cluster.psql("DROP DATABASE IF EXISTS shop", "postgres")
+        self.cluster.psql("CREATE DATABASE shop", "postgres")
+        self.uri = self.cluster.uri()
+
+    def psql(self, sql):
+        return self.cluster.psql(sql)
+
+    def bad(self, code, *words):
+        done = subprocess.run([HAPAX, "migrate", *words], capture_output=True, text=True,
+                              timeout=60, cwd=self.folder)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stderr
+
+    def sqlite(self, sql):
+        done = subprocess.run(["sqlite3", "-bail", "shop.db"], input=sql, capture_output=True,
+                              text=True, timeout=60, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+
+class Migrate(DatabaseTest):
+    def test_postgres(self):
+        would = self.hapax("migrate", self.uri, "--dry-run").splitlines()
+        self.assertEqual(would[0], "would apply 1 outbox_inbox")
+        self.assertEqual(self.psql("SELECT count(*) FROM pg_namespace WHERE nspname = 'hapax'"), "0")
+        self.assertEqual(self.hapax("migrate", self.uri).splitlines()[0], "applied 1 outbox_inbox")
+        again = json.loads(self.hapax("migrate", self.uri, "--json"))
+        self.assertEqual((again["before"], again["steps"]), (again["after"], []))
+        self.hapax("migrate", self.uri, "--retention", "3000s")
+        self.assertEqual(self.psql("SELECT hapax.outbox_retention()"), "00:50:00")
+
+    def test_what_is_printed_is_what_is_done(self):
+        self.psql(self.hapax("migrate", "postgres://", "--print", "--schema", "mine"))
+        done = self.hapax("migrate", self.uri, "--schema", "mine")
+        self.assertTrue(done.startswith("nothing to do, version "), done)
+        self.sqlite(self.hapax("migrate", "sqlite:", "--print"))
+        done = self.hapax("migrate", "sqlite:shop.db")
+        self.assertTrue(done.startswith("nothing to do, version "), done)
+
+    def test_runs_at_once_do_it_once(self):
+        runs = [subprocess.Popen([HAPAX, "migrate", self.uri, "--json"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True) for _ in range(4)]
+        told = [json.loads(run.communicate(timeout=60)[0]) for run in runs]
+        self.assertEqual(sum(bool(report["steps"]) for report in told), 1, told)
+
+    def test_an_interrupted_run_is_finished_by_the_next(self):
+        run = subprocess.Popen([HAPAX, "migrate", self.uri], stdout=subprocess.DEVNULL)
+        run.kill()
+        run.wait()
+        self.hapax("migrate", self.uri)
+        self.psql("SELECT hapax.publish('t', 'x')")
+
+    def test_publishing_goes_on_meanwhile(self):
+        """An upgrade that has nothing to do takes no lock that an open transaction holds."""
+        self.hapax("migrate", self.uri)
+        holder = subprocess.Popen(["psql", "-X", "-q", self.uri], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        holder.stdin.write("BEGIN; SELECT hapax.publish('t', 'x', key => 'k');\n")
+        holder.stdin.flush()
+        holder.stdout.readline()
+        self.hapax("migrate", self.uri, "--retention", "60d")
+        holder.communicate("COMMIT;\n", timeout=60)
+        self.assertEqual(self.psql("SELECT count(*) FROM hapax.outbox"), "1")
+
+    def test_sqlite(self):
+        would = self.hapax("migrate", "sqlite:shop.db", "--dry-run").splitlines()
+        self.assertEqual(would[0], "would apply 1 outbox_inbox")
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "shop.db")))
+        self.hapax("migrate", "sqlite:shop.db", "--prefix", "my_")
+        self.assertEqual(self.sqlite("SELECT count(*) FROM my_outbox"), "0")
+
+    def test_bad_input(self):
+        self.assertIn("neither postgres://", self.bad(USAGE, "mysql://x"))
+        self.assertIn("--prefix is for SQLite", self.bad(USAGE, self.uri, "--prefix", "x"))
+        self.assertIn("--schema is for", self.bad(USAGE, "sqlite:shop.db", "--schema", "x"))
+        self.assertIn("'a\"b' is not of", self.bad(USAGE, self.uri, "--schema", 'a"b'))
+        self.assertIn("no span", self.bad(USAGE, self.uri, "--retention", "soon"))
+        self.assertIn("does not exist", self.bad(MISSING, self.cluster.uri("none")))
+        self.bad(UNREACHABLE, "postgres:///shop?host=" + self.folder)
+        self.bad(MISSING, "sqlite:no/such/folder.db")
+        self.psql("CREATE ROLE stranger LOGIN")
+        told = self.bad(FORBIDDEN, self.uri.replace("user=postgres", "user=stranger"))
+        self.assertIn("HX1014 forbidden", told)
+
+    def test_other_versions_are_refused(self):
+        self.hapax("migrate", self.uri)
+        self.psql("UPDATE hapax.migrations SET checksum = 'other' WHERE version = 1")
+        told = self.bad(FAILED, self.uri)
+        self.assertIn("HX1022 format_version: migration 1 (outbox_inbox) was applied with", told)
+        self.psql("DELETE FROM hapax.migrations;"
+                  "INSERT INTO hapax.migrations VALUES (99, 'future', 'x')")
+        self.assertIn("have migration 99 (future), this program", self.bad(FAILED, self.uri))
+
+
+class Recipes(DatabaseTest):
+    """What a service in another language does, as psql sends it."""
+
+    def setUp(self):
+        super().setUp()
+        self.hapax("migrate", self.uri)
+        self.psql("CREATE TABLE orders (id text PRIMARY KEY)")
+
+    def test_an_event_commits_with_its_change(self):
+        self.psql("BEGIN; INSERT INTO orders VALUES ('o-1');"
+                  "SELECT hapax.publish('order.placed', '{\"id\": \"o-1\"}', key => 'o-1',"
+                  " headers => '[[\"trace\", \"7\"]]', correlation_id => 'c'); COMMIT;")
+        self.psql("BEGIN; INSERT INTO orders VALUES ('o-2');"
+                  "SELECT hapax.publish('order.placed', 'x'); ROLLBACK;")
+        self.assertEqual(self.psql("SELECT count(*), min(key), min(type) FROM hapax.outbox"),
+                         "1|o-1|order.placed")
+        with self.assertRaisesRegex(AssertionError, "1 to 255 bytes"):
+            self.psql("SELECT hapax.publish('', 'x')")
+
+    def test_the_inbox_answers_the_new_ones(self):
+        accept = ("SELECT message_id, verdict FROM hapax.inbox_accept('billing', "
+                  "ARRAY['a', 'b'], ARRAY['1', '{}']::bytea[], '30 days') ORDER BY 1")
+        self.assertEqual(self.psql(accept.format("2")), "a|fresh\nb|fresh")
+        self.assertEqual(self.psql(accept.format("2")), "")
+        self.assertEqual(self.psql(accept.format("3")), "b|conflict")
+        take = "SELECT verdict, outcome FROM hapax.inbox_take('mail', 'm-1')"
+        self.assertEqual(self.psql(take), "fresh|")
+        self.psql("SELECT hapax.inbox_outcome('mail', 'm-1', 'sent')")
+        self.assertEqual(self.psql(take), "duplicate|\\x73656e74")
+
+    def test_jobs(self):
+        lock = "SELECT verdict, attempt, holder FROM hapax.check_and_lock('mail', 'j', '{}', '{}')"
+        self.assertEqual(self.psql(lock.format("w1", "0 s")), "fresh|1|w1")
+        old = self.psql("SELECT fence FROM hapax.claims")
+        self.assertEqual(self.psql(lock.format("w2", "1 min")), "fresh|2|w2")
+        self.assertEqual(self.psql(lock.format("w3", "1 min")), "in_progress|2|w2")
+        fence = self.psql("SELECT fence FROM hapax.claims")
+        complete = "SELECT verdict, current FROM hapax.mark_complete('mail', 'j', {}, 'sent')"
+        self.assertEqual(self.psql(complete.format(old)), "fenced|" + fence)
+        renew = f"SELECT verdict FROM hapax.renew('mail', 'j', {fence}, '1 min')"
+        self.assertEqual(self.psql(renew), "done")
+        self.assertEqual(self.psql(complete.format(fence)), "done|" + fence)
+        self.assertEqual(self.psql("SELECT hapax.get_status('mail', 'j'), "
+                                   "hapax.is_processed('mail', 'j'), "
+                                   "hapax.get_status('mail', 'other')"), "completed|t|not_seen")
+        self.assertEqual(self.psql(lock.format("w3", "1 min")), "duplicate|2|w2")
+
+    def test_what_is_over_is_forgotten(self):
+        self.psql("SELECT * FROM hapax.inbox_accept('s', ARRAY['a', 'b'], NULL, '0 s');"
+                  "SELECT * FROM hapax.inbox_accept('s', ARRAY['c'])")
+        self.assertEqual(self.psql("SELECT hapax.forget_expired()"), "2")
+        self.assertEqual(self.psql("SELECT message_id FROM hapax.inbox"), "c")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,11 +1,13 @@
 # What leaves the house: the library hapax::hapax (libhapax.a with the public headers), its CMake
-# package and pkg-config file, and the command `hapax`.
+# package and pkg-config file, and the command `hapax`. hapax::postgres and hapax::sqlite are the
+# same archive with the library of a database: who uses neither does not need them.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # sim stays inside (tests only), cli is the command's own.
-set(product_rooms api base digest ports core journal engine host embedded)
+set(product_rooms api base digest ports core journal engine host embedded database relay postgres
+  sqlite)
 set(product_objects "")
 foreach(room IN LISTS product_rooms)
   if(TARGET hapax_${room})
@@ -27,6 +29,20 @@ if(product_objects)
   target_link_libraries(hapax PRIVATE PkgConfig::libsodium PkgConfig::libisal Threads::Threads)
   target_link_options(hapax INTERFACE
     $<BUILD_INTERFACE:$<TARGET_PROPERTY:hapax_flags,INTERFACE_LINK_OPTIONS>>)
+
+  foreach(part IN ITEMS postgres:libpq sqlite:sqlite3)
+    string(REPLACE ":" ";" part ${part})
+    list(GET part 0 database)
+    list(GET part 1 library)
+    add_library(hapax_with_${database} INTERFACE)
+    add_library(hapax::${database} ALIAS hapax_with_${database})
+    set_target_properties(hapax_with_${database} PROPERTIES EXPORT_NAME ${database})
+    target_link_libraries(hapax_with_${database} INTERFACE hapax PkgConfig::${library})
+    install(TARGETS hapax_with_${database} EXPORT hapaxTargets)
+    configure_file(cmake/hapax-database.pc.in hapax-${database}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/hapax-${database}.pc
+      DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  endforeach()
 
   install(TARGETS hapax EXPORT hapaxTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY include/hapax DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -1,4 +1,4 @@
-"""`hapax migrate`, and what services without the library call from SQL: through psql and sqlite3."""
+"""`hapax migrate`, and what services without the library call from SQL, by psql and sqlite3."""
 
 import json
 import os
@@ -44,7 +44,8 @@ class Migrate(DatabaseTest):
     def test_postgres(self):
         would = self.hapax("migrate", self.uri, "--dry-run").splitlines()
         self.assertEqual(would[0], "would apply 1 outbox_inbox")
-        self.assertEqual(self.psql("SELECT count(*) FROM pg_namespace WHERE nspname = 'hapax'"), "0")
+        found = self.psql("SELECT count(*) FROM pg_namespace WHERE nspname = 'hapax'")
+        self.assertEqual(found, "0")
         self.assertEqual(self.hapax("migrate", self.uri).splitlines()[0], "applied 1 outbox_inbox")
         again = json.loads(self.hapax("migrate", self.uri, "--json"))
         self.assertEqual((again["before"], again["steps"]), (again["after"], []))

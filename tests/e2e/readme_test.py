@@ -14,11 +14,12 @@ import unittest
 from typing import NamedTuple
 
 import running
+from postgres import Cluster
 
 HAPAX, SOURCE = running.arguments()
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
-COMMAND = re.compile(r"^\s*(?:\S*hapax|curl|redis-cli|openssl|kill)\b", re.M)
+COMMAND = re.compile(r"^\s*(?:\S*hapax|curl|redis-cli|openssl|kill|psql|sqlite3)\b", re.M)
 PATH = re.compile(r"# (\S+\.yaml)\n")
 
 # What is not run here, with the reason.
@@ -39,6 +40,7 @@ set -o pipefail
 trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
 curl() { command curl -sS --fail-with-body "$@"; }
 redis-cli() { command redis-cli -e "$@"; }
+psql() { command psql -X -q -t -A -v ON_ERROR_STOP=1 "$@"; }
 told_its_addresses() {
   for _ in {1..600}; do
     if grep -q ^RESP "$1"; then return; fi
@@ -182,6 +184,20 @@ class Pages(running.FolderTest):
         self.make_certificate()
         self.check_page("docs/reference/config.md")
 
+    # Pages on an application's database.
+
+    def check_database_page(self, page):
+        cluster = Cluster()
+        self.addCleanup(cluster.end)
+        cluster.psql("CREATE DATABASE shop", "postgres")
+        self.check_page(page, PGHOST=cluster.folder, PGUSER="postgres", PGDATABASE="shop")
+
+    def test_outbox(self):
+        self.check_database_page("docs/guide/outbox.md")
+
+    def test_inbox(self):
+        self.check_database_page("docs/guide/inbox.md")
+
     # Pages that say "against a server".
 
     def test_command(self):
@@ -222,7 +238,7 @@ class Everything(unittest.TestCase):
 
     def test_every_page_with_commands_is_run(self):
         with open(__file__, encoding="utf-8") as file:
-            runs = set(re.findall(r'check_page\("(.+?)"', file.read()))
+            runs = set(re.findall(r'check_(?:database_)?page\("(.+?)"', file.read()))
         for page in self.PAGES:
             if not all(excluded(command) for command in commands_of(read(page))):
                 self.assertIn(page, runs)

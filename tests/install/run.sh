@@ -21,12 +21,18 @@ run_in_empty_folder() {
 
 echo "== find_package"
 cmake -S "$source_tree/tests/install/consumer" -B "$work/cmake" -G Ninja \
-  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix" -DPROGRAM="$program"
+  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix" -DPROGRAM="$program" \
+  -DSHOP="$source_tree/examples/shop.cc"
 cmake --build "$work/cmake"
 run_in_empty_folder cmake-data "$work/cmake/consumer"
+(cd "$work/cmake-data" && "$prefix/bin/hapax" migrate sqlite:shop.db && "$work/cmake/shop")
+"$work/cmake/postgres_shop"
 
 echo "== pkg-config"
 folder=$(find "$prefix" -name hapax.pc -printf '%h')
 read -ra flags < <(PKG_CONFIG_PATH=$folder pkg-config --cflags --libs hapax)
 "$compiler" -std=c++20 -o "$work/consumer" "$program" "${flags[@]}"
 run_in_empty_folder pkg-config-data "$work/consumer"
+read -ra flags < <(PKG_CONFIG_PATH=$folder pkg-config --cflags --libs hapax-sqlite)
+"$compiler" -std=c++20 -o "$work/shop" "$source_tree/examples/shop.cc" "${flags[@]}"
+PKG_CONFIG_PATH=$folder pkg-config --exists hapax-postgres

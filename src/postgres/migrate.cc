@@ -44,8 +44,8 @@ std::string retention_sql(const std::string& schema, std::chrono::seconds retent
          "CREATE OR REPLACE FUNCTION \"" +
          schema +
          "\".outbox_part() RETURNS smallint LANGUAGE sql VOLATILE AS\n"
-         "  $$ SELECT (floor(extract(epoch FROM clock_timestamp()) / " +
-         std::to_string(period) + ")::bigint % 32)::smallint $$;\n";
+         "  $$ SELECT (floor(date_part('epoch', clock_timestamp()))::bigint / " +
+         std::to_string(period) + " % 32)::smallint $$;\n";
 }
 
 Result<bool> has_table(Connection& connection, const std::string& schema) {

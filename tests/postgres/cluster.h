@@ -44,7 +44,7 @@ class Cluster {
     std::ofstream(folder_ + "/data/postgresql.auto.conf", std::ios::app)
         << "listen_addresses = ''\nunix_socket_directories = '" << folder_
         << "'\nmax_connections = 40\nshared_buffers = 64MB\nmax_prepared_transactions = 4\n"
-           "deadlock_timeout = 50ms\n";
+           "deadlock_timeout = 50ms\nautovacuum = off\n";
     start();
   }
   ~Cluster() {

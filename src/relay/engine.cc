@@ -1,0 +1,284 @@
+#include "relay/engine.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace hapax::relay {
+
+namespace {
+
+using Kind = Outcome::Kind;
+using Ending = Delivery::Ending;
+
+Duration doubled(Duration last, Duration first, Duration most) {
+  return last == Duration{0} ? first : std::min(last * 2, most);
+}
+
+// Every record of a batch that nobody managed to settle before was taken so often because whoever
+// sent it did not live to say what became of it. It is blamed only if it was alone.
+bool is_poison(const Batch& batch, std::uint32_t attempts_max) {
+  return batch.records.size() == 1 && batch.records.front().attempt > attempts_max;
+}
+
+}  // namespace
+
+Result<Round> Engine::round() {
+  // Y5: an error may have lost what was sent but not settled; it is taken again, under the same
+  // ids.
+  auto done = run_round();
+  if (!done.has_value()) forget();
+  return done;
+}
+
+Result<Round> Engine::run_round() {
+  HAPAX_CHECK(keep_leases());
+  std::vector<Sending> sendings;
+  HAPAX_CHECK(take(sendings));
+  HAPAX_CHECK(give_back_surplus());
+  Round round;
+  for (const Sending& sending : sendings) round.taken += sending.batch.records.size();
+  HAPAX_CHECK(send_all(sendings));
+  round.paused = paused();
+  round.reason = round.paused ? pause_reason_ : std::string();
+  const bool unsettled = std::any_of(lanes_.begin(), lanes_.end(),
+                                     [](const Lane& lane) { return !lane.outcomes.empty(); });
+  if (!unsettled) {
+    const std::int64_t until =
+        round.paused ? std::min(renew_at_ms_, paused_until_ms_) : renew_at_ms_;
+    round.idle_for = Duration{std::max<std::int64_t>(until - clock_.steady_ms(), 0)};
+  }
+  return round;
+}
+
+Status Engine::keep_leases() {
+  // Y2: the answer's time counts from before the question, so the lease is over here before it is
+  // over there.
+  const std::int64_t asked_ms = clock_.steady_ms();
+  if (asked_ms < renew_at_ms_) return Ok{};
+  std::vector<Lease> kept;
+  for (const Lane& lane : lanes_) kept.push_back(lane.lease);
+  HAPAX_TRY(const Leases told, source_.lease(kept, settings_.lease));
+
+  for (const Lease& lease : kept) {
+    if (std::find(told.held.begin(), told.held.end(), lease) == told.held.end()) lose(lease.lane);
+  }
+  for (const Lease& lease : told.held) {
+    if (find(lease.lane) == nullptr) lanes_.push_back({lease, {}});
+  }
+  share_ = told.share;
+  leases_end_ms_ = asked_ms + told.left.count();
+  renew_at_ms_ = asked_ms + told.left.count() / 3;
+  return Ok{};
+}
+
+Status Engine::take(std::vector<Sending>& sendings) {
+  std::vector<Turn> turns;
+  const bool rest = paused() || !may_send();
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    const bool wanted = !rest && i < share_;
+    if (!wanted && lane.outcomes.empty()) continue;
+    turns.push_back({lane.lease, std::move(lane.outcomes), wanted ? settings_.batch : 0});
+    lane.outcomes.clear();
+  }
+  if (turns.empty()) return Ok{};
+  HAPAX_TRY(Taken taken, source_.next(turns, settings_.attempts_max));
+  // Y3: what was sent under a lost lease is not settled: its new holder decides, and sends it again
+  // under the same id.
+  for (const std::uint32_t lane : taken.lost) lose(lane);
+  for (Batch& batch : taken.batches) {
+    Sending sending{find(batch.lane)->lease, std::move(batch), {}};
+    sending.outcomes.resize(sending.batch.records.size());
+    sendings.push_back(std::move(sending));
+  }
+  return Ok{};
+}
+
+Status Engine::give_back_surplus() {
+  if (lanes_.size() <= share_) return Ok{};
+  std::vector<Lease> surplus;
+  for (std::size_t i = share_; i < lanes_.size(); ++i) surplus.push_back(lanes_[i].lease);
+  lanes_.resize(share_);
+  return source_.release(surplus);
+}
+
+Status Engine::send_all(std::vector<Sending>& sendings) {
+  stopped_sending_ = false;
+  if (!sendings.empty()) {
+    std::rotate(sendings.begin(),
+                sendings.begin() + static_cast<std::ptrdiff_t>(first_++ % sendings.size()),
+                sendings.end());
+  }
+  for (Sending& sending : sendings) HAPAX_CHECK(send(sending, sendings));
+  for (Sending& sending : sendings) {
+    if (holds(sending.lease)) find(sending.lease.lane)->outcomes = std::move(sending.outcomes);
+  }
+  return Ok{};
+}
+
+Status Engine::send(Sending& sending, std::vector<Sending>& all) {
+  if (is_poison(sending.batch, settings_.attempts_max)) {
+    refuse(sending, 0, "taken that often and never settled: whoever sent it did not survive it");
+    return Ok{};
+  }
+  while (!stopped_sending_) {
+    HAPAX_CHECK(keep_leases());
+    if (!holds(sending.lease)) return Ok{};
+    const std::vector<std::size_t> chunk = sendable(sending);
+    if (chunk.empty()) return Ok{};
+    const Delivery delivery = deliver(sending, chunk);
+    apply(sending, chunk, delivery);
+    if (delivery.ending == Ending::kOutOfTime) return Ok{};
+    if (delivery.ending != Ending::kUnavailable) continue;
+    // Y4: a sink that takes others is available, and the failure is the record's own. Without this
+    // one record that makes the receiver fail would hold up all the others for ever.
+    const std::size_t failed = chunk.at(delivery.accepted);
+    if (takes_others(sending.batch.records[failed], all)) {
+      refuse(sending, failed, delivery.reason);
+    } else {
+      pause(delivery.reason);
+    }
+  }
+  return Ok{};
+}
+
+std::vector<std::size_t> Engine::sendable(Sending& sending) {
+  // Y1: behind a record that waits, the others of its key wait too.
+  std::unordered_set<std::string_view> waiting;
+  const auto& records = sending.batch.records;
+  std::vector<std::size_t> chunk;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    Outcome& outcome = sending.outcomes[i];
+    const std::string& key = records[i].key;
+    if (outcome.kind == Kind::kNotSent) {
+      const bool held = records[i].blocked || (!key.empty() && waiting.contains(key));
+      if (held) outcome.kind = Kind::kHeld;
+      if (!held) chunk.push_back(i);
+    }
+    const bool waits = outcome.kind == Kind::kRetry || outcome.kind == Kind::kHeld;
+    if (waits && !key.empty()) waiting.insert(key);
+  }
+  return chunk;
+}
+
+Delivery Engine::deliver(const Sending& sending, const std::vector<std::size_t>& chunk) {
+  // Y2: a batch never outlives its lease.
+  const Permit permit(clock_, leases_end_ms_ - settings_.margin.count());
+  if (!permit.good()) return {.ending = Ending::kOutOfTime};
+  std::vector<const Outgoing*> records;
+  records.reserve(chunk.size());
+  for (const std::size_t place : chunk) records.push_back(&sending.batch.records[place]);
+  Delivery delivery = sink_.deliver(records, permit);
+  HAPAX_ASSERT(delivery.ending == Ending::kAll ? delivery.accepted == chunk.size()
+                                               : delivery.accepted < chunk.size(),
+               "a sink says of each record what became of it");
+  return delivery;
+}
+
+void Engine::apply(Sending& sending, const std::vector<std::size_t>& chunk,
+                   const Delivery& delivery) {
+  for (std::size_t i = 0; i < delivery.accepted; ++i) {
+    sending.outcomes[chunk[i]].kind = Kind::kAccepted;
+  }
+  counts_.accepted += delivery.accepted;
+  if (delivery.accepted != 0 || delivery.ending == Ending::kRefused) pause_ = Duration{0};
+  if (delivery.ending == Ending::kRefused) {
+    refuse(sending, chunk.at(delivery.accepted), delivery.reason);
+  }
+}
+
+void Engine::refuse(Sending& sending, std::size_t place, std::string_view reason) {
+  const Outgoing& record = sending.batch.records[place];
+  Outcome& outcome = sending.outcomes[place];
+  outcome.reason = reason;
+  if (record.attempt >= settings_.attempts_max) {
+    outcome.kind = Kind::kDead;
+    ++counts_.dead;
+    say("record " + record.id + " is a dead letter after " + std::to_string(record.attempt) +
+        " attempts: " + outcome.reason);
+    return;
+  }
+  outcome.kind = Kind::kRetry;
+  outcome.after = retry_after(record.attempt);
+  ++counts_.retried;
+}
+
+bool Engine::takes_others(const Outgoing& failed, std::vector<Sending>& all) {
+  for (Sending& sending : all) {
+    if (!holds(sending.lease)) continue;
+    for (const std::size_t place : sendable(sending)) {
+      const Outgoing& other = sending.batch.records[place];
+      if (&other == &failed || (!other.key.empty() && other.key == failed.key)) continue;
+      const std::vector<std::size_t> chunk{place};
+      const Delivery delivery = deliver(sending, chunk);
+      apply(sending, chunk, delivery);
+      return delivery.ending == Ending::kAll || delivery.ending == Ending::kRefused;
+    }
+  }
+  return false;
+}
+
+void Engine::pause(std::string_view reason) {
+  pause_ = doubled(pause_, settings_.pause_first, settings_.pause_max);
+  paused_until_ms_ = clock_.steady_ms() + pause_.count();
+  pause_reason_ = reason;
+  stopped_sending_ = true;
+  if (counts_.pauses++ == 0 || pause_ == settings_.pause_first) {
+    say("the sink is unavailable, pausing: " + pause_reason_);
+  }
+}
+
+Status Engine::stop() {
+  std::vector<Turn> turns;
+  std::vector<Lease> leases;
+  for (Lane& lane : lanes_) {
+    leases.push_back(lane.lease);
+    if (!lane.outcomes.empty()) turns.push_back({lane.lease, std::move(lane.outcomes), 0});
+  }
+  forget();
+  if (leases.empty()) return Ok{};
+  if (!turns.empty()) {
+    HAPAX_TRY(const Taken taken, source_.next(turns, settings_.attempts_max));
+    counts_.lanes_lost += taken.lost.size();
+  }
+  return source_.release(leases);
+}
+
+bool Engine::may_send() const {
+  return clock_.steady_ms() < leases_end_ms_ - settings_.margin.count();
+}
+
+Engine::Lane* Engine::find(std::uint32_t lane) {
+  const auto found = std::find_if(lanes_.begin(), lanes_.end(),
+                                  [&](const Lane& each) { return each.lease.lane == lane; });
+  return found == lanes_.end() ? nullptr : &*found;
+}
+
+bool Engine::holds(const Lease& lease) {
+  const Lane* lane = find(lease.lane);
+  return lane != nullptr && lane->lease == lease;
+}
+
+void Engine::lose(std::uint32_t lane) {
+  std::erase_if(lanes_, [&](const Lane& each) { return each.lease.lane == lane; });
+  ++counts_.lanes_lost;
+  say("lane " + std::to_string(lane) + " was lost to another relay");
+}
+
+void Engine::forget() {
+  lanes_.clear();
+  leases_end_ms_ = 0;
+  renew_at_ms_ = 0;
+}
+
+Duration Engine::retry_after(std::uint32_t attempt) const {
+  Duration after = settings_.retry_first;
+  for (std::uint32_t i = 1; i < attempt && after < settings_.retry_max; ++i) after *= 2;
+  return std::min(after, settings_.retry_max);
+}
+
+}  // namespace hapax::relay

@@ -1,0 +1,118 @@
+// Moves records from a source to a sink, round by round, on the caller's thread. Knows no database
+// and no network; time comes from the clock it is given.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hapax/result.h>
+#include <hapax/time.h>
+
+#include "ports/clock.h"
+#include "relay/sink.h"
+#include "relay/source.h"
+
+namespace hapax::relay {
+
+struct Settings {
+  Duration lease{15'000};
+  Duration margin{2'000};  // so long before the end of a lease nothing is sent any more
+  std::uint32_t batch = 500;
+  std::uint32_t attempts_max = 10;
+  Duration retry_first{1'000};  // doubled with each attempt of a record …
+  Duration retry_max{300'000};  // … up to this
+  Duration pause_first{250};    // doubled while the sink stays unavailable …
+  Duration pause_max{30'000};   // … up to this
+};
+
+struct Counts {
+  std::uint64_t accepted = 0;
+  std::uint64_t retried = 0;  // refusals that get another attempt
+  std::uint64_t dead = 0;
+  std::uint64_t pauses = 0;
+  std::uint64_t lanes_lost = 0;
+};
+
+struct Round {
+  std::uint64_t taken = 0;  // records
+  bool paused = false;      // the sink is unavailable
+  Duration idle_for{0};     // nothing to do by itself until then
+  std::string reason{};     // of the pause
+};
+
+class Engine {
+ public:
+  using Log = std::function<void(std::string_view)>;
+
+  Engine(Source& source, Sink& sink, ports::Clock& clock, const Settings& settings, Log log = {})
+      : source_(source), sink_(sink), clock_(clock), settings_(settings), log_(std::move(log)) {}
+
+  // Leases what is due, settles and takes in one round trip, and sends what was taken. After an
+  // error the engine holds nothing, and the next round starts over.
+  [[nodiscard]] Result<Round> round();
+  // Settles what was sent and gives the lanes back.
+  [[nodiscard]] Status stop();
+
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+  [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
+  [[nodiscard]] std::uint32_t share() const { return share_; }
+
+ private:
+  struct Lane {
+    Lease lease;
+    std::vector<Outcome> outcomes;  // of the batch that was sent and is not settled yet
+  };
+  // A batch being sent.
+  struct Sending {
+    Lease lease;
+    Batch batch;
+    std::vector<Outcome> outcomes;
+  };
+
+  [[nodiscard]] Result<Round> run_round();
+  [[nodiscard]] Status keep_leases();
+  [[nodiscard]] Status take(std::vector<Sending>& sendings);
+  [[nodiscard]] Status give_back_surplus();
+  [[nodiscard]] Status send_all(std::vector<Sending>& sendings);
+  [[nodiscard]] Status send(Sending& sending, std::vector<Sending>& all);
+  // The records that may be sent next and together, as places in the batch.
+  std::vector<std::size_t> sendable(Sending& sending);
+  void apply(Sending& sending, const std::vector<std::size_t>& chunk, const Delivery& delivery);
+  void refuse(Sending& sending, std::size_t place, std::string_view reason);
+  // Whether the sink takes a record of another key, right after it did not take this one.
+  bool takes_others(const Outgoing& failed, std::vector<Sending>& all);
+  Delivery deliver(const Sending& sending, const std::vector<std::size_t>& chunk);
+  void pause(std::string_view reason);
+  [[nodiscard]] bool paused() const { return clock_.steady_ms() < paused_until_ms_; }
+  [[nodiscard]] bool may_send() const;
+  [[nodiscard]] Lane* find(std::uint32_t lane);
+  [[nodiscard]] bool holds(const Lease& lease);
+  void lose(std::uint32_t lane);
+  void forget();
+  [[nodiscard]] Duration retry_after(std::uint32_t attempt) const;
+  void say(std::string_view text) const {
+    if (log_) log_(text);
+  }
+
+  Source& source_;
+  Sink& sink_;
+  ports::Clock& clock_;
+  const Settings settings_;
+  const Log log_;
+
+  std::vector<Lane> lanes_;
+  std::uint32_t share_ = 0;
+  std::int64_t leases_end_ms_ = 0;  // steady time; no lane is held from then on
+  std::int64_t renew_at_ms_ = 0;
+  std::int64_t paused_until_ms_ = 0;
+  Duration pause_{0};  // the latest; 0 = the sink is available
+  std::string pause_reason_;
+  bool stopped_sending_ = false;  // in this round
+  std::size_t first_ = 0;         // which lane begins: no lane is always last
+  Counts counts_;
+};
+
+}  // namespace hapax::relay

@@ -1,0 +1,285 @@
+// The engine over an outbox in memory and a clock that the test moves.
+#include "relay/engine.h"
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "relay/memory_source_test.h"
+#include "sim/clock.h"
+
+namespace hapax::relay {
+namespace {
+
+using Ending = Delivery::Ending;
+using Ids = std::vector<std::string>;
+
+class FakeSink final : public Sink {
+ public:
+  Delivery deliver(std::span<const Outgoing* const> records, const Permit& permit) override {
+    Delivery told;
+    for (const Outgoing* record : records) {
+      if (before) before(*record);
+      if (!permit.good()) return {told.accepted, Ending::kOutOfTime, {}};
+      if (down) return {told.accepted, Ending::kUnavailable, "nobody listens"};
+      if (failing.contains(record->id)) return {told.accepted, Ending::kUnavailable, "status 500"};
+      if (refused.contains(record->id)) return {told.accepted, Ending::kRefused, "status 422"};
+      sent.push_back(record->id);
+      ++told.accepted;
+    }
+    return told;
+  }
+
+  Ids sent;
+  bool down = false;
+  std::set<std::string> failing;
+  std::set<std::string> refused;
+  std::function<void(const Outgoing&)> before;
+};
+
+class RelayEngine : public testing::Test {
+ protected:
+  Round go(Engine& relay) {
+    auto round = relay.round();
+    EXPECT_TRUE(round.has_value());
+    return round.has_value() ? *round : Round{};
+  }
+  // Until nothing is left to do at this instant.
+  void drain(Engine& relay) {
+    while (go(relay).idle_for == Duration{0}) {
+    }
+  }
+
+  sim::SimClock clock;
+  MemoryOutbox outbox;
+  FakeSink sink;
+  Settings settings{};
+  MemorySource source{outbox, clock, "a"};
+  Engine engine{source, sink, clock, settings};
+};
+
+TEST_F(RelayEngine, SendsInOrderAndOnlyOnce) {
+  for (const char* id : {"1", "2", "3"}) outbox.publish(0, id, "k");
+  drain(engine);
+  outbox.publish(0, "4", "k");
+  drain(engine);
+  EXPECT_EQ(sink.sent, (Ids{"1", "2", "3", "4"}));
+  EXPECT_EQ(engine.counts().accepted, 4U);
+}
+
+// Y1: later records of a key wait behind one that is retried; other keys and none go on.
+TEST_F(RelayEngine, ARefusedRecordHoldsUpItsKeyOnly) {
+  sink.refused = {"a1"};
+  outbox.publish(0, "a1", "a");
+  outbox.publish(0, "b1", "b");
+  outbox.publish(0, "a2", "a");
+  outbox.publish(0, "x");
+  drain(engine);
+  outbox.publish(0, "a3", "a");
+  outbox.publish(0, "b2", "b");
+  drain(engine);
+  EXPECT_EQ(sink.sent, (Ids{"b1", "x", "b2"}));
+
+  sink.refused.clear();
+  clock.advance(999);
+  drain(engine);
+  EXPECT_EQ(sink.sent.size(), 3U) << "its wait is not over";
+  clock.advance(1);
+  drain(engine);
+  EXPECT_EQ(sink.sent, (Ids{"b1", "x", "b2", "a1", "a2", "a3"}));
+}
+
+// Y4: after the last attempt it is a dead letter with the reason, and the later ones go on.
+TEST_F(RelayEngine, APoisonRecordBecomesADeadLetter) {
+  sink.refused = {"a1"};
+  outbox.publish(0, "a1", "a");
+  outbox.publish(0, "a2", "a");
+  for (int i = 0; i < 9; ++i) {
+    drain(engine);
+    EXPECT_TRUE(outbox.dead.empty()) << i;
+    clock.advance(300'000);
+  }
+  drain(engine);
+  ASSERT_EQ(outbox.dead.size(), 1U);
+  EXPECT_EQ(outbox.dead.front(), (std::pair<std::string, std::string>{"a1", "status 422"}));
+  EXPECT_EQ(sink.sent, Ids{"a2"});
+}
+
+// Y4: an unavailable sink costs no attempts, however long it lasts, and is not asked all the time.
+TEST_F(RelayEngine, AnUnavailableSinkPausesWithoutCostingAttempts) {
+  sink.down = true;
+  int asked = 0;
+  sink.before = [&](const Outgoing&) { ++asked; };
+  outbox.publish(0, "1", "k");
+  outbox.publish(0, "2", "k");
+  for (int second = 0; second < 3'600; ++second) {
+    while (go(engine).idle_for == Duration{0}) {
+    }
+    clock.advance(1'000);
+  }
+  EXPECT_LT(asked, 140) << "pauses grow up to half a minute";
+  EXPECT_GT(asked, 100);
+  EXPECT_TRUE(outbox.dead.empty());
+  EXPECT_EQ(outbox.lanes[0].attempts, 0U);
+  sink.down = false;
+  clock.advance(30'000);
+  drain(engine);
+  EXPECT_EQ(sink.sent, (Ids{"1", "2"}));
+}
+
+// Y4: one record that makes the receiver fail does not look like a receiver that is away.
+TEST_F(RelayEngine, ARecordThatMakesTheSinkFailIsRefusedWhileOthersPass) {
+  sink.failing = {"bad"};
+  outbox.publish(0, "bad", "a");
+  outbox.publish(0, "a2", "a");
+  outbox.publish(0, "b1", "b");
+  outbox.publish(0, "b2", "b");
+  drain(engine);
+  EXPECT_EQ(sink.sent, (Ids{"b1", "b2"}));
+  EXPECT_EQ(engine.counts().pauses, 0U);
+  EXPECT_EQ(engine.counts().retried, 1U);
+}
+
+// Y5: a crash between sending and settling sends again, under the same ids.
+TEST_F(RelayEngine, ACrashBeforeSettlingSendsAgain) {
+  outbox.publish(0, "1", "k");
+  outbox.publish(0, "2", "k");
+  (void)go(engine);
+  EXPECT_EQ(sink.sent, (Ids{"1", "2"}));
+  MemorySource other(outbox, clock, "b");
+  Engine successor(other, sink, clock, settings);
+  drain(successor);
+  EXPECT_EQ(sink.sent.size(), 2U) << "the lease of the dead is not over";
+  clock.advance(settings.lease.count());
+  drain(successor);
+  EXPECT_EQ(sink.sent, (Ids{"1", "2", "1", "2"}));
+}
+
+// Y2: stopped in the middle of a batch for longer than its lease, a relay sends nothing more of it,
+// and nothing that it says about it counts.
+TEST_F(RelayEngine, AfterAPauseNothingIsSentForWhatWasLost) {
+  for (const char* id : {"1", "2", "3"}) outbox.publish(0, id, "k");
+  MemorySource other(outbox, clock, "b");
+  FakeSink other_sink;
+  Engine successor(other, other_sink, clock, settings);
+  sink.before = [&](const Outgoing& record) {
+    if (record.id != "2") return;
+    clock.advance(settings.lease.count());
+    drain(successor);
+  };
+  (void)go(engine);
+  EXPECT_EQ(sink.sent, Ids{"1"});
+  EXPECT_EQ(other_sink.sent, (Ids{"1", "2", "3"}));
+  const std::size_t settled = outbox.lanes[0].settled;
+  (void)go(engine);
+  (void)go(engine);
+  EXPECT_EQ(sink.sent, Ids{"1"});
+  EXPECT_EQ(outbox.lanes[0].settled, settled);
+  EXPECT_EQ(engine.counts().lanes_lost, 1U);
+}
+
+// Y2: the margin is kept too; the time a question takes is on the side of caution.
+TEST_F(RelayEngine, NothingIsSentWithinTheMarginOfTheLease) {
+  outbox.publish(0, "1", "k");
+  outbox.publish(0, "2", "k");
+  sink.before = [&](const Outgoing& record) {
+    if (record.id == "1") clock.advance(settings.lease.count() - settings.margin.count());
+  };
+  (void)go(engine);
+  EXPECT_TRUE(sink.sent.empty());
+  sink.before = nullptr;
+  drain(engine);
+  EXPECT_EQ(sink.sent, (Ids{"1", "2"}));
+}
+
+// Y3: the lease is renewed while a long batch is being sent, between its parts.
+TEST_F(RelayEngine, LongWorkRenewsItsLease) {
+  for (int i = 0; i < 20; ++i) outbox.publish(0, std::to_string(i), "k" + std::to_string(i));
+  sink.before = [&](const Outgoing&) { clock.advance(6'000); };
+  for (int i = 0; i < 20; ++i) sink.refused.insert(std::to_string(i));
+  (void)go(engine);
+  EXPECT_GE(source.leases, 15);
+  EXPECT_EQ(engine.counts().retried, 20U);
+  EXPECT_EQ(engine.counts().lanes_lost, 0U);
+}
+
+// Y3: what is said with an older fence changes nothing.
+TEST_F(RelayEngine, ALostAnswerStartsOverUnderAHigherFence) {
+  outbox.publish(0, "1", "k");
+  source.failures = 1;
+  EXPECT_FALSE(engine.round().has_value());
+  EXPECT_TRUE(sink.sent.empty()) << "taken, but nobody was told";
+  drain(engine);
+  EXPECT_EQ(sink.sent, Ids{"1"});
+  EXPECT_EQ(outbox.lanes[0].fence, 2);
+}
+
+// Y5: a record that kills whoever sends it is found among others, and gives up alone.
+TEST_F(RelayEngine, ARecordThatKillsTheRelayIsIsolated) {
+  for (int i = 0; i < 40; ++i) outbox.publish(0, std::to_string(i), "k" + std::to_string(i % 3));
+  struct Killed {};
+  FakeSink receiver;
+  receiver.before = [](const Outgoing& record) {
+    if (record.id == "17") throw Killed{};
+  };
+  int kills = 0;
+  for (int life = 0; life < 100 && outbox.lanes[0].settled < 40; ++life) {
+    MemorySource own(outbox, clock, "life " + std::to_string(life));
+    Engine relay(own, receiver, clock, settings);
+    try {
+      drain(relay);
+    } catch (const Killed&) {
+      ++kills;
+    }
+    clock.advance(settings.lease.count());
+  }
+  ASSERT_EQ(outbox.dead.size(), 1U);
+  EXPECT_EQ(outbox.dead.front().first, "17");
+  EXPECT_LT(kills, 40);
+  const std::set<std::string> distinct(receiver.sent.begin(), receiver.sent.end());
+  EXPECT_EQ(distinct.size(), 39U);
+}
+
+// Two relays come to share the lanes, and one that leaves gives its lanes back at once.
+TEST(RelayEngines, ShareTheLanes) {
+  sim::SimClock clock;
+  MemoryOutbox outbox(16);
+  FakeSink sink;
+  const Settings settings;
+  MemorySource source_a(outbox, clock, "a");
+  MemorySource source_b(outbox, clock, "b");
+  Engine a(source_a, sink, clock, settings);
+  Engine b(source_b, sink, clock, settings);
+  const auto rounds = [&] {
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_TRUE(a.round().has_value());
+      ASSERT_TRUE(b.round().has_value());
+      clock.advance(5'000);
+    }
+  };
+  rounds();
+  EXPECT_EQ(a.lanes(), 8U);
+  EXPECT_EQ(b.lanes(), 8U);
+  EXPECT_TRUE(a.stop().has_value());
+  clock.advance(15'000);
+  ASSERT_TRUE(b.round().has_value());
+  EXPECT_EQ(b.lanes(), 16U);
+}
+
+// A graceful stop settles what was sent: the next relay sends nothing twice and need not wait.
+TEST_F(RelayEngine, StopSettlesAndReleases) {
+  outbox.publish(0, "1", "k");
+  (void)go(engine);
+  EXPECT_TRUE(engine.stop().has_value());
+  MemorySource other(outbox, clock, "b");
+  Engine successor(other, sink, clock, settings);
+  outbox.publish(0, "2", "k");
+  drain(successor);
+  EXPECT_EQ(sink.sent, (Ids{"1", "2"}));
+}
+
+}  // namespace
+}  // namespace hapax::relay

@@ -1,0 +1,55 @@
+// Where outgoing records go.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <hapax/time.h>
+
+#include "ports/clock.h"
+#include "relay/outgoing.h"
+
+namespace hapax::relay {
+
+// The right to send, which ends before the lease does.
+class Permit {
+ public:
+  Permit(ports::Clock& clock, std::int64_t until_ms) : clock_(clock), until_ms_(until_ms) {}
+
+  // To be asked right before bytes leave: the process may have been stopped in between.
+  [[nodiscard]] bool good() const { return left() > Duration{0}; }
+  [[nodiscard]] Duration left() const { return Duration{until_ms_ - clock_.steady_ms()}; }
+
+ private:
+  ports::Clock& clock_;
+  const std::int64_t until_ms_;
+};
+
+struct Delivery {
+  enum class Ending : std::uint8_t {
+    kAll,          // all were accepted
+    kRefused,      // the record after the accepted ones will not be taken as it is
+    kUnavailable,  // no fault of the record, as far as the sink can tell
+    kOutOfTime,    // the permit ended
+  };
+  std::size_t accepted = 0;  // so many from the front; those behind the ending were not sent
+  Ending ending = Ending::kAll;
+  std::string reason{};
+};
+
+class Sink {
+ public:
+  Sink() = default;
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+  virtual ~Sink() = default;
+
+  // Y1: in order, and nothing behind a record that was not accepted. A record that the sink has
+  // already (the same id) is accepted.
+  [[nodiscard]] virtual Delivery deliver(std::span<const Outgoing* const> records,
+                                         const Permit& permit) = 0;
+};
+
+}  // namespace hapax::relay

@@ -1,0 +1,82 @@
+// Where outgoing records come from: an outbox, divided into lanes by key. A relay leases lanes,
+// takes the next records of each, and settles them. One thread at a time, wake() excepted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <hapax/result.h>
+#include <hapax/time.h>
+
+#include "relay/outgoing.h"
+
+namespace hapax::relay {
+
+struct Lease {
+  std::uint32_t lane = 0;
+  std::int64_t fence = 0;  // grows whenever the lane is taken
+  friend bool operator==(const Lease&, const Lease&) = default;
+};
+
+struct Leases {
+  std::vector<Lease> held;
+  Duration left{0};         // until they end, by the source's own clock when it answered
+  std::uint32_t share = 0;  // how many lanes this relay should hold, the others considered
+};
+
+struct Outcome {
+  enum class Kind : std::uint8_t {
+    kNotSent,   // nothing is known about it; no attempt was made
+    kAccepted,  // the sink has it
+    kRetry,     // refused: again after `after`, and later records of its key wait behind it
+    kDead,      // refused for good: a dead letter with `reason`
+    kHeld,      // not sent, because an earlier record of its key waits
+  };
+  Kind kind = Kind::kNotSent;
+  Duration after{0};
+  std::string reason{};
+};
+
+struct Batch {
+  std::uint32_t lane = 0;
+  std::vector<Outgoing> records;  // to be sent in this order
+};
+
+// What is wanted of a lane: settle its former batch, take the next one, or both.
+struct Turn {
+  Lease lease;
+  std::vector<Outcome> outcomes;  // one per record of the former batch; empty = there is none
+  std::uint32_t take = 0;         // at most so many
+};
+
+// What next() answers for the lanes of its turns.
+struct Taken {
+  std::vector<Batch> batches;       // of those with records
+  std::vector<std::uint32_t> lost;  // somebody else holds them now: nothing was settled
+};
+
+class Source {
+ public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  virtual ~Source() = default;
+
+  // Renews `kept`, as far as nobody else took them, and takes free lanes up to this relay's share.
+  // What this relay held and does not name is taken anew, under a higher fence.
+  [[nodiscard]] virtual Result<Leases> lease(std::span<const Lease> kept, Duration span) = 0;
+  // All turns in one round trip. A batch counts as taken from then on, whatever becomes of it.
+  // An error: it may have happened or not, so all lanes must be leased anew.
+  [[nodiscard]] virtual Result<Taken> next(std::span<const Turn> turns,
+                                           std::uint32_t attempts_max) = 0;
+  [[nodiscard]] virtual Status release(std::span<const Lease> leases) = 0;
+
+  // Returns when there may be something new, after `most`, or when woken.
+  virtual void wait(Duration most) = 0;
+  virtual void wake() = 0;  // from any thread
+};
+
+}  // namespace hapax::relay

@@ -46,7 +46,7 @@ Result<Round> Engine::run_round() {
   round.reason = round.paused ? pause_reason_ : std::string();
   const bool unsettled = std::any_of(lanes_.begin(), lanes_.end(),
                                      [](const Lane& lane) { return !lane.outcomes.empty(); });
-  if (!unsettled) {
+  if (!unsettled && !more_) {
     const std::int64_t until =
         round.paused ? std::min(renew_at_ms_, paused_until_ms_) : renew_at_ms_;
     round.idle_for = Duration{std::max<std::int64_t>(until - clock_.steady_ms(), 0)};
@@ -76,6 +76,7 @@ Status Engine::keep_leases() {
 }
 
 Status Engine::take(std::vector<Sending>& sendings) {
+  more_ = false;
   std::vector<Turn> turns;
   const bool rest = paused() || !may_send();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -90,6 +91,7 @@ Status Engine::take(std::vector<Sending>& sendings) {
   // Y3: what was sent under a lost lease is not settled: its new holder decides, and sends it again
   // under the same id.
   for (const std::uint32_t lane : taken.lost) lose(lane);
+  more_ = taken.more;
   for (Batch& batch : taken.batches) {
     Sending sending{find(batch.lane)->lease, std::move(batch), {}};
     sending.outcomes.resize(sending.batch.records.size());

@@ -111,6 +111,7 @@ class Engine {
   Duration pause_{0};  // the latest; 0 = the sink is available
   std::string pause_reason_;
   bool stopped_sending_ = false;  // in this round
+  bool more_ = false;             // as the source said in this round
   std::size_t first_ = 0;         // which lane begins: no lane is always last
   Counts counts_;
 };

@@ -56,6 +56,7 @@ struct Turn {
 struct Taken {
   std::vector<Batch> batches;       // of those with records
   std::vector<std::uint32_t> lost;  // somebody else holds them now: nothing was settled
+  bool more = false;                // there may be more at once, although nothing was taken
 };
 
 class Source {

@@ -1,0 +1,389 @@
+-- What relays know: who holds which lane of the outbox, how far each lane was sent, what waits for
+-- another attempt, and what was given up. {schema} is replaced by the name of the schema.
+
+-- Relays that live, so that each can tell its share of the lanes.
+CREATE TABLE "{schema}".outbox_relay (
+  owner text PRIMARY KEY,
+  alive_until timestamptz NOT NULL,
+  started_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+-- Updated only when a lease is taken or renewed.
+CREATE TABLE "{schema}".outbox_lane (
+  lane smallint PRIMARY KEY,
+  owner text,
+  fence bigint NOT NULL DEFAULT 0,
+  lease_until timestamptz NOT NULL DEFAULT '-infinity'
+) WITH (fillfactor = 20);
+INSERT INTO "{schema}".outbox_lane (lane) SELECT generate_series(0, 15);
+
+-- How far a lane was sent: rows are added and the newest counts (highest fence, then highest n), so
+-- that no transaction held open elsewhere makes finding it slower.
+-- Y6: sent is every row with seq <= pos, but for those of the transactions in `pending`, which were
+-- running when a row up to pos was first seen; of these, `draining` have finished, and their rows
+-- are sent up to late_to.
+CREATE TABLE "{schema}".outbox_progress (
+  lane smallint NOT NULL,
+  fence bigint NOT NULL,
+  n bigint GENERATED ALWAYS AS IDENTITY,
+  pos bigint NOT NULL,
+  pending xid8[] NOT NULL,
+  draining xid8[] NOT NULL,
+  late_to bigint NOT NULL,
+  attempts integer NOT NULL,  -- how often what follows was taken and not settled
+  at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (lane, fence, n)
+);
+
+-- Rows that wait for another attempt, and behind them the later ones of their keys. The first of a
+-- key, and every row without a key, has next_at; the others get it when they become the first.
+CREATE TABLE "{schema}".outbox_retry (
+  n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  lane smallint NOT NULL,
+  part smallint NOT NULL,
+  seq bigint NOT NULL,
+  key text,
+  attempts integer NOT NULL,
+  next_at timestamptz,
+  taken boolean NOT NULL DEFAULT false,  -- still true at the next taking: whoever had it died
+  last_error text NOT NULL,
+  UNIQUE (lane, seq)
+);
+CREATE INDEX outbox_retry_due ON "{schema}".outbox_retry (lane, next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX outbox_retry_key ON "{schema}".outbox_retry (lane, key, n);
+
+-- The whole record, because the outbox forgets it.
+CREATE TABLE "{schema}".outbox_dead (
+  seq bigint PRIMARY KEY,
+  id text NOT NULL,
+  type text NOT NULL,
+  key text,
+  payload bytea NOT NULL,
+  headers jsonb,
+  correlation_id text,
+  causation_id text,
+  created_at timestamptz NOT NULL,
+  attempts integer NOT NULL,
+  reason text NOT NULL,
+  died_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- Renews the lanes that the relay names, as far as they are still its own, and takes free ones up
+-- to its share. What it held and does not name is taken anew. Leases end by this server's clock.
+CREATE FUNCTION "{schema}".relay_lease(
+  relay text, kept_lanes integer[], kept_fences bigint[], span interval)
+RETURNS TABLE (share integer, lane integer, fence bigint, pos bigint, pending text, draining text,
+  late_to bigint, attempts integer)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  instant timestamptz;
+  fair integer;
+BEGIN
+  INSERT INTO "{schema}".outbox_relay AS r (owner, alive_until)
+  VALUES (relay, clock_timestamp() + span)
+  ON CONFLICT (owner) DO UPDATE SET alive_until = excluded.alive_until;
+  PERFORM 1 FROM "{schema}".outbox_lane AS l ORDER BY l.lane FOR UPDATE;
+  instant := clock_timestamp();  -- Others may have held the locks for a while.
+  DELETE FROM "{schema}".outbox_relay AS r WHERE r.alive_until < instant - interval '1 hour';
+  SELECT ceil(16.0 / count(*)) INTO fair
+  FROM "{schema}".outbox_relay AS r WHERE r.alive_until > instant;
+
+  UPDATE "{schema}".outbox_lane AS l SET lease_until = instant + span
+  FROM unnest(kept_lanes, kept_fences) AS k(lane, fence)
+  WHERE l.lane = k.lane AND l.fence = k.fence AND l.owner = relay AND l.lease_until > instant;
+  UPDATE "{schema}".outbox_lane AS l SET lease_until = '-infinity'
+  WHERE l.owner = relay AND l.lease_until > instant AND NOT EXISTS (
+    SELECT 1 FROM unnest(kept_lanes, kept_fences) AS k(lane, fence)
+    WHERE k.lane = l.lane AND k.fence = l.fence);
+  UPDATE "{schema}".outbox_lane AS l
+  SET owner = relay, fence = l.fence + 1, lease_until = instant + span
+  WHERE l.lane IN (
+    SELECT f.lane FROM "{schema}".outbox_lane AS f WHERE f.lease_until <= instant ORDER BY f.lane
+    LIMIT greatest(fair - (SELECT count(*) FROM "{schema}".outbox_lane AS m
+                           WHERE m.owner = relay AND m.lease_until > instant), 0));
+
+  RETURN QUERY
+    SELECT fair, l.lane::integer, l.fence, coalesce(p.pos, 0), coalesce(p.pending::text, '{}'),
+           coalesce(p.draining::text, '{}'), coalesce(p.late_to, 0), coalesce(p.attempts, 0)
+    FROM "{schema}".outbox_lane AS l
+    LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
+                       ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true
+    WHERE l.owner = relay AND l.lease_until > instant
+    UNION ALL SELECT fair, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
+END $$;
+
+CREATE FUNCTION "{schema}".relay_release(
+  relay text, lanes integer[], fences bigint[], leaves boolean)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE "{schema}".outbox_lane AS l SET lease_until = '-infinity'
+  FROM unnest(lanes, fences) AS k(lane, fence)
+  WHERE l.lane = k.lane AND l.fence = k.fence AND l.owner = relay;
+  IF leaves THEN
+    DELETE FROM "{schema}".outbox_relay AS r WHERE r.owner = relay;
+  END IF;
+END $$;
+
+-- A relay that is about to sleep: whoever publishes from now on notifies. Apart from taking, because
+-- it takes an xid.
+CREATE FUNCTION "{schema}".relay_announce(span_ms bigint) RETURNS void LANGUAGE sql AS $$
+  SELECT setval('"{schema}".outbox_listening',
+    greatest(last_value, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + span_ms))
+  FROM "{schema}".outbox_listening
+$$;
+
+-- The next records of lanes: due retries, rows of transactions that finished late, and new rows.
+-- All in one statement, which has one snapshot; it comes back in the first row, with this
+-- transaction's xid: every transaction that was running then is in the snapshot's list, or not
+-- below its xmax and below this xid, which is given out after the snapshot was made.
+-- Nothing may have taken an xid in this transaction before.
+-- Commits of relays need no flush: what a crash of the server takes back is sent again, by its id.
+CREATE FUNCTION "{schema}".relay_take(
+  lanes integer[], fences bigint[], positions bigint[], pendings text[], drainings text[],
+  late_tos bigint[], tries integer[], most integer[])
+RETURNS TABLE (kind text, lane text, n text, seq text, part text, attempt text, blocked text,
+  id text, type text, key text, payload bytea, headers text, correlation_id text, causation_id text)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET work_mem = '64MB' SET jit = off AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  RETURN QUERY
+  WITH wanted AS MATERIALIZED (
+    SELECT w.lane::smallint AS lane, w.fence, w.pos, w.pending::xid8[] AS pending,
+           w.draining::xid8[] AS draining, w.late_to, w.tries, w.most,
+           EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
+                   WHERE r.lane = w.lane::smallint) AS has_retries,
+           EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r WHERE r.lane = w.lane::smallint
+                   AND r.next_at <= clock_timestamp() AND r.taken) AS alone
+    FROM unnest(lanes, fences, positions, pendings, drainings, late_tos, tries, most)
+      AS w(lane, fence, pos, pending, draining, late_to, tries, most)
+    JOIN "{schema}".outbox_lane AS l ON l.lane = w.lane::smallint AND l.fence = w.fence
+  ), finished AS MATERIALIZED (  -- Y6: a lane drains one set to the end before it begins another.
+    SELECT w.lane, x.xid FROM wanted AS w, LATERAL unnest(w.pending) AS x(xid)
+    WHERE w.draining = '{}' AND NOT w.alone
+      AND pg_visible_in_snapshot(x.xid, pg_current_snapshot())
+  ), probed AS MATERIALIZED (
+    SELECT DISTINCT f.xid FROM finished AS f
+  ), heads AS MATERIALIZED (
+    SELECT w.lane, h.n, h.part, h.seq, h.attempts + 1 AS attempt FROM wanted AS w,
+      LATERAL (SELECT * FROM "{schema}".outbox_retry AS r
+               WHERE r.lane = w.lane AND r.next_at <= clock_timestamp() AND (r.taken OR NOT w.alone)
+               ORDER BY r.next_at LIMIT CASE WHEN w.alone THEN 1 ELSE 50 END) AS h
+    WHERE w.has_retries
+  ), touched AS (
+    UPDATE "{schema}".outbox_retry AS r SET attempts = h.attempt, taken = true
+    FROM heads AS h WHERE r.n = h.n
+  ), late AS MATERIALIZED (  -- Few of them are found by their xids, many along the seqs.
+    SELECT s.lane, s.part, s.seq, s.has_retries FROM (
+      SELECT w.lane, o.part, o.seq, w.most, w.has_retries,
+             row_number() OVER (PARTITION BY w.lane ORDER BY o.seq) AS number
+      FROM probed AS p
+      JOIN "{schema}".outbox AS o ON o.xid = p.xid
+      JOIN wanted AS w ON w.lane = o.lane AND o.seq <= w.pos AND NOT w.alone
+      WHERE EXISTS (SELECT 1 FROM finished AS f WHERE f.lane = o.lane AND f.xid = o.xid)) AS s
+    WHERE s.number <= s.most
+    UNION ALL
+    SELECT w.lane, d.part, d.seq, w.has_retries FROM wanted AS w,
+      LATERAL (SELECT o.part, o.seq FROM "{schema}".outbox AS o
+               WHERE o.lane = w.lane AND o.seq > w.late_to AND o.seq <= w.pos
+                 AND o.xid = ANY (w.draining) ORDER BY o.seq LIMIT w.most) AS d
+    WHERE w.draining <> '{}' AND NOT w.alone
+  ), fresh AS MATERIALIZED (
+    SELECT w.lane AS of_lane, w.tries, w.has_retries, f.* FROM wanted AS w,
+      LATERAL (SELECT * FROM "{schema}".outbox AS o WHERE o.lane = w.lane AND o.seq > w.pos
+               ORDER BY o.seq LIMIT w.most) AS f
+    WHERE NOT w.alone AND w.draining = '{}'
+  ), noted AS (
+    INSERT INTO "{schema}".outbox_progress (lane, fence, pos, pending, draining, late_to, attempts)
+    SELECT w.lane, w.fence, w.pos, w.pending, w.draining, w.late_to, w.tries + 1 FROM wanted AS w
+    WHERE EXISTS (SELECT 1 FROM fresh AS f WHERE f.of_lane = w.lane)
+       OR EXISTS (SELECT 1 FROM late AS t WHERE t.lane = w.lane)
+  )
+  SELECT 'snapshot', NULL, NULL,
+         CASE WHEN EXISTS (SELECT 1 FROM fresh) THEN pg_current_xact_id()::text END,
+         NULL, NULL, NULL, pg_current_snapshot()::text, NULL, NULL, NULL::bytea, NULL, NULL, NULL
+  UNION ALL
+  SELECT 'lane', w.lane::text, NULL, NULL, NULL, NULL, NULL,
+         (SELECT array_agg(f.xid)::text FROM finished AS f WHERE f.lane = w.lane),
+         NULL, NULL, NULL::bytea, NULL, NULL, NULL FROM wanted AS w
+  UNION ALL
+  SELECT 'retry', h.lane::text, h.n::text, o.seq::text, o.part::text, h.attempt::text, 'f', o.id,
+         o.type, o.key, o.payload, "{schema}".relay_headers(o.headers), o.correlation_id,
+         o.causation_id
+  FROM heads AS h JOIN "{schema}".outbox AS o ON o.part = h.part AND o.seq = h.seq
+  UNION ALL
+  SELECT 'late', t.lane::text, NULL, o.seq::text, o.part::text, '1',
+         (t.has_retries AND EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
+                                    WHERE r.lane = t.lane AND r.key = o.key))::text,
+         o.id, o.type, o.key, o.payload, "{schema}".relay_headers(o.headers), o.correlation_id,
+         o.causation_id
+  FROM late AS t JOIN "{schema}".outbox AS o ON o.part = t.part AND o.seq = t.seq
+  UNION ALL
+  SELECT 'fresh', o.of_lane::text, NULL, o.seq::text, o.part::text, (o.tries + 1)::text,
+         (o.has_retries AND EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
+                                    WHERE r.lane = o.of_lane AND r.key = o.key))::text,
+         o.id, o.type, o.key, o.payload,
+         CASE WHEN o.headers IS NOT NULL THEN "{schema}".relay_headers(o.headers) END,
+         o.correlation_id, o.causation_id
+  FROM fresh AS o;
+END $$;
+
+-- [["name", "value"], …] as netstrings: 4:name5:value.
+CREATE FUNCTION "{schema}".relay_headers(headers jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT string_agg(octet_length(h ->> 0) || ':' || (h ->> 0)
+                    || octet_length(h ->> 1) || ':' || (h ->> 1), '' ORDER BY i)
+  FROM jsonb_array_elements(headers) WITH ORDINALITY AS e(h, i)
+$$;
+
+-- What became of the records of lanes. `states` are where the lanes stand now. The outcomes are
+-- those that are not simply "accepted and new": accepted, retry, dead, held, back (not sent).
+-- Answers the lanes that are no longer the relay's; nothing happened for these.
+CREATE FUNCTION "{schema}".relay_settle(
+  lanes integer[], fences bigint[], positions bigint[], pendings text[], drainings text[],
+  late_tos bigint[],
+  of_lanes integer[], kinds text[], ns bigint[], parts integer[], seqs bigint[], keys text[],
+  tries integer[], after_ms bigint[], reasons text[])
+RETURNS TABLE (lost integer) LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+  gone integer[];
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  -- Y3: the lock keeps others from taking the lanes until this is done.
+  PERFORM 1 FROM "{schema}".outbox_lane AS l WHERE l.lane = ANY (lanes) ORDER BY l.lane
+  FOR NO KEY UPDATE;
+  SELECT coalesce(array_agg(w.lane), '{}') INTO gone FROM unnest(lanes, fences) AS w(lane, fence)
+  WHERE NOT EXISTS (SELECT 1 FROM "{schema}".outbox_lane AS l
+                    WHERE l.lane = w.lane AND l.fence = w.fence);
+
+  INSERT INTO "{schema}".outbox_progress (lane, fence, pos, pending, draining, late_to, attempts)
+  SELECT w.lane, w.fence, w.pos, w.pending::xid8[], w.draining::xid8[], w.late_to, 0
+  FROM unnest(lanes, fences, positions, pendings, drainings, late_tos)
+    AS w(lane, fence, pos, pending, draining, late_to)
+  WHERE w.lane <> ALL (gone);
+  IF random() < 0.02 THEN
+    DELETE FROM "{schema}".outbox_progress AS p
+    USING (SELECT q.lane, max(q.n) AS n FROM "{schema}".outbox_progress AS q GROUP BY q.lane) AS m,
+      unnest(lanes) AS w(lane)
+    WHERE p.lane = w.lane AND m.lane = w.lane AND p.n < m.n AND w.lane <> ALL (gone);
+  END IF;
+  IF cardinality(of_lanes) > 0 THEN
+    PERFORM "{schema}".relay_settle_rest(
+      gone, of_lanes, kinds, ns, parts, seqs, keys, tries, after_ms, reasons);
+  END IF;
+  RETURN QUERY SELECT unnest(gone);
+END $$;
+
+CREATE FUNCTION "{schema}".relay_settle_rest(
+  gone integer[], of_lanes integer[], kinds text[], ns bigint[], parts integer[], seqs bigint[],
+  keys text[], tries integer[], after_ms bigint[], reasons text[])
+RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  o record;
+BEGIN
+  FOR o IN SELECT * FROM unnest(of_lanes, kinds, ns, parts, seqs, keys, tries, after_ms, reasons)
+      WITH ORDINALITY AS u(lane, kind, n, part, seq, key, tries, after_ms, reason, i)
+      WHERE u.lane <> ALL (gone) ORDER BY u.i LOOP
+    IF o.kind = 'dead' THEN
+      INSERT INTO "{schema}".outbox_dead (seq, id, type, key, payload, headers, correlation_id,
+                                          causation_id, created_at, attempts, reason)
+      SELECT r.seq, r.id, r.type, r.key, r.payload, r.headers, r.correlation_id, r.causation_id,
+             r.created_at, o.tries, o.reason
+      FROM "{schema}".outbox AS r WHERE r.part = o.part AND r.seq = o.seq
+      ON CONFLICT DO NOTHING;
+    END IF;
+    IF o.n IS NULL AND o.kind IN ('retry', 'held') THEN
+      INSERT INTO "{schema}".outbox_retry (lane, part, seq, key, attempts, next_at, last_error)
+      SELECT o.lane, o.part, o.seq, o.key, CASE WHEN o.kind = 'held' THEN 0 ELSE o.tries END,
+        CASE WHEN o.key IS NULL OR NOT EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
+                                               WHERE r.lane = o.lane AND r.key = o.key)
+             THEN clock_timestamp() + o.after_ms * interval '1 millisecond' END, o.reason
+      ON CONFLICT DO NOTHING;
+    ELSIF o.n IS NOT NULL AND o.kind IN ('accepted', 'dead') THEN
+      DELETE FROM "{schema}".outbox_retry AS r WHERE r.n = o.n;
+      UPDATE "{schema}".outbox_retry AS r SET next_at = clock_timestamp()
+      WHERE r.n = (SELECT b.n FROM "{schema}".outbox_retry AS b
+                   WHERE b.lane = o.lane AND b.key = o.key ORDER BY b.n LIMIT 1);
+    ELSIF o.n IS NOT NULL AND o.kind = 'retry' THEN
+      UPDATE "{schema}".outbox_retry AS r
+      SET taken = false, last_error = o.reason,
+          next_at = clock_timestamp() + o.after_ms * interval '1 millisecond'
+      WHERE r.n = o.n;
+    ELSIF o.n IS NOT NULL AND o.kind = 'back' THEN  -- Y4: it was not sent, so it was no attempt.
+      UPDATE "{schema}".outbox_retry AS r SET taken = false, attempts = r.attempts - 1
+      WHERE r.n = o.n;
+    END IF;
+  END LOOP;
+END $$;
+
+-- Empties one partition whose rows are all older than the retention and sent, if there is one;
+-- answers how many were emptied. One at a time, however many ask. Inserts go to other partitions;
+-- whoever reads waits for the moment that it takes.
+CREATE FUNCTION "{schema}".relay_clean() RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  p integer;
+  emptied boolean;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(1214345336, 2049) THEN
+    RETURN 0;
+  END IF;
+  FOR p IN 0..31 LOOP
+    CONTINUE WHEN p = "{schema}".outbox_part() OR NOT "{schema}".relay_is_old(p);
+    BEGIN
+      PERFORM set_config('lock_timeout', '100ms', true);
+      EXECUTE format('LOCK TABLE "{schema}".outbox_p%s IN ACCESS EXCLUSIVE MODE',
+                     lpad(p::text, 2, '0'));
+      emptied := "{schema}".relay_is_old(p);  -- Nobody adds rows any more.
+      IF emptied THEN
+        EXECUTE format('TRUNCATE "{schema}".outbox_p%s', lpad(p::text, 2, '0'));
+      END IF;
+    EXCEPTION WHEN lock_not_available THEN
+      emptied := false;  -- Somebody uses it: later.
+    END;
+    IF emptied THEN
+      RETURN 1;
+    END IF;
+  END LOOP;
+  RETURN 0;
+END $$;
+
+CREATE FUNCTION "{schema}".relay_is_old(p integer) RETURNS boolean LANGUAGE sql AS $$
+  SELECT coalesce((SELECT o.created_at < clock_timestamp() - "{schema}".outbox_retention()
+                   FROM "{schema}".outbox AS o WHERE o.part = p ORDER BY o.seq DESC LIMIT 1), false)
+    AND NOT EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r WHERE r.part = p)
+    AND NOT EXISTS (
+      SELECT 1 FROM generate_series(0, 15) AS l(lane)
+      LEFT JOIN LATERAL (SELECT q.pos, q.pending, q.draining FROM "{schema}".outbox_progress AS q
+                         WHERE q.lane = l.lane ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS g ON true
+      WHERE EXISTS (SELECT 1 FROM "{schema}".outbox AS o
+                    WHERE o.part = p AND o.lane = l.lane AND o.seq > coalesce(g.pos, 0))
+         OR EXISTS (SELECT 1 FROM "{schema}".outbox AS o
+                    WHERE o.part = p AND o.lane = l.lane AND o.xid = ANY (g.pending || g.draining)))
+$$;
+
+-- One row per lane: who holds it, how far it is, what waits.
+CREATE FUNCTION "{schema}".relay_lanes() RETURNS TABLE (
+  lane integer, owner text, lease_ms bigint, fence bigint, pos bigint, settled_at timestamptz,
+  attempts integer, waiting bigint, oldest_ms bigint, retries bigint, blocked_keys bigint)
+LANGUAGE sql AS $$
+  SELECT l.lane::integer, CASE WHEN l.lease_until > clock_timestamp() THEN l.owner END,
+    CASE WHEN l.lease_until > clock_timestamp()
+         THEN (extract(epoch FROM l.lease_until - clock_timestamp()) * 1000)::bigint END,
+    l.fence, coalesce(p.pos, 0), p.at, coalesce(p.attempts, 0),
+    (SELECT count(*) FROM (SELECT 1 FROM "{schema}".outbox AS o WHERE o.lane = l.lane
+                           AND o.seq > coalesce(p.pos, 0) LIMIT 100000) AS few),
+    (SELECT (extract(epoch FROM clock_timestamp() - o.created_at) * 1000)::bigint
+     FROM "{schema}".outbox AS o WHERE o.lane = l.lane AND o.seq > coalesce(p.pos, 0)
+     ORDER BY o.seq LIMIT 1),
+    (SELECT count(*) FROM "{schema}".outbox_retry AS r WHERE r.lane = l.lane),
+    (SELECT count(DISTINCT r.key) FROM "{schema}".outbox_retry AS r WHERE r.lane = l.lane)
+  FROM "{schema}".outbox_lane AS l
+  LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
+                     ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true
+  ORDER BY l.lane
+$$;

@@ -1,0 +1,45 @@
+#include "relay/headers.h"
+
+#include <charconv>
+#include <cstddef>
+
+namespace hapax::relay {
+
+namespace {
+
+// Takes one netstring off the front.
+std::string take(std::string_view& text) {
+  std::size_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  const auto digits = static_cast<std::size_t>(end - text.data());
+  if (error != std::errc{} || digits >= text.size() || text.size() - digits - 1 < size) {
+    text = {};
+    return {};
+  }
+  std::string value(text.substr(digits + 1, size));
+  text.remove_prefix(digits + 1 + size);
+  return value;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> headers_of(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  while (!text.empty()) {
+    std::string name = take(text);
+    std::string value = take(text);
+    headers.emplace_back(std::move(name), std::move(value));
+  }
+  return headers;
+}
+
+std::string stored_reason(std::string_view reason) {
+  constexpr std::size_t kReasonMax = 500;
+  std::string text(reason.substr(0, kReasonMax));
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
+}  // namespace hapax::relay

@@ -1,0 +1,399 @@
+// Relays over a real PostgreSQL: what becomes visible late, who holds what, what a server keeps
+// open.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "../postgres/cluster.h"
+#include "host/clock.h"
+#include "postgres/migrate.h"
+#include "postgres/outbox_source.h"
+#include "relay/engine.h"
+
+namespace hapax::postgres {
+namespace {
+
+using Ids = std::vector<std::string>;
+using testing_postgres::Cluster;
+
+class Receiver final : public relay::Sink {
+ public:
+  relay::Delivery deliver(std::span<const relay::Outgoing* const> records,
+                          const relay::Permit& permit) override {
+    relay::Delivery told;
+    for (const relay::Outgoing* record : records) {
+      if (!permit.good()) return {told.accepted, relay::Delivery::Ending::kOutOfTime, {}};
+      if (refused.contains(record->id)) {
+        return {told.accepted, relay::Delivery::Ending::kRefused, "no \"thanks\" \\ \n\xff"};
+      }
+      sent.push_back(record->id);
+      records_by_id[record->id] = *record;
+      ++told.accepted;
+    }
+    return told;
+  }
+
+  Ids sent;
+  std::map<std::string, relay::Outgoing> records_by_id;
+  std::set<std::string> refused;
+};
+
+// A relay of its own process, as far as the database can tell.
+struct Relay {
+  Relay(const std::string& uri, relay::Sink& sink, const std::string& owner,
+        relay::Settings settings = {})
+      : source(*OutboxSource::open({.uri = uri, .owner = owner, .listen = false})),
+        engine(*source, sink, clock, settings) {}
+
+  relay::Round round() {
+    auto told = engine.round();
+    if (!told) throw std::runtime_error(told.error().text());
+    return *told;
+  }
+  void drain() {
+    while (round().idle_for == Duration{0}) {
+    }
+  }
+
+  host::HostClock clock;
+  std::unique_ptr<OutboxSource> source;
+  relay::Engine engine;
+};
+
+class PostgresRelay : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto connection = connect();
+    const auto done = migrate(connection, {});
+    ASSERT_TRUE(done.has_value()) << done.error().text();
+  }
+
+  Connection connect() { return *Connection::open(uri); }
+  static void run(Connection& connection, const std::string& sql) {
+    const auto done = connection.run(sql);
+    ASSERT_TRUE(done.has_value()) << sql << ": " << done.error().text();
+  }
+  static std::string publish(const std::string& id, const std::string& key = {}) {
+    return "SELECT hapax.publish('t', '" + id + "', " + (key.empty() ? "NULL" : "'" + key + "'") +
+           ", '" + id + "')";
+  }
+  std::int64_t number(const std::string& sql) {
+    auto connection = connect();
+    const auto rows = connection.run(sql);
+    EXPECT_TRUE(rows.has_value()) << sql << (rows ? "" : rows.error().text());
+    return rows ? rows->number(0, 0) : -1;
+  }
+
+  std::string uri = Cluster::instance().make_database();
+  Receiver receiver;
+};
+
+TEST_F(PostgresRelay, CarriesEverythingOfAnEvent) {
+  auto app = connect();
+  run(app,
+      "SELECT hapax.publish('order.paid', '\\x00ff27', 'k\"ey', 'id-1', "
+      "'[[\"a\", \"1\"], [\"b:2\", \"ü\"]]', 'corr', 'cause')");
+  Relay relay(uri, receiver, "a");
+  relay.drain();
+  ASSERT_EQ(receiver.sent, Ids{"id-1"});
+  const relay::Outgoing& record = receiver.records_by_id.at("id-1");
+  EXPECT_EQ(record.type, "order.paid");
+  EXPECT_EQ(record.payload, std::string("\0\xff'", 3));
+  EXPECT_EQ(record.key, "k\"ey");
+  EXPECT_EQ(record.correlation_id, "corr");
+  EXPECT_EQ(record.causation_id, "cause");
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(record.headers, (Headers{{"a", "1"}, {"b:2", "ü"}}));
+}
+
+// Y6: the order of numbers is not the order of commits.
+TEST_F(PostgresRelay, ARowThatCommitsLateIsNotSkipped) {
+  auto first = connect();
+  auto second = connect();
+  Relay relay(uri, receiver, "a");
+  run(first, "BEGIN");
+  run(first, publish("1"));
+  run(second, publish("2"));
+  relay.drain();
+  EXPECT_EQ(receiver.sent, Ids{"2"}) << "and it does not wait for the open transaction";
+  run(first, "COMMIT");
+  relay.drain();
+  EXPECT_EQ(receiver.sent, (Ids{"2", "1"}));
+  relay.drain();
+  EXPECT_EQ(receiver.sent.size(), 2U);
+}
+
+// Y6: nor if it had its number in a subtransaction, was rolled back, or the relay was another by
+// then.
+TEST_F(PostgresRelay, ALateRowIsFoundByTheNextRelayToo) {
+  auto first = connect();
+  auto second = connect();
+  auto third = connect();
+  run(first, "BEGIN; SAVEPOINT s");
+  run(first, publish("1"));
+  run(first, "RELEASE s");
+  run(second, "BEGIN");
+  run(second, publish("undone"));
+  run(third, publish("2"));
+  {
+    Relay relay(uri, receiver, "a");
+    relay.drain();
+    ASSERT_TRUE(relay.engine.stop().has_value());
+  }
+  run(first, "COMMIT");
+  run(second, "ROLLBACK");
+  Relay relay(uri, receiver, "b");
+  relay.drain();
+  EXPECT_EQ(receiver.sent, (Ids{"2", "1"}));
+}
+
+// Y6: a transaction that is prepared belongs to no session, and still holds its rows back.
+TEST_F(PostgresRelay, APreparedTransactionIsLate) {
+  auto app = connect();
+  Relay relay(uri, receiver, "a");
+  run(app, "BEGIN");
+  run(app, publish("1"));
+  run(app, "PREPARE TRANSACTION 'p'");
+  run(app, publish("2"));
+  relay.drain();
+  run(app, "COMMIT PREPARED 'p'");
+  relay.drain();
+  EXPECT_EQ(receiver.sent, (Ids{"2", "1"}));
+}
+
+// Y6: many late rows are sent in parts, in the order of their numbers, across a change of relays.
+TEST_F(PostgresRelay, ALateTransactionMayBeLargerThanABatch) {
+  auto bulk = connect();
+  auto app = connect();
+  run(bulk, "BEGIN");
+  run(bulk,
+      "SELECT count(hapax.publish('t', '', 'k', 'b' || i)) FROM generate_series(1, 500) AS i");
+  const std::int64_t lane = number("SELECT hashtext('k') & 15");
+  // Keys of the same lane that do not wait for the lock of the bulk's key.
+  run(app,
+      "SELECT hapax.publish('t', '', k, 'x' || k) FROM (SELECT 'f' || i AS k "
+      "FROM generate_series(1, 3000) AS i) AS s WHERE hashtext(k) & 15 = " +
+          std::to_string(lane) + " AND hashtext(k) & 1023 <> hashtext('k') & 1023 LIMIT 60");
+  const relay::Settings small{.batch = 20};
+  {
+    Relay relay(uri, receiver, "a", small);
+    relay.drain();
+    EXPECT_EQ(receiver.sent.size(), 60U);
+    run(bulk, "COMMIT");
+    for (int i = 0; i < 5; ++i) relay.round();
+    run(app, publish("last", "k"));
+    ASSERT_TRUE(relay.engine.stop().has_value());
+  }
+  Relay relay(uri, receiver, "b", small);
+  relay.drain();
+  Ids expected;
+  for (int i = 1; i <= 500; ++i) expected.push_back("b" + std::to_string(i));
+  expected.emplace_back("last");
+  const Ids got(receiver.sent.begin() + 60, receiver.sent.end());
+  EXPECT_EQ(got.size(), expected.size());
+  const auto differs = std::mismatch(got.begin(), got.end(), expected.begin(), expected.end());
+  EXPECT_TRUE(differs.first == got.end()) << *differs.first << " for " << *differs.second;
+}
+
+TEST_F(PostgresRelay, OpenTransactionsElsewhereAndAHeldSnapshotHoldNothingUp) {
+  auto elsewhere = *Connection::open(Cluster::instance().make_database());
+  auto reader = connect();
+  auto app = connect();
+  run(elsewhere, "BEGIN; SELECT pg_current_xact_id()");
+  run(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+  Relay relay(uri, receiver, "a");
+  for (int i = 0; i < 200; ++i) {
+    run(app, publish(std::to_string(i), "k" + std::to_string(i % 7)));
+    if (i % 10 == 9) relay.drain();
+    EXPECT_EQ(receiver.sent.size(), static_cast<std::size_t>((i + 1) / 10 * 10));
+  }
+  EXPECT_LT(number("SELECT max(cardinality(pending)) FROM hapax.outbox_progress"), 3);
+}
+
+// Y6: a server with thousands of running transactions.
+TEST_F(PostgresRelay, ThousandsOfPendingTransactionsAreLookedUpTogether) {
+  auto app = connect();
+  for (int i = 0; i < 20; ++i) run(app, publish(std::to_string(i), "k" + std::to_string(i)));
+  run(app,
+      "INSERT INTO hapax.outbox_progress (lane, fence, pos, pending, draining, late_to, "
+      "attempts) SELECT l, 0, 1000, (SELECT array_agg(x::text::xid8) FROM generate_series("
+      "pg_current_xact_id()::text::bigint - 5000, pg_current_xact_id()::text::bigint + 5000) "
+      "AS x), '{}', 0, 0 FROM generate_series(0, 15) AS l");
+  Relay relay(uri, receiver, "a");
+  const auto begun = relay.clock.steady_ms();
+  relay.drain();
+  EXPECT_LT(relay.clock.steady_ms() - begun, 3'000);
+  EXPECT_EQ(receiver.sent.size(), 20U);
+}
+
+// Y1, Y4: in the tables, not only in memory.
+TEST_F(PostgresRelay, ARefusedRecordHoldsUpItsKeyAndDiesWithItsReason) {
+  auto app = connect();
+  receiver.refused = {"a1"};
+  for (const char* id : {"a1", "a2", "a3"}) run(app, publish(id, "a"));
+  run(app, publish("b1", "b"));
+  const relay::Settings quick{.attempts_max = 2, .retry_first = Duration{1}};
+  Relay relay(uri, receiver, "a", quick);
+  relay.round();
+  run(app, publish("a4", "a"));
+  ASSERT_TRUE(relay.engine.stop().has_value());
+  EXPECT_EQ(receiver.sent, Ids{"b1"});
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox_retry"), 3);
+  EXPECT_EQ(number("SELECT count(next_at) FROM hapax.outbox_retry"), 1);
+
+  Relay successor(uri, receiver, "b", quick);
+  for (int i = 0; i < 20; ++i) successor.drain();
+  EXPECT_EQ(receiver.sent, (Ids{"b1", "a2", "a3", "a4"}));
+  EXPECT_EQ(number("SELECT attempts FROM hapax.outbox_dead WHERE id = 'a1' AND key = 'a' "
+                   "AND reason LIKE 'no \"thanks\"%'"),
+            2);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox_retry"), 0);
+}
+
+// Y2, Y3, Y5: a relay that stands still loses its lanes; what it took is sent again by the other,
+// and it sends nothing when it goes on.
+TEST_F(PostgresRelay, TwoRelaysShareAndOneStandsStill) {
+  auto app = connect();
+  const relay::Settings brief{.lease = Duration{400}, .margin = Duration{50}};
+  Receiver of_b;
+  Relay a(uri, receiver, "a", brief);
+  Relay b(uri, of_b, "b", brief);
+  a.round();
+  EXPECT_EQ(a.engine.lanes(), 16U);
+  while (a.engine.lanes() != 8 || b.engine.lanes() != 8) {
+    a.round();
+    b.round();
+  }
+  for (int i = 0; i < 64; ++i) run(app, publish(std::to_string(i), std::to_string(i)));
+  while (receiver.sent.size() + of_b.sent.size() < 64) {
+    a.round();
+    b.round();
+  }
+  EXPECT_FALSE(receiver.sent.empty());
+  EXPECT_FALSE(of_b.sent.empty());
+  const std::size_t before = receiver.sent.size();
+  while (b.engine.lanes() != 16) b.round();  // `a` stands still, with what it sent not settled.
+  b.drain();
+  for (int i = 64; i < 128; ++i) run(app, publish(std::to_string(i), std::to_string(i)));
+  b.drain();
+  const std::set<std::string> distinct(of_b.sent.begin(), of_b.sent.end());
+  EXPECT_GE(distinct.size(), 64U);
+  a.round();
+  EXPECT_EQ(receiver.sent.size(), before);
+  EXPECT_GT(a.engine.counts().lanes_lost, 0U);
+}
+
+// A publisher's NOTIFY wakes a relay that sleeps.
+TEST_F(PostgresRelay, SleepsUntilSomethingIsPublished) {
+  auto opened = OutboxSource::open({.uri = uri, .owner = "a"});
+  ASSERT_TRUE(opened.has_value());
+  OutboxSource& source = **opened;
+  ASSERT_TRUE(source.is_notified());
+  host::HostClock clock;
+  relay::Engine engine(source, receiver, clock, {});
+  for (int i = 0; i < 12; ++i) {  // Until it sleeps for longer than the next test allows.
+    ASSERT_TRUE(engine.round().has_value());
+    if (i < 9) source.wait(Duration{1'000});
+  }
+  auto app = connect();
+  run(app, publish("1"));
+  const std::int64_t begun = clock.steady_ms();
+  while (receiver.sent.empty()) {
+    source.wait(Duration{10'000});
+    ASSERT_TRUE(engine.round().has_value());
+  }
+  EXPECT_LT(clock.steady_ms() - begun, 500);
+}
+
+// History older than the retention goes, once it is sent; what is not sent stays.
+TEST_F(PostgresRelay, CleansOnlyWhatIsOldAndSent) {
+  auto app = connect();
+  const auto old_row = [](const std::string& id, int part) {
+    return "INSERT INTO hapax.outbox (part, xid, lane, id, type, payload, created_at) VALUES (" +
+           std::to_string(part) + ", pg_current_xact_id(), 3, '" + id +
+           "', 't', '', now() - interval '31 days')";
+  };
+  const auto part = static_cast<int>(number("SELECT hapax.outbox_part()"));
+  run(app, old_row("old", (part + 2) % 32));
+  Relay relay(uri, receiver, "a");
+  EXPECT_FALSE(*relay.source->clean()) << "it was not sent";
+  relay.drain();
+  run(app, old_row("unsent", (part + 3) % 32));
+  run(app, publish("new"));
+  auto inserting = connect();
+  run(inserting, "BEGIN");
+  run(inserting, publish("open"));
+  EXPECT_TRUE(*relay.source->clean());
+  EXPECT_FALSE(*relay.source->clean());
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox"), 2);
+  relay.drain();
+  std::sort(receiver.sent.begin(), receiver.sent.end());
+  EXPECT_EQ(receiver.sent, (Ids{"new", "old", "unsent"}));
+}
+
+// Everything that commits arrives, per key in the order of commits, whatever is open meanwhile and
+// whoever crashes. Y1, Y5, Y6.
+TEST_F(PostgresRelay, NothingIsLostInADisorderOfTransactionsAndCrashes) {
+  std::mt19937 random(4711);
+  const auto chance = [&](unsigned of) { return random() % of == 0; };
+  std::vector<Connection> apps;
+  std::vector<Ids> open(6);
+  for (std::size_t i = 0; i < open.size(); ++i) apps.push_back(connect());
+  std::vector<std::string> committed;
+  std::map<std::string, Ids> committed_by_key;
+  int made = 0;
+  int life = 0;
+  const relay::Settings settings{.batch = 7};
+  auto relay = std::make_unique<Relay>(uri, receiver, "life 0", settings);
+  const auto finish = [&](std::size_t i, const char* how) {
+    run(apps[i], how);
+    if (std::string(how) == "COMMIT") {
+      for (const std::string& id : open[i]) {
+        committed.push_back(id);
+        committed_by_key[id.substr(0, id.find('-'))].push_back(id);
+      }
+    }
+    open[i].clear();
+  };
+  for (int step = 0; step < 1'500; ++step) {
+    const std::size_t i = random() % open.size();
+    if (open[i].empty()) run(apps[i], "BEGIN");
+    // A key of its own for each connection, or they would wait for each other here.
+    const std::string key = "k" + std::to_string(i) + std::to_string(random() % 3);
+    open[i].push_back(key + "-" + std::to_string(made++));
+    run(apps[i], publish(open[i].back(), key));
+    if (chance(4)) finish(i, chance(5) ? "ROLLBACK" : "COMMIT");
+    if (chance(3)) relay->round();
+    if (chance(100)) {  // It crashes: its leases end, and nothing is settled.
+      relay = std::make_unique<Relay>(uri, receiver, "life " + std::to_string(++life), settings);
+      run(apps[i], "SELECT 1");
+      auto other = connect();
+      run(other,
+          "UPDATE hapax.outbox_lane SET lease_until = '-infinity'; "
+          "DELETE FROM hapax.outbox_relay");
+    }
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (!open[i].empty()) finish(i, "COMMIT");
+  }
+  for (int i = 0; i < 50; ++i) relay->drain();
+  EXPECT_GT(life, 5);
+  const std::set<std::string> distinct(receiver.sent.begin(), receiver.sent.end());
+  EXPECT_EQ(distinct, std::set<std::string>(committed.begin(), committed.end()));
+  std::map<std::string, Ids> first_seen;
+  std::set<std::string> seen;
+  for (const std::string& id : receiver.sent) {
+    if (seen.insert(id).second) first_seen[id.substr(0, id.find('-'))].push_back(id);
+  }
+  EXPECT_EQ(first_seen, committed_by_key);
+}
+
+}  // namespace
+}  // namespace hapax::postgres

@@ -212,14 +212,16 @@ BEGIN
   SELECT 'retry', h.lane::text, h.n::text, o.seq::text, o.part::text, h.attempt::text, 'f', o.id,
          o.type, o.key, o.payload, "{schema}".relay_headers(o.headers), o.correlation_id,
          o.causation_id
-  FROM heads AS h JOIN "{schema}".outbox AS o ON o.part = h.part AND o.seq = h.seq
+  FROM heads AS h
+       JOIN "{schema}".outbox AS o ON o.lane = h.lane AND o.seq = h.seq AND o.part = h.part
   UNION ALL
   SELECT 'late', t.lane::text, NULL, o.seq::text, o.part::text, '1',
          (t.has_retries AND EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
                                     WHERE r.lane = t.lane AND r.key = o.key))::text,
          o.id, o.type, o.key, o.payload, "{schema}".relay_headers(o.headers), o.correlation_id,
          o.causation_id
-  FROM late AS t JOIN "{schema}".outbox AS o ON o.part = t.part AND o.seq = t.seq
+  FROM late AS t
+       JOIN "{schema}".outbox AS o ON o.lane = t.lane AND o.seq = t.seq AND o.part = t.part
   UNION ALL
   SELECT 'fresh', o.of_lane::text, NULL, o.seq::text, o.part::text, (o.tries + 1)::text,
          (o.has_retries AND EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
@@ -294,7 +296,8 @@ BEGIN
                                           causation_id, created_at, attempts, reason)
       SELECT r.seq, r.id, r.type, r.key, r.payload, r.headers, r.correlation_id, r.causation_id,
              r.created_at, o.tries, o.reason
-      FROM "{schema}".outbox AS r WHERE r.part = o.part AND r.seq = o.seq
+      FROM "{schema}".outbox AS r
+      WHERE r.lane = o.lane AND r.seq = o.seq AND r.part = o.part
       ON CONFLICT DO NOTHING;
     END IF;
     IF o.n IS NULL AND o.kind IN ('retry', 'held') THEN
@@ -353,8 +356,11 @@ BEGIN
 END $$;
 
 CREATE FUNCTION "{schema}".relay_is_old(p integer) RETURNS boolean LANGUAGE sql AS $$
-  SELECT coalesce((SELECT o.created_at < clock_timestamp() - "{schema}".outbox_retention()
-                   FROM "{schema}".outbox AS o WHERE o.part = p ORDER BY o.seq DESC LIMIT 1), false)
+  SELECT coalesce((
+      SELECT max(newest.created_at) < clock_timestamp() - "{schema}".outbox_retention()
+      FROM generate_series(0, 15) AS l(lane),
+        LATERAL (SELECT o.created_at FROM "{schema}".outbox AS o
+                 WHERE o.part = p AND o.lane = l.lane ORDER BY o.seq DESC LIMIT 1) AS newest), false)
     AND NOT EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r WHERE r.part = p)
     AND NOT EXISTS (
       SELECT 1 FROM generate_series(0, 15) AS l(lane)
@@ -386,4 +392,26 @@ LANGUAGE sql AS $$
   LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
                      ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true
   ORDER BY l.lane
+$$;
+
+-- What concerns all lanes: dead letters, size, rows that wait for vacuum, and the oldest transaction
+-- of this database other than this one, with who runs it.
+CREATE FUNCTION "{schema}".relay_figures() RETURNS TABLE (
+  dead_letters bigint, outbox_bytes bigint, dead_rows bigint, transaction_ms bigint,
+  transaction_of text)
+LANGUAGE sql AS $$
+  SELECT (SELECT count(*) FROM "{schema}".outbox_dead),
+    (SELECT sum(pg_total_relation_size(i.inhrelid))::bigint FROM pg_inherits AS i
+     WHERE i.inhparent = '"{schema}".outbox'::regclass),
+    (SELECT coalesce(sum(t.n_dead_tup), 0)::bigint FROM pg_stat_user_tables AS t
+     WHERE t.schemaname = '{schema}'),
+    a.age_ms, a.who
+  FROM (SELECT 1) AS one LEFT JOIN LATERAL (
+    SELECT (extract(epoch FROM clock_timestamp() - s.xact_start) * 1000)::bigint AS age_ms,
+      format('pid %s, user %s, application %s, %s', s.pid, s.usename,
+             coalesce(nullif(s.application_name, ''), '-'), s.state) AS who
+    FROM pg_stat_activity AS s
+    WHERE s.datname = current_database() AND s.xact_start IS NOT NULL AND s.pid <> pg_backend_pid()
+      AND s.backend_type = 'client backend'
+    ORDER BY s.xact_start LIMIT 1) AS a ON true
 $$;

@@ -35,6 +35,7 @@ std::string Client::text_of(const Call& call) const {
   if (!options_.token.empty()) add("Authorization", "Bearer " + options_.token);
   if (!call.key.empty()) add("Idempotency-Key", call.key);
   if (!call.body.empty()) add("Content-Type", call.type);
+  for (const auto& [name, value] : call.fields.list()) add(name, value);
   if (!call.body.empty() || call.method != "GET") {
     add("Content-Length", std::to_string(call.body.size()));
   }
@@ -42,7 +43,8 @@ std::string Client::text_of(const Call& call) const {
 }
 
 Result<Reply> Client::attempt(const Call& call) {
-  const milliseconds time = options_.answer_time + call.waits;
+  const milliseconds most = call.time == milliseconds{0} ? options_.answer_time : call.time;
+  const milliseconds time = most + call.waits;
   // A refusal may come before all was sent, and end the connection: then what was sent last is
   // lost, but not the answer.
   const Status sent = link_->send(text_of(call), time);

@@ -34,6 +34,8 @@ struct Call {
   std::string type = "application/json";
   std::string key{};                   // Idempotency-Key; empty: none is sent
   std::chrono::milliseconds waits{0};  // how long the server may wait on purpose
+  std::chrono::milliseconds time{0};   // for the answer; 0: as long as the options say
+  http::Fields fields{};               // further header fields
 };
 
 struct Reply {

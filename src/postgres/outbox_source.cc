@@ -372,6 +372,33 @@ Result<bool> OutboxSource::clean() {
   return rows.size() == 1 && rows.number(0, 0) > 0;
 }
 
+Result<relay::Report> OutboxSource::report() {
+  relay::Report report;
+  HAPAX_TRY(const Rows lanes,
+            ask("SELECT lane, owner, lease_ms, waiting, oldest_ms, attempts, retries, blocked_keys "
+                "FROM \"{schema}\".relay_lanes()",
+                Values{}));
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    relay::LaneReport& lane = report.lanes.emplace_back();
+    lane.lane = static_cast<std::uint32_t>(lanes.number(i, 0));
+    lane.owner = lanes.at(i, 1);
+    lane.lease_left = Duration{lanes.number(i, 2)};
+    lane.waiting = static_cast<std::uint64_t>(lanes.number(i, 3));
+    if (!lanes.is_null(i, 4)) lane.oldest_waiting = Duration{lanes.number(i, 4)};
+    lane.attempts = static_cast<std::uint32_t>(lanes.number(i, 5));
+    lane.retries = static_cast<std::uint64_t>(lanes.number(i, 6));
+    lane.blocked_keys = static_cast<std::uint64_t>(lanes.number(i, 7));
+  }
+  HAPAX_TRY(const Rows all, ask("SELECT * FROM \"{schema}\".relay_figures()", Values{}));
+  if (all.size() != 1) return report;
+  report.dead_letters = static_cast<std::uint64_t>(all.number(0, 0));
+  report.outbox_bytes = static_cast<std::uint64_t>(all.number(0, 1));
+  report.dead_rows = static_cast<std::uint64_t>(all.number(0, 2));
+  if (!all.is_null(0, 3)) report.oldest_transaction = Duration{all.number(0, 3)};
+  report.oldest_transaction_of = all.at(0, 4);
+  return report;
+}
+
 // Behind a pooler LISTEN may seem to work and never tell anything; so it is tried.
 void OutboxSource::test_notify() {
   auto listener = Connection::open(options_.uri, {.application_name = "hapax relay (listens)"});

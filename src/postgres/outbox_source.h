@@ -32,8 +32,8 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Result<relay::Taken> next(std::span<const relay::Turn> turns,
                                           std::uint32_t attempts_max) override;
   [[nodiscard]] Status release(std::span<const relay::Lease> leases) override;
-  // Empties one partition of history that is over, if there is one.
-  [[nodiscard]] Result<bool> clean();
+  [[nodiscard]] Result<bool> clean() override;  // one partition
+  [[nodiscard]] Result<relay::Report> report() override;
 
   void wait(Duration most) override;
   void wake() override;

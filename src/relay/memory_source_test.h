@@ -104,6 +104,8 @@ class MemorySource final : public Source {
     }
     return Ok{};
   }
+  Result<bool> clean() override { return false; }
+  Result<Report> report() override { return Report{}; }
   void wait(Duration) override {}
   void wake() override {}
 

@@ -59,6 +59,26 @@ struct Taken {
   bool more = false;                // there may be more at once, although nothing was taken
 };
 
+struct LaneReport {
+  std::uint32_t lane = 0;
+  std::string owner;  // empty = nobody
+  Duration lease_left{0};
+  std::uint64_t waiting = 0;  // not sent yet, at most 100,000 are counted
+  std::optional<Duration> oldest_waiting{};
+  std::uint32_t attempts = 0;  // how often what comes next was taken and not settled
+  std::uint64_t retries = 0;   // records that wait for another attempt, or behind one
+  std::uint64_t blocked_keys = 0;
+};
+
+struct Report {
+  std::vector<LaneReport> lanes;
+  std::uint64_t dead_letters = 0;
+  std::uint64_t outbox_bytes = 0;
+  std::uint64_t dead_rows = 0;  // that the database has not cleaned up yet, in all of our tables
+  std::optional<Duration> oldest_transaction{};  // of this database
+  std::string oldest_transaction_of;             // who
+};
+
 class Source {
  public:
   Source() = default;
@@ -74,6 +94,10 @@ class Source {
   [[nodiscard]] virtual Result<Taken> next(std::span<const Turn> turns,
                                            std::uint32_t attempts_max) = 0;
   [[nodiscard]] virtual Status release(std::span<const Lease> leases) = 0;
+
+  // Forgets some of what was sent and is older than the retention; false: there is no more.
+  [[nodiscard]] virtual Result<bool> clean() = 0;
+  [[nodiscard]] virtual Result<Report> report() = 0;
 
   // Returns when there may be something new, after `most`, or when woken.
   virtual void wait(Duration most) = 0;

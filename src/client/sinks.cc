@@ -1,0 +1,144 @@
+#include "client/sinks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "digest/base64.h"
+#include "wire/json_text.h"
+#include "wire/strict_json.h"
+
+namespace hapax::client {
+
+namespace {
+
+using relay::Delivery;
+using relay::Outgoing;
+using relay::PieceAnswer;
+using std::chrono::milliseconds;
+using PieceKind = PieceAnswer::Kind;
+
+constexpr milliseconds kAnswerTime{10'000};
+constexpr std::size_t kReasonMax = 300;
+
+// Once more on a new connection if a rested one turns out to be closed. Pausing is the engine's.
+Options for_relay(Options options) {
+  options.attempts_max = 2;
+  options.pause = [](milliseconds) {};
+  return options;
+}
+
+milliseconds time_for(const relay::Permit& permit) {
+  return std::max(std::min(kAnswerTime, permit.left()), milliseconds{1});
+}
+
+std::string reason_of(const Reply& reply) {
+  return "HTTP " + std::to_string(reply.status) + " " + reply.body.substr(0, kReasonMax);
+}
+
+void add_bytes(wire::JsonObject& object, const std::string& name, const std::string& bytes) {
+  if (wire::is_utf8(bytes)) {
+    object.add(name, bytes);
+  } else {
+    object.add(name + "_base64", digest::encode_base64(bytes));
+  }
+}
+
+std::string json_of(const Outgoing& record) {
+  wire::JsonObject object;
+  add_bytes(object, "id", record.id);
+  if (!record.key.empty()) add_bytes(object, "group", record.key);
+  add_bytes(object, "payload", record.payload);
+  wire::JsonArray headers;
+  for (const auto& [name, value] : relay::stream_headers(record)) {
+    headers.add("[" + wire::json_text(name) + "," + wire::json_text(value) + "]");
+  }
+  object.raw("headers", headers.text());
+  return object.text();
+}
+
+// Which record of an atomic commit was refused, and why.
+PieceAnswer refusal_in(const Reply& reply) {
+  const auto json = wire::read_strict_json(reply.body);
+  const wire::JsonValue* list = json ? json->find("verdicts") : nullptr;
+  const auto* verdicts = list ? list->get<wire::JsonValue::Array>() : nullptr;
+  if (verdicts == nullptr) return {PieceKind::kTooLarge, 0, reason_of(reply)};
+  for (std::size_t i = 0; i < verdicts->size(); ++i) {
+    const wire::JsonValue* word = (*verdicts)[i].find("verdict");
+    const auto* text = word ? word->get<std::string>() : nullptr;
+    if (text == nullptr || *text == "fresh" || *text == "duplicate" || *text == "not_applied") {
+      continue;
+    }
+    const wire::JsonValue* code = (*verdicts)[i].find("code");
+    const auto* known = code ? code->get<std::string>() : nullptr;
+    const wire::JsonValue* detail = (*verdicts)[i].find("detail");
+    const auto* said = detail ? detail->get<std::string>() : nullptr;
+    const bool own_fault = known == nullptr || *known == "HX1001" || *known == "HX1002";
+    return {own_fault ? PieceKind::kRefused : PieceKind::kUnavailable, i,
+            *text + (said == nullptr ? "" : ": " + *said)};
+  }
+  return {PieceKind::kTooLarge, 0, reason_of(reply)};
+}
+
+bool is_own_fault(unsigned status) {
+  return status >= 400 && status < 500 && status != 408 && status != 425 && status != 429;
+}
+
+}  // namespace
+
+StreamSink::StreamSink(Options options, std::string stream)
+    : client_(for_relay(std::move(options))), stream_(std::move(stream)) {}
+
+PieceAnswer StreamSink::send(std::span<const Outgoing* const> piece, const relay::Permit& permit) {
+  wire::JsonArray records;
+  for (const Outgoing* record : piece) records.add(json_of(*record));
+  const Call call{.method = "POST",
+                  .path = "/api/v1/streams/" + encoded(stream_) + "/records",
+                  .body = "{\"mode\":\"atomic\",\"records\":" + records.text() + "}",
+                  .time = time_for(permit)};
+  const auto reply = client_.call(call);
+  if (!reply) return {PieceKind::kUnavailable, 0, reply.error().text()};
+  if (reply->good()) return {};
+  // A missing stream or right is no fault of the records, and somebody will see to it.
+  const bool theirs =
+      reply->status == 400 || reply->status == 409 || reply->status == 413 || reply->status == 422;
+  if (!theirs) return {PieceKind::kUnavailable, 0, reason_of(*reply)};
+  return refusal_in(*reply);
+}
+
+EndpointSink::EndpointSink(Options options, std::string path)
+    : client_(for_relay(std::move(options))), path_(path.empty() ? "/" : std::move(path)) {}
+
+Delivery EndpointSink::deliver(std::span<const Outgoing* const> records,
+                               const relay::Permit& permit) {
+  Delivery told;
+  for (const Outgoing* record : records) {
+    // Y2: asked before each request.
+    if (!permit.good()) return {told.accepted, Delivery::Ending::kOutOfTime, {}};
+    Call call{.method = "POST",
+              .path = path_,
+              .body = record->payload,
+              .type = "application/octet-stream",
+              .key = record->id,
+              .time = time_for(permit)};
+    const auto add = [&](std::string_view name, const std::string& value) {
+      const bool plain = std::all_of(value.begin(), value.end(), [](char c) { return c >= ' '; });
+      if (!value.empty() && plain) call.fields.add(name, value);
+    };
+    add("Hapax-Type", record->type);
+    add("Hapax-Key", record->key);
+    add("Hapax-Correlation-Id", record->correlation_id);
+    add("Hapax-Causation-Id", record->causation_id);
+    const auto reply = client_.call(call);
+    if (!reply) return {told.accepted, Delivery::Ending::kUnavailable, reply.error().text()};
+    if (!reply->good()) {
+      const auto ending =
+          is_own_fault(reply->status) ? Delivery::Ending::kRefused : Delivery::Ending::kUnavailable;
+      return {told.accepted, ending, reason_of(*reply)};
+    }
+    ++told.accepted;
+  }
+  return told;
+}
+
+}  // namespace hapax::client

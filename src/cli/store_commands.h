@@ -18,6 +18,7 @@ void declare_claims(CLI::App& app, int& exit_code);
 void declare_trace(CLI::App& app, int& exit_code);
 void declare_stats(CLI::App& app, int& exit_code);
 void declare_doctor(CLI::App& app, int& exit_code);
+void declare_relay(CLI::App& app, int& exit_code);
 void declare_bench(CLI::App& app, int& exit_code);
 void declare_migrate(CLI::App& app, int& exit_code);
 void declare_completion(CLI::App& app);

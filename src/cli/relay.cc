@@ -24,6 +24,7 @@
 #include "postgres/outbox_source.h"
 #include "relay/engine.h"
 #include "relay/stream_sink.h"
+#include "sqlite/outbox_source.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
@@ -39,6 +40,8 @@ struct RelayOptions {
   std::vector<std::string> from;
   std::string to;
   std::string schema = "hapax";
+  std::string prefix = "hapax_";
+  std::string retention = "30d";
   std::string name;
   std::string lease = "15s";
   std::string token_file;
@@ -68,7 +71,19 @@ Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
                                                          .listen = !options.status}));
     return std::unique_ptr<relay::Source>(std::move(source));
   }
-  return Error{Errc::kInvalidArgument, "'" + from + "' is no outbox: postgres://… is"};
+  if (from.starts_with("sqlite:")) {
+    const auto retention = span_of(options.retention);
+    if (!retention) {
+      return Error{Errc::kInvalidArgument, "--retention " + options.retention + " is no span"};
+    }
+    HAPAX_TRY(auto source, sqlite::OutboxSource::open({.path = from.substr(7),
+                                                       .prefix = options.prefix,
+                                                       .owner = options.name,
+                                                       .retention = *retention}));
+    return std::unique_ptr<relay::Source>(std::move(source));
+  }
+  return Error{Errc::kInvalidArgument,
+               "'" + from + "' is no outbox: postgres://… and sqlite:FILE are"};
 }
 
 // WHERE/streams/NAME is a stream of a server or of a data folder; another URL takes a record per
@@ -376,11 +391,19 @@ int run_relay(RelayOptions options) {
 void declare_relay(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<RelayOptions>();
   CLI::App* relay = app.add_subcommand("relay", "Send what outboxes of databases hold");
-  relay->add_option("--from", options->from, "Outbox: postgres://…; may be given several times")
+  relay
+      ->add_option("--from", options->from,
+                   "Outbox: postgres://… or sqlite:FILE; may be given several times")
       ->required();
   relay->add_option("--to", options->to,
                     "URL/streams/NAME or FOLDER/streams/NAME; another URL gets a POST per record");
   relay->add_option("--schema", options->schema, "Schema of our tables")->capture_default_str();
+  relay->add_option("--prefix", options->prefix, "Prefix of our tables in SQLite")
+      ->capture_default_str();
+  relay
+      ->add_option("--retention", options->retention,
+                   "Of what was sent, in SQLite; in PostgreSQL `hapax migrate` says it")
+      ->capture_default_str();
   relay->add_option("--name", options->name, "Unique among relays; made up if left out");
   relay->add_option("--lease", options->lease, "For how long lanes are held")
       ->capture_default_str();
@@ -399,7 +422,7 @@ void declare_relay(CLI::App& app, int& exit_code) {
   relay->footer(
       "Example: hapax relay --from postgres://app@db/shop --to "
       "http://127.0.0.1:7171/streams/orders\n"
-      "         hapax relay --from postgres:///shop --to ./hapax-data/streams/orders --once\n"
+      "         hapax relay --from sqlite:shop.db --to ./hapax-data/streams/orders --once\n"
       "         hapax relay --from postgres:///shop --status --json");
   relay->callback([options, &exit_code] { exit_code = run_relay(*options); });
 }

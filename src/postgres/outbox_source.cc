@@ -15,6 +15,7 @@
 #include "database/migration.h"
 #include "postgres/migrate.h"
 #include "relay/headers.h"
+#include "relay/pieces.h"
 
 namespace hapax::postgres {
 
@@ -39,14 +40,6 @@ std::int64_t number_of(std::string_view text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
-}
-
-// What is taken the second time and more often is taken in ever smaller pieces, so that a record
-// which ends the relay is found, and in the end is alone.
-std::uint32_t pieces(std::uint32_t most, std::uint32_t attempts, std::uint32_t attempts_max) {
-  if (attempts == 0) return most;
-  if (attempts + 1 >= attempts_max) return 1;
-  return std::max(1U, most >> std::min(2 * attempts, 31U));
 }
 
 std::string_view word_of(Outcome::Kind kind) {
@@ -246,7 +239,7 @@ Status OutboxSource::take(std::span<const relay::Turn> turns, std::uint32_t atte
     if (lane == nullptr || turn.take == 0) continue;
     lanes.add(turn.lease, lane->progress);
     tries.add(std::int64_t{lane->attempts});
-    most.add(std::int64_t{pieces(turn.take, lane->attempts, attempts_max)});
+    most.add(std::int64_t{relay::piece_to_take(turn.take, lane->attempts, attempts_max)});
     any = true;
   }
   if (!any) return Ok{};
@@ -260,7 +253,8 @@ Status OutboxSource::take(std::span<const relay::Turn> turns, std::uint32_t atte
   for (const relay::Turn& turn : turns) {
     const Lane* lane = find(turn.lease);
     if (lane == nullptr || turn.take == 0) continue;
-    taking.push_back({turn.lease, {}, pieces(turn.take, lane->attempts, attempts_max)});
+    taking.push_back(
+        {turn.lease, {}, relay::piece_to_take(turn.take, lane->attempts, attempts_max)});
   }
   read(rows, taking, told);
   return Ok{};

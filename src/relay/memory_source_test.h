@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ports/clock.h"
+#include "relay/pieces.h"
 #include "relay/source.h"
 
 namespace hapax::relay {
@@ -134,7 +135,7 @@ class MemorySource final : public Source {
     }
     if (lane.settled == lane.rows.size()) return remember(number, std::move(batch));
     const std::uint32_t attempt = ++lane.attempts;
-    if (attempt > 1) most = attempt >= attempts_max ? 1 : std::max(1U, most >> (2 * (attempt - 1)));
+    most = piece_to_take(most, attempt - 1, attempts_max);
     for (std::size_t i = lane.settled; i < lane.rows.size() && most > 0; ++i, --most) {
       Outgoing record = lane.rows[i];
       record.attempt = attempt;

@@ -5,7 +5,6 @@
 #include <memory>
 #include <random>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -16,55 +15,25 @@
 #include "postgres/migrate.h"
 #include "postgres/outbox_source.h"
 #include "relay/engine.h"
+#include "relay_rig.h"
 
 namespace hapax::postgres {
 namespace {
 
-using Ids = std::vector<std::string>;
 using testing_postgres::Cluster;
+using testing_relay::Ids;
+using testing_relay::Receiver;
 
-class Receiver final : public relay::Sink {
- public:
-  relay::Delivery deliver(std::span<const relay::Outgoing* const> records,
-                          const relay::Permit& permit) override {
-    relay::Delivery told;
-    for (const relay::Outgoing* record : records) {
-      if (!permit.good()) return {told.accepted, relay::Delivery::Ending::kOutOfTime, {}};
-      if (refused.contains(record->id)) {
-        return {told.accepted, relay::Delivery::Ending::kRefused, "no \"thanks\" \\ \n\xff"};
-      }
-      sent.push_back(record->id);
-      records_by_id[record->id] = *record;
-      ++told.accepted;
-    }
-    return told;
-  }
-
-  Ids sent;
-  std::map<std::string, relay::Outgoing> records_by_id;
-  std::set<std::string> refused;
-};
-
-// A relay of its own process, as far as the database can tell.
-struct Relay {
+// As another process would.
+struct Relay : testing_relay::Relay {
   Relay(const std::string& uri, relay::Sink& sink, const std::string& owner,
         relay::Settings settings = {})
-      : source(*OutboxSource::open({.uri = uri, .owner = owner, .listen = false})),
-        engine(*source, sink, clock, settings) {}
-
-  relay::Round round() {
-    auto told = engine.round();
-    if (!told) throw std::runtime_error(told.error().text());
-    return *told;
+      : testing_relay::Relay(open(uri, owner), sink, settings) {}
+  static Result<std::unique_ptr<relay::Source>> open(const std::string& uri,
+                                                     const std::string& owner) {
+    HAPAX_TRY(auto source, OutboxSource::open({.uri = uri, .owner = owner, .listen = false}));
+    return std::unique_ptr<relay::Source>(std::move(source));
   }
-  void drain() {
-    while (round().idle_for == Duration{0}) {
-    }
-  }
-
-  host::HostClock clock;
-  std::unique_ptr<OutboxSource> source;
-  relay::Engine engine;
 };
 
 class PostgresRelay : public testing::Test {

@@ -1,10 +1,12 @@
 """`hapax relay` between a real PostgreSQL and a real `hapax serve`, killed at random."""
 
+import contextlib
 import http.server
 import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import threading
 import unittest
@@ -135,14 +137,25 @@ class RelayTest(FolderTest):
         self.assertEqual(status["dead_letters"], 0)
         self.assertEqual({lane["owner"] for lane in status["lanes"]}, {None})
 
-    def test_once_into_a_folder(self):
+    def test_once_from_two_databases_into_a_folder(self):
         self.publish(0, 50)
+        file = os.path.join(self.folder, "app.db")
+        self.hapax("migrate", "sqlite:" + file)
+        with contextlib.closing(sqlite3.connect(file)) as app, app:
+            app.executemany("INSERT INTO hapax_outbox (id, type, key, payload) VALUES "
+                            "(?, 'paid', 'k', x'ff00')", [(f"s{n}",) for n in range(30)])
         folder = os.path.join(self.folder, "data")
         self.hapax("stream", "create", "orders", "--data", folder)
-        words = ["relay", "--from", self.cluster.uri(), "--to", folder + "/streams/orders",
-                 "--once", "--json"]
-        self.assertEqual(json.loads(self.hapax(*words))["accepted"], 50)
-        self.assertEqual(json.loads(self.hapax(*words))["accepted"], 0)
+        words = ["relay", "--from", self.cluster.uri(), "--from", "sqlite:" + file, "--to",
+                 folder + "/streams/orders", "--once", "--json"]
+
+        def accepted():
+            return [json.loads(line)["accepted"] for line in self.hapax(*words).splitlines()]
+
+        self.assertEqual(accepted(), [50, 30])
+        self.assertEqual(accepted(), [0, 0])
+        self.assertIn("lanes           0 of 1 are held",
+                      self.hapax("relay", "--from", "sqlite:" + file, "--status"))
         line = self.hapax("tail", "orders", "--data", folder, "-n", "1", "--json")
         self.assertIn('"event_type"', line)
 

@@ -1,0 +1,360 @@
+#include "sqlite/outbox_source.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "database/migration.h"
+#include "relay/headers.h"
+#include "relay/pieces.h"
+#include "sqlite/migrate.h"
+
+namespace hapax::sqlite {
+
+namespace {
+
+using relay::Outcome;
+using OutcomeKind = relay::Outcome::Kind;
+
+constexpr std::uint32_t kNeedsVersion = 2;
+constexpr std::uint32_t kLanes = 1;
+constexpr Duration kNapFirst{1};
+constexpr Duration kNapMax{1'000};
+constexpr Duration kNapMaxUnwatched{40};
+constexpr std::int64_t kRetriesAtOnce = 50;
+
+// Wall time: it is the only clock that processes share through the file.
+std::int64_t wall_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+constexpr std::string_view kColumns =
+    "o.seq, o.id, o.type, o.key, o.payload, o.correlation_id, o.causation_id, "
+    "CASE WHEN o.headers IS NOT NULL THEN (SELECT group_concat("
+    "length(CAST(h.value ->> 0 AS BLOB)) || ':' || (h.value ->> 0) || "
+    "length(CAST(h.value ->> 1 AS BLOB)) || ':' || (h.value ->> 1), '') "
+    "FROM json_each(o.headers) AS h) END";
+
+}  // namespace
+
+OutboxSource::OutboxSource(OutboxSourceOptions options, Connection connection)
+    : options_(std::move(options)), connection_(std::move(connection)) {
+  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  HAPAX_ASSERT(wake_ >= 0, "a file descriptor is left");
+}
+
+OutboxSource::~OutboxSource() {
+  ::close(wake_);
+  if (watch_ >= 0) ::close(watch_);
+}
+
+Result<std::unique_ptr<OutboxSource>> OutboxSource::open(OutboxSourceOptions options) {
+  HAPAX_CHECK(database::check_name("prefix", options.prefix));
+  if (::access(options.path.c_str(), F_OK) != 0) {
+    return Error{Errc::kNotFound, "there is no file " + options.path};
+  }
+  HAPAX_TRY(Connection connection, Connection::open(options.path));
+  // What a power loss takes back is sent again, under the same ids.
+  HAPAX_CHECK(connection.run("PRAGMA synchronous = NORMAL"));
+  HAPAX_CHECK(check_version(connection, options.prefix, kNeedsVersion));
+  std::unique_ptr<OutboxSource> source(new OutboxSource(std::move(options), std::move(connection)));
+  // The log of the file exists while a connection, such as ours, is open.
+  source->watch_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  const std::string log = source->options_.path + "-wal";
+  if (source->watch_ >= 0 && ::inotify_add_watch(source->watch_, log.c_str(), IN_MODIFY) < 0) {
+    ::close(std::exchange(source->watch_, -1));
+  }
+  return source;
+}
+
+Result<std::vector<Row>> OutboxSource::ask(std::string_view sql, const std::vector<Value>& values) {
+  return connection_.ask(database::expanded(sql, "prefix", options_.prefix), values);
+}
+
+template <class Act>
+Status OutboxSource::in_write(const Act& act) {
+  HAPAX_CHECK(connection_.run("BEGIN IMMEDIATE"));
+  Status done = act();
+  if (done) done = connection_.run("COMMIT");
+  if (!done && connection_.in_transaction()) {
+    ignore(connection_.run("ROLLBACK"), "the first error is told");
+  }
+  return done;
+}
+
+Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Duration span) {
+  relay::Leases told{.held = {}, .left = span, .share = kLanes};
+  const auto act = [&]() -> Status {
+    const std::int64_t now = wall_ms();
+    HAPAX_TRY(const auto rows,
+              ask("SELECT owner, fence, lease_until FROM {prefix}outbox_lane", {}));
+    const Row& lane = rows.at(0);
+    const bool mine = lane[0].bytes == options_.owner;
+    const bool running = lane[2].number > now;
+    if (running && !mine) return Ok{};
+    const relay::Lease current{0, lane[1].number};
+    const bool keeps = running && std::find(kept.begin(), kept.end(), current) != kept.end();
+    const std::int64_t fence = keeps ? current.fence : current.fence + 1;
+    if (!keeps) taken_.clear();
+    HAPAX_CHECK(
+        ask("UPDATE {prefix}outbox_lane SET owner = ?1, fence = ?2, lease_until = ?3",
+            {Value::text(options_.owner), Value::of(fence), Value::of(now + span.count())}));
+    told.held.push_back({0, fence});
+    return Ok{};
+  };
+  HAPAX_CHECK(in_write(act));
+  return told;
+}
+
+Result<bool> OutboxSource::is_anything_there() {
+  HAPAX_TRY(const auto rows,
+            ask("SELECT EXISTS (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos) OR EXISTS "
+                "(SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.next_at <= ?1) "
+                "FROM {prefix}outbox_lane AS l",
+                {Value::of(wall_ms())}));
+  return rows.at(0)[0].number != 0;
+}
+
+Result<relay::Taken> OutboxSource::next(std::span<const relay::Turn> turns,
+                                        std::uint32_t attempts_max) {
+  relay::Taken told;
+  for (const relay::Turn& turn : turns) {
+    if (turn.outcomes.empty()) {  // Whoever only looks keeps no writer waiting.
+      HAPAX_TRY(const bool anything, is_anything_there());
+      if (!anything) continue;
+    }
+    const auto act = [&] { return settle_and_take(turn, attempts_max, told); };
+    HAPAX_CHECK(in_write(act));
+  }
+  if (!told.batches.empty()) nap_ = Duration{0};
+  return told;
+}
+
+Status OutboxSource::settle_and_take(const relay::Turn& turn, std::uint32_t attempts_max,
+                                     relay::Taken& told) {
+  // Y3: nobody else can take the lane while this transaction writes.
+  HAPAX_TRY(const auto rows, ask("SELECT fence FROM {prefix}outbox_lane", {}));
+  if (rows.at(0)[0].number != turn.lease.fence) {
+    told.lost.push_back(turn.lease.lane);
+    return Ok{};
+  }
+  if (!turn.outcomes.empty()) HAPAX_CHECK(settle(turn.outcomes));
+  if (turn.take == 0) return Ok{};
+  relay::Batch batch{.lane = turn.lease.lane, .records = {}};
+  HAPAX_CHECK(take(turn.take, attempts_max, batch));
+  if (!batch.records.empty()) told.batches.push_back(std::move(batch));
+  return Ok{};
+}
+
+Status OutboxSource::settle(const std::vector<Outcome>& outcomes) {
+  const std::vector<Taken> taken = std::exchange(taken_, {});
+  HAPAX_ASSERT(outcomes.size() == taken.size(), "each row has its outcome");
+  std::int64_t pos = 0;
+  bool counts = true;  // What is behind a new row that was not sent does not.
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (taken[i].n != 0) {
+      HAPAX_CHECK(settle_retry(taken[i], outcomes[i]));
+      continue;
+    }
+    counts = counts && outcomes[i].kind != OutcomeKind::kNotSent;
+    if (!counts) continue;
+    pos = taken[i].seq;
+    if (outcomes[i].kind != OutcomeKind::kAccepted) {
+      HAPAX_CHECK(settle_new(taken[i], outcomes[i]));
+    }
+  }
+  HAPAX_CHECK(
+      ask("UPDATE {prefix}outbox_lane SET pos = max(pos, ?1), attempts = 0", {Value::of(pos)}));
+  return Ok{};
+}
+
+Status OutboxSource::settle_new(const Taken& row, const Outcome& outcome) {
+  if (outcome.kind == OutcomeKind::kDead) return bury(row, outcome);
+  const bool held = outcome.kind == OutcomeKind::kHeld;
+  HAPAX_CHECK(
+      ask("INSERT INTO {prefix}outbox_retry (seq, key, attempts, next_at, last_error) "
+          "SELECT ?1, ?2, ?3, CASE WHEN ?2 IS NULL OR NOT EXISTS (SELECT 1 FROM "
+          "{prefix}outbox_retry AS r WHERE r.key = ?2) THEN ?4 END, ?5",
+          {Value::of(row.seq), Value::text_or_null(row.key),
+           Value::of(held ? 0 : std::int64_t{row.attempt}),
+           Value::of(wall_ms() + outcome.after.count()),
+           Value::text(relay::stored_reason(outcome.reason))}));
+  return Ok{};
+}
+
+Status OutboxSource::settle_retry(const Taken& row, const Outcome& outcome) {
+  if (outcome.kind == OutcomeKind::kRetry) {
+    HAPAX_CHECK(
+        ask("UPDATE {prefix}outbox_retry SET taken = 0, next_at = ?2, last_error = ?3 "
+            "WHERE n = ?1",
+            {Value::of(row.n), Value::of(wall_ms() + outcome.after.count()),
+             Value::text(relay::stored_reason(outcome.reason))}));
+    return Ok{};
+  }
+  if (outcome.kind == OutcomeKind::kNotSent || outcome.kind == OutcomeKind::kHeld) {
+    // Y4: it was not sent, so it was no attempt.
+    HAPAX_CHECK(
+        ask("UPDATE {prefix}outbox_retry SET taken = 0, attempts = attempts - 1 "
+            "WHERE n = ?1",
+            {Value::of(row.n)}));
+    return Ok{};
+  }
+  if (outcome.kind == OutcomeKind::kDead) HAPAX_CHECK(bury(row, outcome));
+  HAPAX_CHECK(ask("DELETE FROM {prefix}outbox_retry WHERE n = ?1", {Value::of(row.n)}));
+  HAPAX_CHECK(
+      ask("UPDATE {prefix}outbox_retry SET next_at = ?2 WHERE n = "
+          "(SELECT n FROM {prefix}outbox_retry WHERE key = ?1 ORDER BY n LIMIT 1)",
+          {Value::text_or_null(row.key), Value::of(wall_ms())}));
+  return Ok{};
+}
+
+Status OutboxSource::bury(const Taken& row, const Outcome& outcome) {
+  HAPAX_CHECK(
+      ask("INSERT OR IGNORE INTO {prefix}outbox_dead (seq, id, type, key, payload, headers, "
+          "correlation_id, causation_id, created_at, attempts, reason) "
+          "SELECT seq, id, type, key, payload, headers, correlation_id, causation_id, "
+          "created_at, ?2, ?3 FROM {prefix}outbox WHERE seq = ?1",
+          {Value::of(row.seq), Value::of(std::int64_t{row.attempt}),
+           Value::text(relay::stored_reason(outcome.reason))}));
+  return Ok{};
+}
+
+Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max, relay::Batch& batch) {
+  HAPAX_TRY(const bool alone, take_retries(batch));
+  if (alone) return Ok{};
+  HAPAX_TRY(const auto lane, ask("SELECT pos, attempts FROM {prefix}outbox_lane", {}));
+  const auto attempts = static_cast<std::uint32_t>(lane.at(0)[1].number);
+  const std::uint32_t count = relay::piece_to_take(most, attempts, attempts_max);
+  HAPAX_TRY(const auto rows,
+            ask("SELECT " + std::string(kColumns) +
+                    ", EXISTS (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.key = o.key) "
+                    "FROM {prefix}outbox AS o WHERE o.seq > ?1 ORDER BY o.seq LIMIT ?2",
+                {Value::of(lane.at(0)[0].number), Value::of(count)}));
+  for (const Row& row : rows) {
+    add(row, 0, attempts + 1, batch);
+    batch.records.back().blocked = row[8].number != 0;
+  }
+  if (!rows.empty()) HAPAX_CHECK(ask("UPDATE {prefix}outbox_lane SET attempts = attempts + 1", {}));
+  return Ok{};
+}
+
+// True: one that somebody died over was taken, and nothing else may be.
+Result<bool> OutboxSource::take_retries(relay::Batch& batch) {
+  HAPAX_TRY(const auto rows,
+            ask("SELECT " + std::string(kColumns) +
+                    ", r.n, r.attempts, r.taken FROM {prefix}outbox_retry AS r "
+                    "JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.next_at <= ?1 "
+                    "ORDER BY r.taken DESC, r.next_at LIMIT ?2",
+                {Value::of(wall_ms()), Value::of(kRetriesAtOnce)}));
+  const bool alone = !rows.empty() && rows.front()[10].number != 0;
+  for (const Row& row : rows) {
+    add(row, row[8].number, static_cast<std::uint32_t>(row[9].number) + 1, batch);
+    HAPAX_CHECK(
+        ask("UPDATE {prefix}outbox_retry SET taken = 1, attempts = attempts + 1 "
+            "WHERE n = ?1",
+            {row[8]}));
+    if (alone) break;
+  }
+  return alone;
+}
+
+void OutboxSource::add(const Row& row, std::int64_t n, std::uint32_t attempt, relay::Batch& batch) {
+  taken_.push_back({n, row[0].number, row[3].bytes, attempt});
+  batch.records.push_back({.place = row[0].number,
+                           .id = row[1].bytes,
+                           .type = row[2].bytes,
+                           .key = row[3].bytes,
+                           .payload = row[4].bytes,
+                           .headers = relay::headers_of(row[7].bytes),
+                           .correlation_id = row[5].bytes,
+                           .causation_id = row[6].bytes,
+                           .attempt = attempt});
+}
+
+Status OutboxSource::release(std::span<const relay::Lease> leases) {
+  for (const relay::Lease& lease : leases) {
+    taken_.clear();
+    HAPAX_CHECK(
+        ask("UPDATE {prefix}outbox_lane SET lease_until = 0 WHERE fence = ?1 AND owner = ?2",
+            {Value::of(lease.fence), Value::text(options_.owner)}));
+  }
+  return Ok{};
+}
+
+// The oldest rows, few at a time: a long deletion would keep writers waiting.
+Result<bool> OutboxSource::clean() {
+  constexpr std::string_view kOver =
+      "SELECT seq FROM (SELECT seq, created_at FROM {prefix}outbox ORDER BY seq LIMIT 500) AS o "
+      "WHERE created_at < ?1 AND seq <= (SELECT pos FROM {prefix}outbox_lane) "
+      "AND NOT EXISTS (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.seq = o.seq)";
+  const Value before = Value::of(wall_ms() - options_.retention.count());
+  HAPAX_TRY(const auto over, ask(std::string(kOver) + " LIMIT 1", {before}));
+  if (over.empty()) return false;
+  HAPAX_CHECK(
+      ask("DELETE FROM {prefix}outbox WHERE seq IN (" + std::string(kOver) + ")", {before}));
+  return true;
+}
+
+Result<relay::Report> OutboxSource::report() {
+  HAPAX_TRY(const auto rows,
+            ask("SELECT l.owner, l.lease_until, l.attempts, "
+                "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos "
+                "LIMIT 100000)), "
+                "(SELECT o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos ORDER BY o.seq "
+                "LIMIT 1), "
+                "(SELECT count(*) FROM {prefix}outbox_retry), "
+                "(SELECT count(DISTINCT key) FROM {prefix}outbox_retry), "
+                "(SELECT count(*) FROM {prefix}outbox_dead) FROM {prefix}outbox_lane AS l",
+                {}));
+  const Row& row = rows.at(0);
+  const std::int64_t now = wall_ms();
+  relay::LaneReport lane;
+  if (row[1].number > now) {
+    lane.owner = row[0].bytes;
+    lane.lease_left = Duration{row[1].number - now};
+  }
+  lane.attempts = static_cast<std::uint32_t>(row[2].number);
+  lane.waiting = static_cast<std::uint64_t>(row[3].number);
+  if (!row[4].is_null()) lane.oldest_waiting = Duration{now - row[4].number};
+  lane.retries = static_cast<std::uint64_t>(row[5].number);
+  lane.blocked_keys = static_cast<std::uint64_t>(row[6].number);
+  relay::Report report;
+  report.lanes.push_back(std::move(lane));
+  report.dead_letters = static_cast<std::uint64_t>(row[7].number);
+  HAPAX_TRY(const auto size, ask("SELECT page_count * page_size FROM pragma_page_count(), "
+                                 "pragma_page_size()",
+                                 {}));
+  report.outbox_bytes = static_cast<std::uint64_t>(size.at(0)[0].number);
+  return report;
+}
+
+// A commit is written to the log first and counts a moment later; so after a sign of life the naps
+// are short again.
+void OutboxSource::wait(Duration most) {
+  nap_ = std::clamp(nap_ * 2, kNapFirst, watch_ >= 0 ? kNapMax : kNapMaxUnwatched);
+  std::array<pollfd, 2> watched = {pollfd{wake_, POLLIN, 0}, pollfd{watch_, POLLIN, 0}};
+  if (::poll(watched.data(), watched.size(), static_cast<int>(std::min(nap_, most).count())) <= 0) {
+    return;
+  }
+  if (watched[0].revents != 0) {
+    eventfd_t count = 0;
+    ::eventfd_read(wake_, &count);
+  }
+  if (watched[1].revents == 0) return;
+  nap_ = Duration{0};
+  std::array<char, 4096> events{};
+  while (::read(watch_, events.data(), events.size()) > 0) {
+  }
+}
+
+void OutboxSource::wake() { ::eventfd_write(wake_, 1); }
+
+}  // namespace hapax::sqlite

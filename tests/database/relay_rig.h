@@ -1,0 +1,63 @@
+// What tests of relays over databases share: a receiver in memory, and a relay that looks to the
+// database like a process of its own.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/clock.h"
+#include "relay/engine.h"
+
+namespace hapax::testing_relay {
+
+using Ids = std::vector<std::string>;
+
+class Receiver final : public relay::Sink {
+ public:
+  relay::Delivery deliver(std::span<const relay::Outgoing* const> records,
+                          const relay::Permit& permit) override {
+    relay::Delivery told;
+    for (const relay::Outgoing* record : records) {
+      if (!permit.good()) return {told.accepted, relay::Delivery::Ending::kOutOfTime, {}};
+      if (refused.contains(record->id)) {
+        return {told.accepted, relay::Delivery::Ending::kRefused, "no \"thanks\" \\ \n\xff"};
+      }
+      sent.push_back(record->id);
+      records_by_id[record->id] = *record;
+      ++told.accepted;
+    }
+    return told;
+  }
+
+  Ids sent;
+  std::map<std::string, relay::Outgoing> records_by_id;
+  std::set<std::string> refused;
+};
+
+struct Relay {
+  Relay(Result<std::unique_ptr<relay::Source>> opened, relay::Sink& sink,
+        relay::Settings settings = {})
+      : source(*std::move(opened)), engine(*source, sink, clock, settings) {}
+
+  relay::Round round() {
+    auto told = engine.round();
+    if (!told) throw std::runtime_error(told.error().text());
+    return *told;
+  }
+  // Until there is nothing to do at this moment.
+  void drain() {
+    while (round().idle_for == Duration{0}) {
+    }
+  }
+
+  host::HostClock clock;
+  std::unique_ptr<relay::Source> source;
+  relay::Engine engine;
+};
+
+}  // namespace hapax::testing_relay

@@ -1,0 +1,207 @@
+// Relays over an SQLite file.
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "relay_rig.h"
+#include "sqlite/migrate.h"
+#include "sqlite/outbox_source.h"
+
+namespace hapax::sqlite {
+namespace {
+
+using testing_relay::Ids;
+using testing_relay::Receiver;
+
+struct Relay : testing_relay::Relay {
+  Relay(const std::string& path, relay::Sink& sink, const std::string& owner,
+        relay::Settings settings = {})
+      : testing_relay::Relay(open(path, owner), sink, settings) {}
+  static Result<std::unique_ptr<relay::Source>> open(const std::string& path,
+                                                     const std::string& owner) {
+    HAPAX_TRY(auto source, OutboxSource::open({.path = path, .owner = owner}));
+    return std::unique_ptr<relay::Source>(std::move(source));
+  }
+};
+
+class SqliteRelay : public testing::Test {
+ protected:
+  SqliteRelay() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hapax-sl-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    path = folder_ + "/app.db";
+    app = std::make_unique<Connection>(*Connection::open(path));
+    EXPECT_TRUE(migrate(*app, {}).has_value());
+    run(*app, "PRAGMA synchronous = OFF");  // Power stays on here.
+  }
+  ~SqliteRelay() override { std::filesystem::remove_all(folder_); }
+
+  static void run(Connection& connection, const std::string& sql) {
+    const auto done = connection.run(sql);
+    ASSERT_TRUE(done.has_value()) << sql << ": " << done.error().text();
+  }
+  static std::string publish(const std::string& id, const std::string& key = {}) {
+    return "INSERT INTO hapax_outbox (id, type, key, payload) VALUES ('" + id + "', 't', " +
+           (key.empty() ? "NULL" : "'" + key + "'") + ", '" + id + "')";
+  }
+  std::int64_t number(const std::string& sql) { return app->ask(sql, {})->at(0).at(0).number; }
+
+  std::string path;
+  std::unique_ptr<Connection> app;
+  Receiver receiver;
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(SqliteRelay, CarriesEverythingOfAnEvent) {
+  run(*app,
+      "INSERT INTO hapax_outbox (id, type, key, payload, headers, correlation_id, "
+      "causation_id) VALUES ('id-1', 'order.paid', 'k', x'00ff', "
+      "'[[\"a\", \"1\"], [\"b:2\", \"ü\"]]', 'corr', 'cause')");
+  Relay relay(path, receiver, "a");
+  relay.drain();
+  ASSERT_EQ(receiver.sent, Ids{"id-1"});
+  const relay::Outgoing& record = receiver.records_by_id.at("id-1");
+  EXPECT_EQ(record.payload, std::string("\0\xff", 2));
+  EXPECT_EQ(record.key, "k");
+  EXPECT_EQ(record.correlation_id, "corr");
+  EXPECT_EQ(record.causation_id, "cause");
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(record.headers, (Headers{{"a", "1"}, {"b:2", "ü"}}));
+}
+
+// Y1, Y4: in the tables, not only in memory.
+TEST_F(SqliteRelay, ARefusedRecordHoldsUpItsKeyAndDiesWithItsReason) {
+  receiver.refused = {"a1"};
+  for (const char* id : {"a1", "a2", "a3"}) run(*app, publish(id, "a"));
+  run(*app, publish("b1", "b"));
+  const relay::Settings quick{.attempts_max = 2, .retry_first = Duration{1}};
+  Relay relay(path, receiver, "a", quick);
+  relay.round();
+  run(*app, publish("a4", "a"));
+  ASSERT_TRUE(relay.engine.stop().has_value());
+  EXPECT_EQ(receiver.sent, Ids{"b1"});
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_retry"), 3);
+  EXPECT_EQ(number("SELECT count(next_at) FROM hapax_outbox_retry"), 1);
+
+  Relay successor(path, receiver, "b", quick);
+  while (receiver.sent.size() < 4) {
+    successor.drain();
+    ::poll(nullptr, 0, 1);
+  }
+  successor.drain();
+  EXPECT_EQ(receiver.sent, (Ids{"b1", "a2", "a3", "a4"}));
+  EXPECT_EQ(number("SELECT attempts FROM hapax_outbox_dead WHERE id = 'a1' AND key = 'a' "
+                   "AND reason LIKE 'no \"thanks\"%'"),
+            2);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_retry"), 0);
+}
+
+// Y2, Y3, Y5: one relay at a time; the other takes over when the lease is over, sends again what
+// was not settled, and the first sends nothing when it goes on.
+TEST_F(SqliteRelay, OneSendsAndAnotherTakesOver) {
+  const relay::Settings brief{.lease = Duration{300}, .margin = Duration{50}};
+  Receiver of_b;
+  Relay a(path, receiver, "a", brief);
+  Relay b(path, of_b, "b", brief);
+  run(*app, publish("1", "k"));
+  a.round();
+  b.round();
+  EXPECT_EQ(b.engine.lanes(), 0U);
+  EXPECT_EQ(receiver.sent, Ids{"1"});
+  while (b.engine.lanes() == 0) {
+    ::poll(nullptr, 0, 5);
+    b.round();
+  }
+  b.drain();
+  run(*app, publish("2", "k"));
+  b.drain();
+  EXPECT_EQ(of_b.sent, (Ids{"1", "2"}));
+  a.round();
+  EXPECT_EQ(receiver.sent, Ids{"1"});
+}
+
+// A commit of another process wakes a relay that sleeps. Not an engine: only the waiting.
+TEST_F(SqliteRelay, IsWokenByAnotherProcess) {
+  Relay relay(path, receiver, "a");
+  for (int i = 0; i < 11; ++i) {
+    relay.round();
+    relay.source->wait(Duration{200});
+  }
+  int told[2];
+  ASSERT_EQ(::pipe(told), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto connection = Connection::open(path);
+    ::poll(nullptr, 0, 100);
+    if (!connection->run(publish("1"))) ::_exit(1);
+    host::HostClock clock;
+    const std::int64_t now = clock.steady_ms();
+    ::_exit(::write(told[1], &now, sizeof now) == sizeof now ? 0 : 1);
+  }
+  while (receiver.sent.empty()) {
+    relay.round();
+    if (receiver.sent.empty()) relay.source->wait(Duration{10'000});
+  }
+  const std::int64_t seen = relay.clock.steady_ms();
+  std::int64_t committed = 0;
+  ASSERT_EQ(::read(told[0], &committed, sizeof committed), static_cast<ssize_t>(sizeof committed));
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ::close(told[0]);
+  ::close(told[1]);
+  EXPECT_EQ(status, 0);
+  EXPECT_LT(seen - committed, 50);
+}
+
+// History goes in small pieces; what is not sent stays, however old it is.
+TEST_F(SqliteRelay, CleansOnlyWhatIsOldAndSent) {
+  for (int i = 0; i < 600; ++i) run(*app, publish("o" + std::to_string(i)));
+  run(*app, "UPDATE hapax_outbox SET created_at = created_at - 2592000001");
+  Relay relay(path, receiver, "a");
+  EXPECT_FALSE(*relay.source->clean()) << "nothing was sent";
+  relay.drain();
+  run(*app, publish("new"));
+  EXPECT_TRUE(*relay.source->clean());
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox"), 101);
+  EXPECT_TRUE(*relay.source->clean());
+  EXPECT_FALSE(*relay.source->clean());
+  relay.drain();
+  EXPECT_EQ(receiver.sent.size(), 601U);
+}
+
+// Y5: whoever crashes, everything arrives, in the order of commits.
+TEST_F(SqliteRelay, NothingIsLostInCrashes) {
+  std::mt19937 random(4712);
+  auto relay = std::make_unique<Relay>(path, receiver, "life 0", relay::Settings{.batch = 7});
+  Ids committed;
+  for (int step = 0; step < 600; ++step) {
+    const std::string id = std::to_string(step);
+    run(*app, "BEGIN");
+    run(*app, publish(id, "k"));
+    const bool kept = random() % 5 != 0;
+    run(*app, kept ? "COMMIT" : "ROLLBACK");
+    if (kept) committed.push_back(id);
+    if (random() % 3 == 0) relay->round();
+    if (random() % 40 != 0) continue;
+    relay = std::make_unique<Relay>(path, receiver, "life " + id, relay::Settings{.batch = 7});
+    run(*app, "UPDATE hapax_outbox_lane SET lease_until = 0");
+  }
+  relay->drain();
+  Ids first_seen;
+  std::set<std::string> seen;
+  for (const std::string& id : receiver.sent) {
+    if (seen.insert(id).second) first_seen.push_back(id);
+  }
+  EXPECT_EQ(first_seen, committed);
+}
+
+}  // namespace
+}  // namespace hapax::sqlite

@@ -175,12 +175,14 @@ BEGIN
   ), touched AS (
     UPDATE "{schema}".outbox_retry AS r SET attempts = h.attempt, taken = true
     FROM heads AS h WHERE r.n = h.n
+  ), found AS MATERIALIZED (  -- Each xid is looked up once, not once per lane.
+    SELECT o.lane, o.part, o.seq, o.xid FROM probed AS p
+      JOIN "{schema}".outbox AS o ON o.xid = p.xid
   ), late AS MATERIALIZED (  -- Few of them are found by their xids, many along the seqs.
     SELECT s.lane, s.part, s.seq, s.has_retries FROM (
       SELECT w.lane, o.part, o.seq, w.most, w.has_retries,
              row_number() OVER (PARTITION BY w.lane ORDER BY o.seq) AS number
-      FROM probed AS p
-      JOIN "{schema}".outbox AS o ON o.xid = p.xid
+      FROM found AS o
       JOIN wanted AS w ON w.lane = o.lane AND o.seq <= w.pos AND NOT w.alone
       WHERE EXISTS (SELECT 1 FROM finished AS f WHERE f.lane = o.lane AND f.xid = o.xid)) AS s
     WHERE s.number <= s.most

@@ -26,9 +26,9 @@ using Kind = TakenRow::Kind;
 
 constexpr std::uint32_t kNeedsVersion = 2;
 constexpr Duration kNapFirst{5};
-constexpr Duration kNapMax{1'500};       // with notifications
+constexpr Duration kNapMax{2'000};       // with notifications
 constexpr Duration kNapMaxPolling{250};  // without
-constexpr Duration kAnnounced{6'000};    // so long publishers notify, once asked to
+constexpr Duration kAnnounced{10'000};   // so long publishers notify, once asked to
 constexpr Duration kProbeTime{2'000};
 
 std::int64_t steady_ms() {

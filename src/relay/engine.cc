@@ -109,71 +109,75 @@ Status Engine::give_back_surplus() {
 }
 
 Status Engine::send_all(std::vector<Sending>& sendings) {
-  stopped_sending_ = false;
   if (!sendings.empty()) {
     std::rotate(sendings.begin(),
                 sendings.begin() + static_cast<std::ptrdiff_t>(first_++ % sendings.size()),
                 sendings.end());
   }
-  for (Sending& sending : sendings) HAPAX_CHECK(send(sending, sendings));
+  for (Sending& sending : sendings) {
+    if (is_poison(sending.batch, settings_.attempts_max)) {
+      refuse({&sending, 0},
+             "taken that often and never settled: whoever sent it did not survive it");
+    }
+  }
+  for (bool more = true; more;) {
+    HAPAX_CHECK(keep_leases());
+    more = send(sendable(sendings));
+  }
   for (Sending& sending : sendings) {
     if (holds(sending.lease)) find(sending.lease.lane)->outcomes = std::move(sending.outcomes);
   }
   return Ok{};
 }
 
-Status Engine::send(Sending& sending, std::vector<Sending>& all) {
-  if (is_poison(sending.batch, settings_.attempts_max)) {
-    refuse(sending, 0, "taken that often and never settled: whoever sent it did not survive it");
-    return Ok{};
+bool Engine::send(const std::vector<Place>& chunk) {
+  if (chunk.empty()) return false;
+  const Delivery delivery = deliver(chunk);
+  apply(chunk, delivery);
+  if (delivery.ending == Ending::kOutOfTime) return false;
+  if (delivery.ending != Ending::kUnavailable) return true;
+  // Y4: a sink that takes others is available, and the failure is the record's own. Without this
+  // one record that makes the receiver fail would hold up all the others for ever.
+  if (takes_others(chunk, delivery.accepted)) {
+    refuse(chunk[delivery.accepted], delivery.reason);
+    return true;
   }
-  while (!stopped_sending_) {
-    HAPAX_CHECK(keep_leases());
-    if (!holds(sending.lease)) return Ok{};
-    const std::vector<std::size_t> chunk = sendable(sending);
-    if (chunk.empty()) return Ok{};
-    const Delivery delivery = deliver(sending, chunk);
-    apply(sending, chunk, delivery);
-    if (delivery.ending == Ending::kOutOfTime) return Ok{};
-    if (delivery.ending != Ending::kUnavailable) continue;
-    // Y4: a sink that takes others is available, and the failure is the record's own. Without this
-    // one record that makes the receiver fail would hold up all the others for ever.
-    const std::size_t failed = chunk.at(delivery.accepted);
-    if (takes_others(sending.batch.records[failed], all)) {
-      refuse(sending, failed, delivery.reason);
-    } else {
-      pause(delivery.reason);
-    }
-  }
-  return Ok{};
+  pause(delivery.reason);
+  return false;
 }
 
-std::vector<std::size_t> Engine::sendable(Sending& sending) {
+std::vector<Engine::Place> Engine::sendable(std::vector<Sending>& sendings) {
+  std::vector<Place> chunk;
+  for (Sending& sending : sendings) {
+    if (holds(sending.lease)) add_sendable(sending, chunk);
+  }
+  return chunk;
+}
+
+void Engine::add_sendable(Sending& sending, std::vector<Place>& chunk) {
   // Y1: behind a record that waits, the others of its key wait too.
   std::unordered_set<std::string_view> waiting;
   const auto& records = sending.batch.records;
-  std::vector<std::size_t> chunk;
   for (std::size_t i = 0; i < records.size(); ++i) {
     Outcome& outcome = sending.outcomes[i];
     const std::string& key = records[i].key;
     if (outcome.kind == Kind::kNotSent) {
       const bool held = records[i].blocked || (!key.empty() && waiting.contains(key));
       if (held) outcome.kind = Kind::kHeld;
-      if (!held) chunk.push_back(i);
+      if (!held) chunk.push_back({&sending, i});
     }
     const bool waits = outcome.kind == Kind::kRetry || outcome.kind == Kind::kHeld;
     if (waits && !key.empty()) waiting.insert(key);
   }
-  return chunk;
 }
 
-Delivery Engine::deliver(const Sending& sending, const std::vector<std::size_t>& chunk) {
+Delivery Engine::deliver(const std::vector<Place>& chunk) {
   // Y2: a batch never outlives its lease.
   const Permit permit(clock_, leases_end_ms_ - settings_.margin.count());
   if (!permit.good()) return {.ending = Ending::kOutOfTime};
   std::vector<const Outgoing*> records;
   records.reserve(chunk.size());
-  for (const std::size_t place : chunk) records.push_back(&sending.batch.records[place]);
+  for (const Place& place : chunk) records.push_back(&place.record());
   Delivery delivery = sink_.deliver(records, permit);
   HAPAX_ASSERT(delivery.ending == Ending::kAll ? delivery.accepted == chunk.size()
                                                : delivery.accepted < chunk.size(),
@@ -181,21 +185,16 @@ Delivery Engine::deliver(const Sending& sending, const std::vector<std::size_t>&
   return delivery;
 }
 
-void Engine::apply(Sending& sending, const std::vector<std::size_t>& chunk,
-                   const Delivery& delivery) {
-  for (std::size_t i = 0; i < delivery.accepted; ++i) {
-    sending.outcomes[chunk[i]].kind = Kind::kAccepted;
-  }
+void Engine::apply(const std::vector<Place>& chunk, const Delivery& delivery) {
+  for (std::size_t i = 0; i < delivery.accepted; ++i) chunk[i].outcome().kind = Kind::kAccepted;
   counts_.accepted += delivery.accepted;
   if (delivery.accepted != 0 || delivery.ending == Ending::kRefused) pause_ = Duration{0};
-  if (delivery.ending == Ending::kRefused) {
-    refuse(sending, chunk.at(delivery.accepted), delivery.reason);
-  }
+  if (delivery.ending == Ending::kRefused) refuse(chunk[delivery.accepted], delivery.reason);
 }
 
-void Engine::refuse(Sending& sending, std::size_t place, std::string_view reason) {
-  const Outgoing& record = sending.batch.records[place];
-  Outcome& outcome = sending.outcomes[place];
+void Engine::refuse(const Place& place, std::string_view reason) {
+  const Outgoing& record = place.record();
+  Outcome& outcome = place.outcome();
   outcome.reason = reason;
   if (record.attempt >= settings_.attempts_max) {
     outcome.kind = Kind::kDead;
@@ -209,26 +208,22 @@ void Engine::refuse(Sending& sending, std::size_t place, std::string_view reason
   ++counts_.retried;
 }
 
-bool Engine::takes_others(const Outgoing& failed, std::vector<Sending>& all) {
-  for (Sending& sending : all) {
-    if (!holds(sending.lease)) continue;
-    for (const std::size_t place : sendable(sending)) {
-      const Outgoing& other = sending.batch.records[place];
-      if (&other == &failed || (!other.key.empty() && other.key == failed.key)) continue;
-      const std::vector<std::size_t> chunk{place};
-      const Delivery delivery = deliver(sending, chunk);
-      apply(sending, chunk, delivery);
-      return delivery.ending == Ending::kAll || delivery.ending == Ending::kRefused;
-    }
-  }
-  return false;
+bool Engine::takes_others(const std::vector<Place>& chunk, std::size_t failed) {
+  const std::string& key = chunk[failed].record().key;
+  const auto other =
+      std::find_if(chunk.begin() + static_cast<std::ptrdiff_t>(failed) + 1, chunk.end(),
+                   [&](const Place& place) { return key.empty() || place.record().key != key; });
+  if (other == chunk.end()) return false;
+  const std::vector<Place> one{*other};
+  const Delivery delivery = deliver(one);
+  apply(one, delivery);
+  return delivery.ending == Ending::kAll || delivery.ending == Ending::kRefused;
 }
 
 void Engine::pause(std::string_view reason) {
   pause_ = doubled(pause_, settings_.pause_first, settings_.pause_max);
   paused_until_ms_ = clock_.steady_ms() + pause_.count();
   pause_reason_ = reason;
-  stopped_sending_ = true;
   if (counts_.pauses++ == 0 || pause_ == settings_.pause_first) {
     say("the sink is unavailable, pausing: " + pause_reason_);
   }

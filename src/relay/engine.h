@@ -71,20 +71,30 @@ class Engine {
     Batch batch;
     std::vector<Outcome> outcomes;
   };
+  // One record of a batch being sent.
+  struct Place {
+    Sending* sending;
+    std::size_t at;
+    [[nodiscard]] const Outgoing& record() const { return sending->batch.records[at]; }
+    [[nodiscard]] Outcome& outcome() const { return sending->outcomes[at]; }
+  };
 
   [[nodiscard]] Result<Round> run_round();
   [[nodiscard]] Status keep_leases();
   [[nodiscard]] Status take(std::vector<Sending>& sendings);
   [[nodiscard]] Status give_back_surplus();
   [[nodiscard]] Status send_all(std::vector<Sending>& sendings);
-  [[nodiscard]] Status send(Sending& sending, std::vector<Sending>& all);
-  // The records that may be sent next and together, as places in the batch.
-  std::vector<std::size_t> sendable(Sending& sending);
-  void apply(Sending& sending, const std::vector<std::size_t>& chunk, const Delivery& delivery);
-  void refuse(Sending& sending, std::size_t place, std::string_view reason);
+  // Whether there may be more to send in this round.
+  bool send(const std::vector<Place>& chunk);
+  // The records that may be sent next and together, of all lanes: a sink that syncs a disk does so
+  // once for all of them.
+  std::vector<Place> sendable(std::vector<Sending>& sendings);
+  static void add_sendable(Sending& sending, std::vector<Place>& chunk);
+  Delivery deliver(const std::vector<Place>& chunk);
+  void apply(const std::vector<Place>& chunk, const Delivery& delivery);
+  void refuse(const Place& place, std::string_view reason);
   // Whether the sink takes a record of another key, right after it did not take this one.
-  bool takes_others(const Outgoing& failed, std::vector<Sending>& all);
-  Delivery deliver(const Sending& sending, const std::vector<std::size_t>& chunk);
+  bool takes_others(const std::vector<Place>& chunk, std::size_t failed);
   void pause(std::string_view reason);
   [[nodiscard]] bool paused() const { return clock_.steady_ms() < paused_until_ms_; }
   [[nodiscard]] bool may_send() const;
@@ -110,9 +120,8 @@ class Engine {
   std::int64_t paused_until_ms_ = 0;
   Duration pause_{0};  // the latest; 0 = the sink is available
   std::string pause_reason_;
-  bool stopped_sending_ = false;  // in this round
-  bool more_ = false;             // as the source said in this round
-  std::size_t first_ = 0;         // which lane begins: no lane is always last
+  bool more_ = false;      // as the source said in this round
+  std::size_t first_ = 0;  // which lane begins: no lane is always last
   Counts counts_;
 };
 

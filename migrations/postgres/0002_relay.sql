@@ -124,8 +124,8 @@ BEGIN
   END IF;
 END $$;
 
--- A relay that is about to sleep: whoever publishes from now on notifies. Apart from taking, because
--- it takes an xid.
+-- A relay that is about to sleep: whoever publishes from now on notifies. Apart from taking,
+-- because it takes an xid.
 CREATE FUNCTION "{schema}".relay_announce(span_ms bigint) RETURNS void LANGUAGE sql AS $$
   SELECT setval('"{schema}".outbox_listening',
     greatest(last_value, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + span_ms))
@@ -145,7 +145,8 @@ RETURNS TABLE (kind text, lane text, n text, seq text, part text, attempt text, 
   id text, type text, key text, payload bytea, headers text, correlation_id text, causation_id text)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off SET work_mem = '64MB' SET jit = off AS $$
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
+SET work_mem = '64MB' SET jit = off AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -175,9 +176,10 @@ BEGIN
   ), touched AS (
     UPDATE "{schema}".outbox_retry AS r SET attempts = h.attempt, taken = true
     FROM heads AS h WHERE r.n = h.n
-  ), found AS MATERIALIZED (  -- Each xid is looked up once, not once per lane.
-    SELECT o.lane, o.part, o.seq, o.xid FROM probed AS p
-      JOIN "{schema}".outbox AS o ON o.xid = p.xid
+  ), found AS MATERIALIZED (  -- Each xid is looked up once, not once per lane; by index (OFFSET 0),
+    SELECT o.* FROM probed AS p,  -- whatever statistics of a bulk load make of it.
+      LATERAL (SELECT s.lane, s.part, s.seq, s.xid FROM "{schema}".outbox AS s
+               WHERE s.xid = p.xid OFFSET 0) AS o
   ), late AS MATERIALIZED (  -- Few of them are found by their xids, many along the seqs.
     SELECT s.lane, s.part, s.seq, s.has_retries FROM (
       SELECT w.lane, o.part, o.seq, w.most, w.has_retries,
@@ -362,7 +364,8 @@ CREATE FUNCTION "{schema}".relay_is_old(p integer) RETURNS boolean LANGUAGE sql 
       SELECT max(newest.created_at) < clock_timestamp() - "{schema}".outbox_retention()
       FROM generate_series(0, 15) AS l(lane),
         LATERAL (SELECT o.created_at FROM "{schema}".outbox AS o
-                 WHERE o.part = p AND o.lane = l.lane ORDER BY o.seq DESC LIMIT 1) AS newest), false)
+                 WHERE o.part = p AND o.lane = l.lane ORDER BY o.seq DESC LIMIT 1) AS newest),
+    false)
     AND NOT EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r WHERE r.part = p)
     AND NOT EXISTS (
       SELECT 1 FROM generate_series(0, 15) AS l(lane)
@@ -396,8 +399,8 @@ LANGUAGE sql AS $$
   ORDER BY l.lane
 $$;
 
--- What concerns all lanes: dead letters, size, rows that wait for vacuum, and the oldest transaction
--- of this database other than this one, with who runs it.
+-- What concerns all lanes: dead letters, size, rows that wait for vacuum, and the oldest
+-- transaction of this database other than this one, with who runs it.
 CREATE FUNCTION "{schema}".relay_figures() RETURNS TABLE (
   dead_letters bigint, outbox_bytes bigint, dead_rows bigint, transaction_ms bigint,
   transaction_of text)

@@ -5,9 +5,9 @@
 
 #include <hapax/postgres_store.h>
 
+#include "cluster/folder.h"
+#include "cluster/log.h"
 #include "host/entropy.h"
-#include "postgres/store_folder.h"
-#include "postgres/store_log.h"
 #include "shared/shared_store.h"
 
 namespace hapax {
@@ -15,13 +15,13 @@ namespace hapax {
 namespace {
 
 struct DatabasePorts {
-  explicit DatabasePorts(const postgres::StorePlace& place)
+  explicit DatabasePorts(const cluster::StorePlace& place)
       : log(place, clock, recent), folder(place, recent) {}
 
-  postgres::DatabaseClock clock;
-  postgres::RecentBatches recent;
-  postgres::PostgresLog log;
-  postgres::PostgresFolder folder;
+  cluster::DatabaseClock clock;
+  cluster::RecentBatches recent;
+  cluster::PostgresLog log;
+  cluster::PostgresFolder folder;
   host::HostEntropy entropy;
 };
 
@@ -41,8 +41,8 @@ shared::SharedOptions to_shared(const PostgresOptions& options) {
 
 Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
                                              const PostgresOptions& options) {
-  const postgres::StorePlace place{uri, options.schema};
-  HAPAX_CHECK(postgres::make_store_tables(place));
+  const cluster::StorePlace place{uri, options.schema};
+  HAPAX_CHECK(cluster::make_store_tables(place));
   auto ports = std::make_shared<DatabasePorts>(place);
   HAPAX_CHECK(ports->log.connect());
   const shared::SharedPorts borrowed{ports->log, ports->folder, ports->clock, ports->entropy};

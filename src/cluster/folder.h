@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "cluster/log.h"
 #include "ports/files.h"
 #include "postgres/connection.h"
-#include "postgres/store_log.h"
 
-namespace hapax::postgres {
+namespace hapax::cluster {
 
 class PostgresFolder final : public ports::Folder {
  public:
@@ -48,4 +48,4 @@ class PostgresFolder final : public ports::Folder {
   std::optional<Connection> writer_;  // guarded by writer_mutex_
 };
 
-}  // namespace hapax::postgres
+}  // namespace hapax::cluster

@@ -1,4 +1,4 @@
-#include "postgres/store_folder.h"
+#include "cluster/folder.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "journal/names.h"
 
-namespace hapax::postgres {
+namespace hapax::cluster {
 
 namespace {
 
@@ -320,4 +320,4 @@ Result<std::vector<std::string>> PostgresFolder::list() {
   return names;
 }
 
-}  // namespace hapax::postgres
+}  // namespace hapax::cluster

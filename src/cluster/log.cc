@@ -1,11 +1,11 @@
-#include "postgres/store_log.h"
+#include "cluster/log.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
 
-namespace hapax::postgres {
+namespace hapax::cluster {
 
 namespace {
 
@@ -271,4 +271,4 @@ Result<std::vector<ports::LogBatch>> PostgresLog::read_from(std::uint64_t lsn) {
   return batches("from", values);
 }
 
-}  // namespace hapax::postgres
+}  // namespace hapax::cluster

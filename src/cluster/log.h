@@ -15,7 +15,13 @@
 #include "ports/shared_log.h"
 #include "postgres/connection.h"
 
-namespace hapax::postgres {
+namespace hapax::cluster {
+
+using postgres::Connection;
+using postgres::ConnectOptions;
+using postgres::Rowed;
+using postgres::Rows;
+using postgres::Values;
 
 // Wall time as the database tells it, carried on by this machine's steady clock.
 class DatabaseClock final : public ports::Clock {
@@ -80,4 +86,4 @@ class PostgresLog final : public ports::SharedLog {
   std::optional<Connection> connection_;
 };
 
-}  // namespace hapax::postgres
+}  // namespace hapax::cluster

@@ -18,7 +18,7 @@ endif()
 
 # One GoogleTest binary, not yet known to ctest.
 function(hapax_test_binary target)
-  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "WITHOUT" "SOURCES;LINK;LABELS")
   add_executable(${target} ${test_SOURCES})
   target_link_libraries(${target} PRIVATE
     hapax_flags ${test_LINK} GTest::gmock GTest::gtest_main hapax_test_flags)
@@ -35,13 +35,15 @@ function(hapax_test_binary target)
 endfunction()
 
 # hapax_test(TARGET SOURCES files… LINK targets… LABELS labels…)
-# One GoogleTest binary; each of its tests is a ctest entry. A skipped test shows as skipped. What
-# is parameterised with `postgres` is left to hapax_contract_tests().
+# One GoogleTest binary; each of its tests is a ctest entry, but those WITHOUT names as GoogleTest
+# filters. A skipped test shows as skipped.
 function(hapax_test target)
-  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "WITHOUT" "SOURCES;LINK;LABELS")
+  if(test_WITHOUT)
+    set(test_WITHOUT TEST_FILTER "-${test_WITHOUT}")
+  endif()
   hapax_test_binary(${target} ${ARGN})
-  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 120 TEST_PREFIX "${target}."
-    TEST_FILTER "-*/postgres")
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 120 TEST_PREFIX "${target}." ${test_WITHOUT})
   # Not by PROPERTIES: CMake 3.25 keeps only the first label of a list there.
   set(labels ${CMAKE_CURRENT_BINARY_DIR}/${target}_labels.cmake)
   file(CONFIGURE OUTPUT ${labels} @ONLY CONTENT [[
@@ -84,14 +86,19 @@ function(hapax_contract_tests)
   target_compile_options(hapax_contract PRIVATE -O1 -g0)
   target_link_libraries(hapax_contract PUBLIC hapax_flags ${rooms} GTest::gtest)
   list(REMOVE_ITEM tests ${folder}/store_threads_test.cc)
-  hapax_test(hapax_contract_test SOURCES ${tests} LINK hapax_contract LABELS contract)
+  hapax_test(hapax_contract_test SOURCES ${tests} LINK hapax_contract LABELS contract
+    WITHOUT "*/postgres:*/http:*/resp")
   hapax_test(hapax_contract_threads_test SOURCES ${folder}/store_threads_test.cc
-    LINK hapax_contract LABELS contract threads)
-  # All cases over PostgreSQL share one server: each program is one entry.
-  foreach(program IN ITEMS hapax_contract_test hapax_contract_threads_test)
-    add_test(NAME ${program}.postgres
-      COMMAND ${program} --gtest_filter=*/postgres --gtest_brief=1)
-    set_tests_properties(${program}.postgres PROPERTIES LABELS contract TIMEOUT 600)
+    LINK hapax_contract LABELS contract threads WITHOUT "*/postgres")
+  # Cases that share one server, or at least one start of a large program.
+  hapax_contract_over(hapax_contract_test postgres http resp)
+  hapax_contract_over(hapax_contract_threads_test postgres)
+endfunction()
+
+function(hapax_contract_over program)
+  foreach(store IN LISTS ARGN)
+    add_test(NAME ${program}.${store} COMMAND ${program} --gtest_filter=*/${store} --gtest_brief=1)
+    set_tests_properties(${program}.${store} PROPERTIES LABELS contract TIMEOUT 600)
   endforeach()
 endfunction()
 

@@ -150,7 +150,7 @@ BEGIN
     FROM unnest(ids, fingerprints) AS m(id, fingerprint) ORDER BY m.id
     ON CONFLICT DO NOTHING RETURNING i.message_id, 'fresh'::text;
   GET DIAGNOSTICS taken = ROW_COUNT;
-  IF taken < cardinality(ids) THEN
+  IF taken < cardinality(ids) AND fingerprints IS NOT NULL THEN
     RETURN QUERY
       SELECT DISTINCT i.message_id, 'conflict'::text
       FROM unnest(ids, fingerprints) AS m(id, fingerprint)

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -32,7 +31,8 @@ class Cluster {
     return cluster;
   }
 
-  Cluster() {
+  // `settings` are lines of its configuration.
+  explicit Cluster(const std::string& settings = "") {
     std::string pattern = (std::filesystem::temp_directory_path() / "hapax-pg-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
     if (::geteuid() == 0) {  // PostgreSQL refuses to run as root.
@@ -44,7 +44,8 @@ class Cluster {
     std::ofstream(folder_ + "/data/postgresql.auto.conf", std::ios::app)
         << "listen_addresses = ''\nunix_socket_directories = '" << folder_
         << "'\nmax_connections = 40\nshared_buffers = 64MB\nmax_prepared_transactions = 4\n"
-           "deadlock_timeout = 50ms\nautovacuum = off\n";
+           "deadlock_timeout = 50ms\nautovacuum = off\n"
+        << settings;
     start();
   }
   ~Cluster() {

@@ -186,17 +186,22 @@ class Pages(running.FolderTest):
 
     # Pages on an application's database.
 
-    def check_database_page(self, page):
+    def check_database_page(self, page, **variables):
         cluster = Cluster()
         self.addCleanup(cluster.end)
         cluster.psql("CREATE DATABASE shop", "postgres")
-        self.check_page(page, PGHOST=cluster.folder, PGUSER="postgres", PGDATABASE="shop")
+        self.check_page(page, PGHOST=cluster.folder, PGUSER="postgres", PGDATABASE="shop",
+                        **variables)
 
     def test_outbox(self):
         self.check_database_page("docs/guide/outbox.md")
 
     def test_inbox(self):
         self.check_database_page("docs/guide/inbox.md")
+
+    def test_relay(self):
+        self.serve()
+        self.check_database_page("docs/guide/relay.md", HAPAX_URL=f"http://127.0.0.1:{self.http}")
 
     # Pages that say "against a server".
 

@@ -199,6 +199,9 @@ class Pages(running.FolderTest):
     def test_inbox(self):
         self.check_database_page("docs/guide/inbox.md")
 
+    def test_operations(self):
+        self.check_database_page("docs/guide/operations.md")
+
     def test_relay(self):
         self.serve()
         self.check_database_page("docs/guide/relay.md", HAPAX_URL=f"http://127.0.0.1:{self.http}")

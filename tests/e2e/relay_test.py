@@ -178,6 +178,14 @@ class RelayTest(FolderTest):
         reasons = self.cluster.psql("SELECT id, reason FROM hapax.outbox_dead ORDER BY id")
         self.assertIn("m1|HTTP 422", reasons)
         self.assertIn("m3|HTTP 500", reasons)
+        # What the guide to operations says about putting them back, after the cause was mended.
+        self.cluster.psql("UPDATE hapax.outbox_dead SET payload = 'x4' WHERE id = 'm1'")
+        self.cluster.psql("WITH back AS (DELETE FROM hapax.outbox_dead "
+                          "WHERE reason LIKE 'HTTP 422%' RETURNING *) "
+                          "SELECT hapax.publish(type, payload, key, id, headers, correlation_id, "
+                          "causation_id) FROM back ORDER BY seq")
+        wait_for(lambda: ("m1", "x4", "paid") in receiver.got, "the one that was put back")
+        self.assertEqual(self.status()["dead_letters"], 1)
 
     def test_a_server_that_is_away_is_waited_for(self):
         server = self.serve()

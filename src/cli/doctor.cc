@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include "cli/doctor_database.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
 #include "cli/way.h"
@@ -232,13 +233,33 @@ class Doctor {
 
 void declare_doctor(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<DoctorOptions>();
-  CLI::App* doctor = app.add_subcommand("doctor", "Check a server or a folder, and say what to do");
+  const auto database = std::make_shared<DatabaseDoctorOptions>();
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "Check a server, a folder or a database, and say what to do");
+  doctor->add_option("database", database->database,
+                     "An application's database: postgres://… or sqlite:FILE");
   doctor->add_option("--config", options->config, "Configuration file to look at, too");
+  doctor->add_option("--schema", database->schema, "PostgreSQL: the schema of the tables")
+      ->default_str("hapax");
+  doctor->add_option("--store-schema", database->store_schema, "The schema of a shared store")
+      ->capture_default_str();
+  doctor->add_option("--prefix", database->prefix, "SQLite: what the tables' names begin with")
+      ->capture_default_str();
+  doctor
+      ->add_option("--patience", database->patience,
+                   "Databases: how long a record may wait or a transaction stay open")
+      ->capture_default_str();
   add_target(*doctor, options->target);
   doctor->footer(
       "Example: hapax doctor\n         hapax doctor --config hapax.yaml --json\n"
-      "         hapax doctor --data ./hapax-data");
-  doctor->callback([options, &exit_code] { exit_code = Doctor(*options).run(); });
+      "         hapax doctor --data ./hapax-data\n"
+      "         hapax doctor postgres://localhost/shop\n"
+      "         hapax doctor sqlite:shop.db");
+  doctor->callback([options, database, &exit_code] {
+    database->output = options->target.output;
+    exit_code =
+        database->database.empty() ? Doctor(*options).run() : run_database_doctor(*database);
+  });
 }
 
 }  // namespace hapax::cli

@@ -11,9 +11,8 @@ namespace {
 
 constexpr std::size_t kRecentBytesMax = std::size_t{32} << 20;
 constexpr int kRowsAtOnce = 32;
-constexpr int kStoreVersion = 1;
 
-std::string quoted(std::string_view name) {
+std::string identifier(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {
     if (c == '"') text += '"';
@@ -89,7 +88,7 @@ bool RecentBatches::read(std::uint32_t segment, std::uint64_t offset, std::size_
 // --- tables
 
 std::string table_of(const StorePlace& place, std::string_view name) {
-  return quoted(place.schema) + "." + quoted(name);
+  return identifier(place.schema) + "." + identifier(name);
 }
 
 namespace {
@@ -104,7 +103,7 @@ Status check_version(const StorePlace& place, const Rows& found) {
 
 // Bytes are stored as they are: they do not compress well, and pieces of them are read.
 std::string tables_of(const StorePlace& place) {
-  const std::string schema = quoted(place.schema);
+  const std::string schema = identifier(place.schema);
   return "SET LOCAL client_min_messages = warning;"
          "SELECT pg_advisory_xact_lock(hashtext('hapax store tables'));"
          "CREATE SCHEMA IF NOT EXISTS " +

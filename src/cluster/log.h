@@ -54,6 +54,8 @@ class RecentBatches {
   std::size_t bytes_ = 0;     // guarded by mutex_
 };
 
+inline constexpr int kStoreVersion = 1;  // of the tables
+
 // Where the tables of a store are.
 struct StorePlace {
   std::string uri;

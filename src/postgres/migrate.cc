@@ -57,6 +57,8 @@ Result<bool> has_table(Connection& connection, const std::string& schema) {
   return rows.size() == 1;
 }
 
+}  // namespace
+
 Result<std::vector<Applied>> applied_in(Connection& connection, const std::string& schema) {
   std::vector<Applied> all;
   HAPAX_TRY(const bool exists, has_table(connection, schema));
@@ -69,6 +71,8 @@ Result<std::vector<Applied>> applied_in(Connection& connection, const std::strin
   }
   return all;
 }
+
+namespace {
 
 // Runs SQL in a transaction that gives up a lock it waits for, instead of making others wait behind
 // it, and tries again.

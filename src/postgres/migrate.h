@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "database/migration.h"
 #include "postgres/connection.h"
@@ -34,5 +35,9 @@ struct MigrateOptions {
 // program knows them. `needs` = the newest migration that it needs.
 [[nodiscard]] Status check_version(Connection& connection, const std::string& schema,
                                    std::uint32_t needs);
+
+// What the table of migrations says; nothing if there is none.
+[[nodiscard]] Result<std::vector<database::Applied>> applied_in(Connection& connection,
+                                                                const std::string& schema);
 
 }  // namespace hapax::postgres

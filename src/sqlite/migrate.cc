@@ -24,6 +24,8 @@ std::string step_sql(const std::string& prefix, const Migration& migration) {
          ", '" + std::string(migration.name) + "', '" + database::checksum_of(migration) + "');\n";
 }
 
+}  // namespace
+
 Result<std::vector<Applied>> applied_in(Connection& connection, const std::string& prefix) {
   std::vector<Applied> all;
   HAPAX_TRY(const std::vector<Row> table,
@@ -38,6 +40,8 @@ Result<std::vector<Applied>> applied_in(Connection& connection, const std::strin
   }
   return all;
 }
+
+namespace {
 
 Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOptions& options) {
   HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, options.prefix));

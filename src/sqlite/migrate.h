@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "database/migration.h"
 #include "sqlite/connection.h"
@@ -28,5 +29,9 @@ struct MigrateOptions {
 
 [[nodiscard]] Status check_version(Connection& connection, const std::string& prefix,
                                    std::uint32_t needs);
+
+// What the table of migrations says; nothing if there is none.
+[[nodiscard]] Result<std::vector<database::Applied>> applied_in(Connection& connection,
+                                                                const std::string& prefix);
 
 }  // namespace hapax::sqlite

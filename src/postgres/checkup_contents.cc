@@ -1,0 +1,338 @@
+#include <algorithm>
+
+#include "database/migration.h"
+#include "postgres/checkup.h"
+
+namespace hapax::postgres {
+
+namespace {
+
+using database::bytes_text;
+using database::severity_of;
+using database::span_text;
+
+// "at least 10000": the question stopped counting there.
+std::string bounded(std::int64_t count, std::int64_t bound) {
+  return (count >= bound ? "at least " : "") + std::to_string(count);
+}
+
+// No index finds an id, so the newest rows of each lane are looked at.
+constexpr std::string_view kNewest =
+    "newest AS MATERIALIZED (SELECT o.id, o.seq FROM generate_series(0, 15) AS l(lane), "
+    "LATERAL (SELECT s.id, s.seq FROM \"{schema}\".outbox AS s WHERE s.lane = l.lane::smallint "
+    "ORDER BY s.seq DESC LIMIT 1000) AS o) ";
+
+void check_ids(Look& look) {
+  const auto rows = look.ask(
+      "ids", "WITH " + std::string(kNewest) +
+                 ", twice AS (SELECT id, count(*) AS n FROM newest WHERE id <> '' GROUP BY id "
+                 "HAVING count(*) > 1) "
+                 "SELECT (SELECT count(*) FROM newest), "
+                 "(SELECT count(*) FROM newest WHERE id IS NULL OR id = ''), "
+                 "(SELECT count(*) FROM twice), "
+                 "(SELECT quote_literal(id) FROM twice ORDER BY n DESC LIMIT 1)");
+  if (!rows) return;
+  const std::string looked = " of the newest " + text_of(*rows, 0, 0) + " rows";
+  if (rows->number(0, 1) > 0) {
+    look.findings().critical(
+        "ids",
+        text_of(*rows, 0, 1) + looked +
+            " of the outbox have no id: receivers cannot tell "
+            "them apart",
+        look.named("publish with \"{schema}\".publish(), which makes ids; see who inserted: SELECT "
+                   "seq, type, key, created_at FROM \"{schema}\".outbox WHERE id IS NULL OR "
+                   "id = '' LIMIT 10;"));
+    look.findings().figure("without_id", rows->number(0, 1));
+  }
+  if (rows->number(0, 2) > 0) {
+    look.findings().warn(
+        "duplicates",
+        text_of(*rows, 0, 2) + " ids are there more than once" + looked + " of the outbox, as " +
+            text_of(*rows, 0, 3) + ": the same event was published by several transactions",
+        look.named("SELECT xid, seq, created_at, type, key FROM \"{schema}\".outbox WHERE id = " +
+                   text_of(*rows, 0, 3) +
+                   " ORDER BY seq; then guard that operation with a claim or the inbox"));
+    look.findings().figure("ids", rows->number(0, 2));
+  }
+  if (rows->number(0, 1) == 0 && rows->number(0, 2) == 0) {
+    look.findings().ok("ids", "every one" + looked + " of the outbox has an id of its own");
+  }
+}
+
+// From subscriber to subscriber along the primary key, not along the rows.
+void check_inbox_ids(Look& look) {
+  const auto rows = look.ask(
+      "inbox ids",
+      "WITH RECURSIVE s AS ((SELECT subscriber FROM \"{schema}\".inbox ORDER BY 1 LIMIT 1) "
+      "UNION ALL SELECT (SELECT i.subscriber FROM \"{schema}\".inbox AS i "
+      "WHERE i.subscriber > s.subscriber ORDER BY 1 LIMIT 1) FROM s "
+      "WHERE s.subscriber IS NOT NULL) "
+      "SELECT count(*), quote_literal(min(subscriber)) FROM (SELECT * FROM s LIMIT 1000) AS few "
+      "WHERE subscriber = '' OR EXISTS (SELECT 1 FROM \"{schema}\".inbox AS i "
+      "WHERE i.subscriber = few.subscriber AND i.message_id = '')");
+  if (!rows || rows->number(0, 0) == 0) return;
+  look.findings().critical(
+      "inbox ids",
+      "the subscriber " + text_of(*rows, 0, 1) +
+          " has taken a message without an id: every other one like it is taken for "
+          "its duplicate",
+      look.named("set ids where messages are sent, then: DELETE FROM \"{schema}\".inbox WHERE "
+                 "subscriber = " +
+                 text_of(*rows, 0, 1) + " AND message_id = '';"));
+}
+
+// Per lane: where it stands, and what waits behind. Counting ends at 1,000.
+constexpr std::string_view kLaneSql =
+    "SELECT count(*) FILTER (WHERE stuck), string_agg(DISTINCT owner, ', ') FILTER (WHERE stuck), "
+    "max(attempts) FILTER (WHERE stuck), max(oldest) FILTER (WHERE stuck), "
+    "count(*) FILTER (WHERE NOT held AND oldest > {patience}), max(oldest) FILTER (WHERE NOT "
+    "held), "
+    "coalesce(sum(waiting), 0), coalesce(max(oldest), 0), count(*) FILTER (WHERE held), "
+    "count(*) FILTER (WHERE waiting = 1000) FROM ("
+    "SELECT *, held AND oldest > {patience} AND (attempts >= 2 OR idle > {patience}) AS stuck FROM "
+    "("
+    "SELECT l.owner, l.lease_until > clock_timestamp() AS held, coalesce(p.attempts, 0) AS "
+    "attempts, "
+    "coalesce(extract(epoch FROM clock_timestamp() - p.at) * 1000, 1e15) AS idle, "
+    "(SELECT count(*) FROM (SELECT 1 FROM \"{schema}\".outbox AS o WHERE o.lane = l.lane "
+    " AND o.seq > coalesce(p.pos, 0) LIMIT 1000) AS few) AS waiting, "
+    "(SELECT floor(extract(epoch FROM clock_timestamp() - o.created_at) * 1000)::bigint "
+    " FROM \"{schema}\".outbox AS o WHERE o.lane = l.lane AND o.seq > coalesce(p.pos, 0) "
+    " ORDER BY o.seq LIMIT 1) AS oldest "
+    "FROM \"{schema}\".outbox_lane AS l "
+    "LEFT JOIN LATERAL (SELECT * FROM \"{schema}\".outbox_progress AS q WHERE q.lane = l.lane "
+    " ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true) AS lanes) AS judged";
+
+// A lease that is held while its oldest record is old, and nothing was settled for as long or the
+// same records were taken again and again, is renewed without progress.
+void check_lanes(const CheckupOptions& options, Look& look) {
+  const auto rows = look.ask(
+      "lanes", database::expanded(kLaneSql, "patience", std::to_string(options.patience_ms)));
+  if (!rows) return;
+  Findings& findings = look.findings();
+  if (const std::int64_t stuck = rows->number(0, 0); stuck > 0) {
+    findings.critical("stuck lanes",
+                      std::to_string(stuck) + " of 16 lanes are held by " + text_of(*rows, 0, 1) +
+                          " and do not move: the oldest record waits for " +
+                          span_text(rows->number(0, 3)) + ", taken " + text_of(*rows, 0, 2) +
+                          " times without an end",
+                      "see that relay's log and whether its destination answers; restart it, and "
+                      "others take over "
+                      "after its lease (hapax relay --status --from '" +
+                          options.shown + "')");
+    findings.figure("lanes", stuck);
+    findings.figure("oldest_ms", rows->number(0, 3));
+  }
+  if (const std::int64_t alone = rows->number(0, 4); alone > 0) {
+    const std::int64_t oldest = rows->number(0, 5);
+    findings.add({"no relay",
+                  severity_of(oldest, options.patience_ms),
+                  std::to_string(alone) + " lanes have records that wait, the oldest for " +
+                      span_text(oldest) + ", and no relay holds them",
+                  "hapax relay --from '" + options.shown + "' --to http://HOST:7171/streams/NAME",
+                  {{"lanes", alone}, {"oldest_ms", oldest}}});
+  }
+  const std::int64_t oldest = rows->number(0, 7);
+  const bool told = rows->number(0, 0) > 0 || rows->number(0, 4) > 0;
+  Finding finding{"waiting", told ? Severity::kOk : severity_of(oldest, options.patience_ms),
+                  (rows->number(0, 9) > 0 ? "at least " : "") + text_of(*rows, 0, 6) +
+                      " records, the oldest for " + span_text(oldest) + "; " +
+                      text_of(*rows, 0, 8) + " of 16 lanes are held",
+                  ""};
+  if (finding.severity != Severity::kOk) {
+    finding.remedy = "relays move but are behind: start another one with the same command";
+  }
+  finding.figures = {{"waiting", rows->number(0, 6)}, {"oldest_ms", oldest}};
+  findings.add(std::move(finding));
+}
+
+void check_retries(Look& look) {
+  const auto rows =
+      look.ask("retries",
+               "SELECT count(*), count(DISTINCT key), coalesce(max(attempts), 0), "
+               "left((array_agg(last_error ORDER BY attempts DESC))[1], 200) "
+               "FROM (SELECT * FROM \"{schema}\".outbox_retry ORDER BY n LIMIT 10000) AS few");
+  if (!rows) return;
+  const std::int64_t count = rows->number(0, 0);
+  Finding finding{"retries",
+                  Severity::kOk,
+                  bounded(count, 10'000) +
+                      " records wait for another "
+                      "attempt",
+                  "",
+                  {{"count", count}, {"attempts", rows->number(0, 2)}}};
+  if (rows->number(0, 2) >= 3 || count >= 1'000) {
+    finding.severity = Severity::kWarning;
+    finding.found += ", of " + text_of(*rows, 0, 1) + " keys, with up to " + text_of(*rows, 0, 2) +
+                     " attempts; as: " + text_of(*rows, 0, 3);
+    finding.remedy = look.named(
+        "correct what the destination says; SELECT lane, seq, key, attempts, next_at, last_error "
+        "FROM \"{schema}\".outbox_retry WHERE attempts > 0 ORDER BY attempts DESC LIMIT 20;");
+  }
+  look.findings().add(std::move(finding));
+}
+
+void check_dead_letters(Look& look) {
+  const auto rows = look.ask(
+      "dead letters",
+      "SELECT count(*), (SELECT left(reason, 200) FROM \"{schema}\".outbox_dead "
+      "ORDER BY seq DESC LIMIT 1), (SELECT seq FROM \"{schema}\".outbox_dead ORDER BY seq DESC "
+      "LIMIT 1) FROM (SELECT 1 FROM \"{schema}\".outbox_dead LIMIT 10000) AS few");
+  if (!rows) return;
+  const std::int64_t count = rows->number(0, 0);
+  if (count == 0) return look.findings().ok("dead letters", "none");
+  const std::string seq = text_of(*rows, 0, 2);
+  look.findings().warn(
+      "dead letters",
+      bounded(count, 10'000) +
+          " records were given up, the latest because: " + text_of(*rows, 0, 1),
+      look.named(
+          "correct the cause, then send again: SELECT \"{schema}\".publish(type, payload, key, "
+          "id, headers, correlation_id, causation_id) FROM \"{schema}\".outbox_dead WHERE seq = " +
+          seq + "; DELETE FROM \"{schema}\".outbox_dead WHERE seq = " + seq + ";"));
+  look.findings().figure("count", count);
+}
+
+// Statistics of the server: estimates, free of charge.
+void check_size(Look& look) {
+  const auto rows = look.ask(
+      "size",
+      "SELECT CASE WHEN c.relispartition THEN 'outbox' ELSE c.relname END, "
+      "sum(greatest(c.reltuples, 0))::bigint, sum(pg_total_relation_size(c.oid))::bigint "
+      "FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+      "WHERE n.nspname = '{schema}' AND c.relkind = 'r' AND (c.relispartition OR c.relname IN "
+      "('inbox', 'claims', 'outbox_dead', 'outbox_progress')) GROUP BY 1 ORDER BY 3 DESC");
+  if (!rows) return;
+  Finding finding{"size", Severity::kOk, "", ""};
+  for (std::size_t row = 0; row < rows->size(); ++row) {
+    const std::string table = text_of(*rows, row, 0);
+    finding.found += (row == 0 ? "" : "; ") + table + " about " + text_of(*rows, row, 1) +
+                     " rows, " + bytes_text(rows->number(row, 2));
+    finding.figures.emplace_back(table + "_bytes", rows->number(row, 2));
+  }
+  finding.found += " (rows are estimates)";
+  look.findings().add(std::move(finding));
+}
+
+// A relay empties one partition a minute; five are time enough.
+void check_retention(Look& look) {
+  const auto rows = look.ask(
+      "retention",
+      "SELECT count(*), count(*) FILTER (WHERE \"{schema}\".relay_is_old(part)), "
+      "\"{schema}\".outbox_retention()::text, coalesce(to_char(min(newest), 'YYYY-MM-DD'), '') "
+      "FROM (SELECT p.part, (SELECT max(n.created_at) FROM generate_series(0, 15) AS l(lane), "
+      "LATERAL (SELECT o.created_at FROM \"{schema}\".outbox AS o WHERE o.part = p.part::smallint "
+      "AND o.lane = l.lane::smallint ORDER BY o.seq DESC LIMIT 1) AS n) AS newest "
+      "FROM generate_series(0, 31) AS p(part)) AS parts WHERE newest < clock_timestamp() "
+      "- \"{schema}\".outbox_retention() - interval '5 minutes'");
+  if (!rows) return;
+  const std::int64_t old = rows->number(0, 0);
+  if (old == 0) {
+    return look.findings().ok("retention", "no partition is older than " + text_of(*rows, 0, 2));
+  }
+  const bool sent = rows->number(0, 1) > 0;
+  look.findings().warn("retention",
+                       std::to_string(old) + " partitions are older than the retention (" +
+                           text_of(*rows, 0, 2) + "; since " + text_of(*rows, 0, 3) +
+                           ") and not emptied, " + text_of(*rows, 0, 1) +
+                           " of them could be; the others have records that were not sent",
+                       sent ? look.named("run a relay, which empties one a minute, or now: SELECT "
+                                         "\"{schema}\".relay_clean(); until it says 0")
+                            : "run a relay until nothing waits");
+  look.findings().figure("partitions", old);
+}
+
+void check_expired(Look& look) {
+  const auto rows = look.ask(
+      "expired",
+      "SELECT (SELECT count(*) FROM (SELECT 1 FROM \"{schema}\".inbox WHERE expires_at < now() "
+      "- interval '1 hour' LIMIT 10000) AS i), (SELECT count(*) FROM (SELECT 1 FROM "
+      "\"{schema}\".claims WHERE expires_at < now() - interval '1 hour' LIMIT 10000) AS c)");
+  if (!rows) return;
+  const std::int64_t inbox = rows->number(0, 0);
+  const std::int64_t claims = rows->number(0, 1);
+  const std::string found = bounded(inbox, 10'000) + " rows of the inbox and " +
+                            bounded(claims, 10'000) +
+                            " claims are past their retention for an hour";
+  if (inbox + claims == 0) return look.findings().ok("expired", found);
+  look.findings().warn("expired", found,
+                       look.named("SELECT \"{schema}\".forget_expired(10000); until it says 0, and "
+                                  "every few minutes from now on (cron, pg_cron)"));
+  look.findings().figure("inbox", inbox);
+  look.findings().figure("claims", claims);
+}
+
+// No index finds running claims; a table that is small enough is read.
+void check_claims(const CheckupOptions& options, Look& look) {
+  const auto rows = look.ask(
+      "claims",
+      database::expanded(
+          "SELECT count(*) FILTER (WHERE held), max(age) FILTER (WHERE held), "
+          "count(*) FILTER (WHERE NOT held), (array_agg(quote_literal(scope) || ' ' || "
+          "quote_literal(key) || ' by ' || owner ORDER BY held DESC, age DESC))[1] "
+          "FROM (SELECT scope, key, owner, lease_until > clock_timestamp() AS held, "
+          "floor(extract(epoch FROM clock_timestamp() - first_seen) * 1000)::bigint AS age "
+          "FROM \"{schema}\".claims WHERE state = 'processing' AND "
+          "pg_relation_size('\"{schema}\".claims') < 67108864) AS c WHERE age > 12 * {patience} OR "
+          "NOT held",
+          "patience", std::to_string(options.patience_ms)));
+  if (!rows) return;
+  if (rows->number(0, 0) > 0) {
+    look.findings().warn("claims",
+                         text_of(*rows, 0, 0) +
+                             " leases are renewed without an end, the oldest "
+                             "for " +
+                             span_text(rows->number(0, 1)) + ": " + text_of(*rows, 0, 3),
+                         "look at that worker; when it ends, its key is free after the lease");
+    look.findings().figure("held", rows->number(0, 0));
+  } else if (rows->number(0, 2) > 0) {
+    look.findings().warn("claims",
+                         text_of(*rows, 0, 2) + " claims were left by workers that ended, as " +
+                             text_of(*rows, 0, 3),
+                         "claim these keys again (check_and_lock) and finish their work");
+    look.findings().figure("left", rows->number(0, 2));
+  }
+}
+
+void check_vacuum(Look& look) {
+  const auto rows = look.ask(
+      "dead rows",
+      "SELECT s.relname, s.n_dead_tup, s.n_live_tup, "
+      "coalesce(to_char(greatest(s.last_autovacuum, s.last_vacuum), 'YYYY-MM-DD HH24:MI'), "
+      "'never'), current_setting('autovacuum') FROM pg_stat_user_tables AS s "
+      "WHERE s.schemaname = '{schema}' ORDER BY s.n_dead_tup DESC LIMIT 1");
+  if (!rows || rows->size() == 0) return;
+  const std::int64_t dead = rows->number(0, 1);
+  const std::string found = "at most " + std::to_string(dead) + " in a table (" +
+                            text_of(*rows, 0, 0) + ", with " + text_of(*rows, 0, 2) +
+                            " live ones; estimates), vacuumed: " + text_of(*rows, 0, 3);
+  if (rows->at(0, 4) == "off") {
+    look.findings().warn("dead rows", "autovacuum is off; " + found,
+                         "ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();");
+  } else if (dead > 20'000 && dead > rows->number(0, 2) / 2) {
+    look.findings().warn(
+        "dead rows", found,
+        look.named("VACUUM (VERBOSE, ANALYZE) \"{schema}\"." + text_of(*rows, 0, 0) +
+                   "; if they stay, end the transaction named under transactions"));
+  } else {
+    look.findings().ok("dead rows", found);
+  }
+  look.findings().figure("dead_rows", dead);
+}
+
+}  // namespace
+
+void check_contents(const CheckupOptions& options, Look& look) {
+  check_ids(look);
+  check_inbox_ids(look);
+  check_lanes(options, look);
+  check_retries(look);
+  check_dead_letters(look);
+  check_claims(options, look);
+  check_size(look);
+  check_retention(look);
+  check_expired(look);
+  check_vacuum(look);
+}
+
+}  // namespace hapax::postgres

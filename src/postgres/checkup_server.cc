@@ -1,0 +1,246 @@
+#include <chrono>
+#include <cmath>
+#include <random>
+
+#include "postgres/checkup.h"
+
+namespace hapax::postgres {
+
+namespace {
+
+using database::severity_of;
+using database::span_text;
+
+constexpr std::int64_t kSkewWarningMs = 2'000;
+constexpr std::int64_t kSkewCriticalMs = 60'000;
+constexpr std::chrono::milliseconds kNotifyTime{1'000};
+
+void check_standby(Look& look) {
+  const auto rows = look.ask("writable",
+                             "SELECT pg_is_in_recovery(), "
+                             "current_setting('default_transaction_read_only'), "
+                             "quote_ident(current_database())");
+  if (!rows) return;
+  if (rows->at(0, 0) == "t") {
+    return look.findings().critical(
+        "writable", "this server is a standby: it takes no writes",
+        "connect to the primary: several hosts and target_session_attrs=read-write in the URI");
+  }
+  if (rows->at(0, 1) == "on") {
+    return look.findings().critical(
+        "writable", "default_transaction_read_only is on: nothing can be published",
+        "ALTER DATABASE " + text_of(*rows, 0, 2) + " RESET default_transaction_read_only;");
+  }
+  look.findings().ok("writable", "a primary that takes writes");
+}
+
+// Where a setting was made is where it has to be unmade.
+std::string remedy_of(const Rows& rows, std::size_t row) {
+  const std::string name = text_of(rows, row, 0);
+  const std::string_view source = rows.at(row, 2);
+  if (source == "database") {
+    return "ALTER DATABASE " + text_of(rows, row, 3) + " RESET " + name + ";";
+  }
+  if (source == "user") return "ALTER ROLE " + text_of(rows, row, 4) + " RESET " + name + ";";
+  if (source == "database user") {
+    return "ALTER ROLE " + text_of(rows, row, 4) + " IN DATABASE " + text_of(rows, row, 3) +
+           " RESET " + name + ";";
+  }
+  if (source == "client") return "take " + name + " out of the URI's options and out of PGOPTIONS";
+  return "ALTER SYSTEM SET " + name + " = on; SELECT pg_reload_conf();";
+}
+
+void check_durability(Look& look) {
+  const auto rows = look.ask(
+      "durability",
+      "SELECT name, setting, source, quote_ident(current_database()), quote_ident(current_user) "
+      "FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes') "
+      "ORDER BY name");
+  if (!rows) return;
+  bool good = true;
+  for (std::size_t row = 0; row < rows->size(); ++row) {
+    if (rows->at(row, 1) != "off") continue;
+    good = false;
+    look.findings().critical(
+        "durability",
+        text_of(*rows, row, 0) + " is off (" + text_of(*rows, row, 2) +
+            "): a crash of the server loses or damages what was committed and acknowledged",
+        remedy_of(*rows, row));
+  }
+  if (good)
+    look.findings().ok("durability", "fsync, synchronous_commit and full_page_writes are on");
+}
+
+void check_connections(Look& look) {
+  const auto rows = look.ask(
+      "connections",
+      "SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), "
+      "current_setting('max_connections')::int "
+      "- current_setting('superuser_reserved_connections')::int, "
+      "(SELECT string_agg(n || ' ' || application_name, ', ') FROM (SELECT count(*) AS n, "
+      " coalesce(nullif(application_name, ''), '(no name)') AS application_name "
+      " FROM pg_stat_activity WHERE backend_type = 'client backend' GROUP BY 2 "
+      " ORDER BY 1 DESC LIMIT 3) AS most)");
+  if (!rows) return;
+  const std::int64_t used = rows->number(0, 0);
+  const std::int64_t most = rows->number(0, 1);
+  Finding finding{"connections", Severity::kOk,
+                  std::to_string(used) + " of " + std::to_string(most) + " are used", ""};
+  if (used * 10 >= most * 8) {
+    finding.severity = used * 20 >= most * 19 ? Severity::kCritical : Severity::kWarning;
+    finding.found += ", most by: " + text_of(*rows, 0, 2);
+    finding.remedy =
+        "use fewer (a pool), or ALTER SYSTEM SET max_connections = " + std::to_string(2 * most) +
+        "; and restart the server";
+  }
+  finding.figures = {{"used", used}, {"most", most}};
+  look.findings().add(std::move(finding));
+}
+
+std::int64_t machine_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+// Against the middle of the question's time.
+void check_clock(Look& look) {
+  const std::int64_t before = machine_ms();
+  auto rows =
+      look.connection().run("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+  const std::int64_t after = machine_ms();
+  if (!rows) return;
+  const std::int64_t skew = rows->number(0, 0) - (before + after) / 2;
+  Finding finding{"clock", Severity::kOk,
+                  "the server's clock differs by " + std::to_string(skew) + " ms", ""};
+  if (std::abs(skew) > kSkewWarningMs + (after - before) / 2) {
+    finding.severity = std::abs(skew) > kSkewCriticalMs ? Severity::kCritical : Severity::kWarning;
+    finding.remedy = "synchronise both machines: timedatectl set-ntp true (or chronyc makestep)";
+  }
+  finding.figures = {{"skew_ms", skew}};
+  look.findings().add(std::move(finding));
+}
+
+// Transactions of other databases do not keep rows of this one; a standby that feeds back does.
+void check_transactions(const CheckupOptions& options, Look& look) {
+  const auto rows =
+      look.ask("transactions",
+               "SELECT pid, coalesce(nullif(application_name, ''), '-'), coalesce(usename, '-'), "
+               "coalesce(state, backend_type), "
+               "floor(extract(epoch FROM clock_timestamp() - xact_start) * 1000)::bigint, "
+               "to_char(xact_start, 'YYYY-MM-DD HH24:MI:SS TZ'), "
+               "greatest(age(backend_xmin), age(backend_xid)) "
+               "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND xact_start IS NOT NULL "
+               "AND (datname = current_database() OR backend_type = 'walsender') "
+               "AND backend_type <> 'autovacuum worker' "
+               "AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL) "
+               "ORDER BY greatest(age(backend_xmin), age(backend_xid)) DESC, xact_start LIMIT 1");
+  if (!rows) return;
+  if (rows->size() == 0) {
+    return look.findings().ok("transactions", "no other one is open in this database");
+  }
+  const std::int64_t ms = rows->number(0, 4);
+  Finding finding{"transactions", severity_of(ms, options.patience_ms),
+                  "the oldest xmin is held by pid " + text_of(*rows, 0, 0) + " (application " +
+                      text_of(*rows, 0, 1) + ", user " + text_of(*rows, 0, 2) + ", " +
+                      text_of(*rows, 0, 3) + ") since " + text_of(*rows, 0, 5) + ", " +
+                      span_text(ms) + ", " + text_of(*rows, 0, 6) + " transactions back",
+                  ""};
+  if (finding.severity != Severity::kOk) {
+    finding.remedy = "SELECT pg_terminate_backend(" + text_of(*rows, 0, 0) +
+                     "); and against the next one: ALTER SYSTEM SET "
+                     "idle_in_transaction_session_timeout = '5min'; SELECT pg_reload_conf();";
+  }
+  finding.figures = {{"pid", rows->number(0, 0)}, {"open_ms", ms}, {"age", rows->number(0, 6)}};
+  look.findings().add(std::move(finding));
+}
+
+// They belong to no connection, outlive restarts, and keep their locks and rows.
+void check_prepared(const CheckupOptions& options, Look& look) {
+  const auto rows = look.ask(
+      "prepared",
+      "SELECT quote_literal(gid), floor(extract(epoch FROM clock_timestamp() - prepared) * 1000)"
+      "::bigint, owner, count(*) OVER () FROM pg_prepared_xacts "
+      "WHERE database = current_database() ORDER BY prepared LIMIT 1");
+  if (!rows || rows->size() == 0) return;
+  const std::int64_t ms = rows->number(0, 1);
+  Finding finding{"prepared", severity_of(ms, options.patience_ms),
+                  text_of(*rows, 0, 3) + " prepared transactions, the oldest " +
+                      text_of(*rows, 0, 0) + " of " + text_of(*rows, 0, 2) + " for " +
+                      span_text(ms),
+                  ""};
+  if (finding.severity != Severity::kOk) {
+    finding.remedy = "ask its transaction manager, then COMMIT PREPARED " + text_of(*rows, 0, 0) +
+                     "; or ROLLBACK PREPARED " + text_of(*rows, 0, 0) + ";";
+  }
+  finding.figures = {{"count", rows->number(0, 3)}, {"oldest_ms", ms}};
+  look.findings().add(std::move(finding));
+}
+
+// An unused slot keeps dead rows and the write-ahead log of the whole server.
+void check_slots(Look& look) {
+  const auto rows = look.ask(
+      "slots",
+      "SELECT quote_literal(slot_name), greatest(age(xmin), age(catalog_xmin)), "
+      "CASE WHEN NOT pg_is_in_recovery() THEN "
+      "pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint END FROM pg_replication_slots "
+      "WHERE NOT active AND NOT pg_is_in_recovery() AND restart_lsn IS NOT NULL "
+      "ORDER BY restart_lsn LIMIT 1");
+  if (!rows || rows->size() == 0) return;
+  look.findings().warn("slots",
+                       "nobody uses the replication slot " + text_of(*rows, 0, 0) +
+                           ", which keeps " + database::bytes_text(rows->number(0, 2)) +
+                           " of write-ahead log",
+                       "SELECT pg_drop_replication_slot(" + text_of(*rows, 0, 0) + ");");
+}
+
+// Behind a pooler LISTEN may seem to work and never tell anything; so it is tried, as relays do.
+void check_notify(const CheckupOptions& options, Look& look) {
+  const std::string remedy =
+      "give relays a direct connection, or a pooler that pools sessions; till then they look every "
+      "250 ms";
+  auto listener = Connection::open(options.uri, {.application_name = "hapax doctor (listens)"});
+  const std::string nonce = "hapax_probe_" + std::to_string(std::random_device{}());
+  if (!listener || !listener->run("LISTEN " + nonce)) {
+    return look.findings().warn("notify", "a second connection that listens was refused", remedy);
+  }
+  const auto since = std::chrono::steady_clock::now();
+  if (!look.connection().run("NOTIFY " + nonce)) {
+    return look.findings().warn("notify", "NOTIFY was refused", remedy);
+  }
+  const auto told = listener->wait_notified(kNotifyTime);
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - since);
+  ignore(listener->run("UNLISTEN " + nonce), "the session's end does it, too");
+  if (!told || *told != Notified::kChannel) {
+    return look.findings().warn("notify", "a NOTIFY did not come through within a second", remedy);
+  }
+  look.findings().ok("notify", "came through in " + std::to_string(took.count()) + " ms");
+}
+
+void check_notify_queue(Look& look) {
+  const auto rows =
+      look.ask("notify queue", "SELECT floor(pg_notification_queue_usage() * 100)::int");
+  if (!rows || rows->number(0, 0) < 50) return;
+  look.findings().warn(
+      "notify queue", "is full by " + text_of(*rows, 0, 0) + " %: at 100 % commits fail",
+      "end the session that listens and sits in a transaction: see pg_stat_activity");
+}
+
+}  // namespace
+
+void check_server(const CheckupOptions& options, Connection& connection, Findings& findings) {
+  Look look(connection, options.schema, findings);
+  check_standby(look);
+  check_durability(look);
+  check_connections(look);
+  check_clock(look);
+  check_transactions(options, look);
+  check_prepared(options, look);
+  check_slots(look);
+  const auto primary = look.ask("notify", "SELECT 1 WHERE NOT pg_is_in_recovery()");
+  if (!primary || primary->size() == 0) return;  // A standby notifies nobody.
+  check_notify(options, look);
+  check_notify_queue(look);
+}
+
+}  // namespace hapax::postgres

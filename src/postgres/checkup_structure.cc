@@ -1,0 +1,230 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "database/made.h"
+#include "postgres/checkup.h"
+#include "postgres/migrate.h"
+
+namespace hapax::postgres {
+
+namespace {
+
+using database::Made;
+
+constexpr int kPartitions = 32;
+constexpr int kLanesMade = 16;
+
+std::string migrate_command(const CheckupOptions& options) {
+  return "hapax migrate '" + options.shown + "'" +
+         (options.schema == kSchemaDefault ? "" : " --schema " + options.schema);
+}
+
+// Whether the rest can be looked at.
+bool check_tables_version(const CheckupOptions& options, Look& look) {
+  Findings& findings = look.findings();
+  const auto applied = applied_in(look.connection(), options.schema);
+  if (!applied) {
+    findings.warn("schema", "could not be looked at: " + applied.error().detail,
+                  "GRANT USAGE ON SCHEMA " + options.schema + " TO this role, or ask as another");
+    return false;
+  }
+  if (applied->empty()) {
+    const std::string found = "there are no tables of Hapax in schema " + options.schema;
+    options.tables_expected ? findings.critical("schema", found, migrate_command(options))
+                            : findings.ok("schema", found);
+    return false;
+  }
+  const std::uint32_t newest = applied->back().version;
+  const std::uint32_t known = migrations().back().version;
+  const auto left = database::pending(migrations(), *applied);
+  if (newest > known) {
+    findings.warn("schema",
+                  "has version " + std::to_string(newest) + ", this program knows " +
+                      std::to_string(known) + ": somebody uses a newer one",
+                  "use the newer Hapax everywhere, and this command from it");
+  } else if (!left) {
+    findings.critical("schema", left.error().detail, "use the build that made these tables");
+  } else if (!left->empty()) {
+    findings.critical(
+        "schema",
+        "has version " + std::to_string(newest) + ", this program needs " + std::to_string(known),
+        migrate_command(options));
+  } else {
+    findings.ok("schema", options.schema + " has version " + std::to_string(newest));
+  }
+  findings.figure("version", newest);
+  return left && left->empty();
+}
+
+std::set<std::string> names_in(const std::optional<Rows>& rows, std::string_view kind) {
+  std::set<std::string> names;
+  for (std::size_t row = 0; rows && row < rows->size(); ++row) {
+    if (rows->at(row, 0) == kind) names.insert(std::string(rows->at(row, 1)));
+  }
+  return names;
+}
+
+// An index of a table that has rows is made without keeping writers away, where PostgreSQL can.
+std::string index_sql(const std::string& sql) {
+  if (sql.find("\".outbox (") != std::string::npos) return sql;
+  return "CREATE INDEX CONCURRENTLY" + sql.substr(std::string_view("CREATE INDEX").size());
+}
+
+struct Present {
+  std::set<std::string> tables;
+  std::set<std::string> indexes;
+  std::set<std::string> broken;  // indexes that a failed CREATE INDEX CONCURRENTLY left
+  std::set<std::string> sequences;
+  std::set<std::string> functions;
+  std::set<std::string> keyed;  // tables with a primary key
+};
+
+class Structure {
+ public:
+  Structure(Look& look, Present present) : look_(look), present_(std::move(present)) {}
+
+  void check(const Made& made) {
+    if (made.kind == Made::Kind::kTable) return table(made);
+    if (made.kind == Made::Kind::kIndex) return index(made);
+    if (made.kind == Made::Kind::kSequence && !present_.sequences.contains(made.name)) {
+      missing("the sequence " + made.name, look_.named(made.sql) + ";");
+    }
+    if (made.kind == Made::Kind::kFunction && !present_.functions.contains(made.name)) {
+      missing("the function " + made.name + "()",
+              "run its CREATE FUNCTION from: hapax migrate postgres:// --schema " + look_.schema() +
+                  " --print");
+    }
+  }
+  void partitions() {
+    for (int part = 0; part < kPartitions; ++part) {
+      const std::string number = (part < 10 ? "0" : "") + std::to_string(part);
+      if (present_.tables.contains("outbox_p" + number)) continue;
+      missing("the partition outbox_p" + number,
+              look_.named("CREATE TABLE \"{schema}\".outbox_p" + number +
+                          " PARTITION OF \"{schema}\".outbox FOR VALUES IN (" +
+                          std::to_string(part) + ");"));
+    }
+  }
+  [[nodiscard]] bool good() const { return good_; }
+
+ private:
+  void missing(const std::string& what, const std::string& remedy) {
+    good_ = false;
+    look_.findings().critical("structure", what + " is missing", remedy);
+  }
+  void table(const Made& made) {
+    if (!present_.tables.contains(made.name)) {
+      return missing("the table " + made.name,
+                     "run its CREATE TABLE from: hapax migrate postgres:// --schema " +
+                         look_.schema() + " --print");
+    }
+    if (present_.keyed.contains(made.name)) return;
+    missing("the primary key of " + made.name,
+            look_.named("ALTER TABLE \"{schema}\"." + made.name + " ADD PRIMARY KEY (" +
+                        database::primary_key_of(made.sql) +
+                        "); after removing the duplicates that it names"));
+  }
+  void index(const Made& made) {
+    if (!present_.indexes.contains(made.name)) {
+      return missing("the index " + made.name, look_.named(index_sql(made.sql)) + ";");
+    }
+    if (!present_.broken.contains(made.name)) return;
+    missing("a valid index " + made.name,
+            look_.named("REINDEX INDEX \"{schema}\"." + made.name) + ";");
+  }
+
+  Look& look_;
+  Present present_;
+  bool good_ = true;
+};
+
+bool check_nullable(Look& look) {
+  const auto rows = look.ask(
+      "structure",
+      "SELECT c.relname, a.attname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid "
+      "JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' "
+      "AND NOT a.attnotnull AND (c.relname, a.attname) IN (('outbox', 'id'), "
+      "('inbox', 'message_id'), ('inbox', 'subscriber'), ('claims', 'key'), ('claims', 'scope'))");
+  for (std::size_t row = 0; rows && row < rows->size(); ++row) {
+    const std::string table(rows->at(row, 0));
+    const std::string column(rows->at(row, 1));
+    look.findings().critical("structure", table + "." + column + " may be NULL",
+                             look.named("ALTER TABLE \"{schema}\"." + table + " ALTER COLUMN " +
+                                        column + " SET NOT NULL;"));
+  }
+  return rows && rows->size() == 0;
+}
+
+bool check_lanes_present(Look& look) {
+  const auto rows = look.ask("structure", "SELECT count(*) FROM \"{schema}\".outbox_lane");
+  if (!rows || rows->number(0, 0) == kLanesMade) return rows.has_value();
+  look.findings().critical(
+      "structure", std::to_string(rows->number(0, 0)) + " of 16 lanes: the rest is never sent",
+      look.named("INSERT INTO \"{schema}\".outbox_lane (lane) SELECT generate_series(0, 15) "
+                 "ON CONFLICT DO NOTHING;"));
+  return false;
+}
+
+}  // namespace
+
+bool has_schema(Connection& connection, const std::string& schema) {
+  const auto rows = connection.ask("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1",
+                                   Values().text(schema));
+  return rows && rows->size() == 1;
+}
+
+void check_unlogged(Look& look, const std::string& check) {
+  const auto rows = look.ask(
+      check,
+      "SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+      "WHERE n.nspname = '{schema}' AND c.relkind IN ('r', 'p') AND c.relpersistence = 'u' "
+      "ORDER BY 1");
+  for (std::size_t row = 0; rows && row < rows->size(); ++row) {
+    const std::string table(rows->at(row, 0));
+    look.findings().critical(
+        check, "the table " + table + " is unlogged: a crash of the server empties it",
+        look.named("ALTER TABLE \"{schema}\"." + table + " SET LOGGED;"));
+  }
+}
+
+void check_structure(Look& look) {
+  const auto rows = look.ask(
+      "structure",
+      "SELECT c.relkind::text, c.relname FROM pg_class AS c JOIN pg_namespace AS n "
+      "ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' UNION ALL "
+      "SELECT 'function', p.proname FROM pg_proc AS p JOIN pg_namespace AS n "
+      "ON n.oid = p.pronamespace WHERE n.nspname = '{schema}' UNION ALL "
+      "SELECT 'broken', c.relname FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid "
+      "JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+      "WHERE n.nspname = '{schema}' AND NOT i.indisvalid UNION ALL "
+      "SELECT 'keyed', c.relname FROM pg_constraint AS k JOIN pg_class AS c ON c.oid = k.conrelid "
+      "JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+      "WHERE n.nspname = '{schema}' AND k.contype = 'p'");
+  if (!rows) return;
+  Present present{names_in(rows, "r"), names_in(rows, "i"),        names_in(rows, "broken"),
+                  names_in(rows, "S"), names_in(rows, "function"), names_in(rows, "keyed")};
+  present.tables.merge(names_in(rows, "p"));
+  present.indexes.merge(names_in(rows, "I"));
+  Structure structure(look, std::move(present));
+  const auto all = database::made_by(migrations());
+  for (const Made& made : all) structure.check(made);
+  structure.partitions();
+  const bool strict = check_nullable(look);
+  if (!structure.good() || !strict) return;
+  if (check_lanes_present(look)) {
+    look.findings().ok("structure", std::to_string(all.size()) +
+                                        " tables, indexes, sequences and functions, 32 partitions, "
+                                        "16 lanes");
+  }
+}
+
+void check_tables(const CheckupOptions& options, Connection& connection, Findings& findings) {
+  Look look(connection, options.schema, findings);
+  if (!check_tables_version(options, look)) return;
+  check_structure(look);
+  check_unlogged(look, "unlogged");
+  check_contents(options, look);
+}
+
+}  // namespace hapax::postgres

@@ -1,0 +1,402 @@
+#include "sqlite/checkup.h"
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "database/made.h"
+#include "sqlite/connection.h"
+#include "sqlite/migrate.h"
+
+namespace hapax::sqlite {
+
+namespace {
+
+using database::bytes_text;
+using database::Finding;
+using database::Findings;
+using database::Made;
+using database::Severity;
+using database::severity_of;
+using database::span_text;
+
+constexpr std::int64_t kReadMax = std::int64_t{256} << 20;  // a larger file is not read as a whole
+constexpr std::int64_t kWalMax = std::int64_t{64} << 20;
+constexpr std::chrono::milliseconds kWriterTime{1'000};
+
+class FileCheckup {
+ public:
+  FileCheckup(const CheckupOptions& options, Connection& connection, Findings& findings)
+      : options_(options), connection_(connection), findings_(findings) {}
+
+  void run() {
+    check_file_system();
+    if (!check_integrity()) return;
+    check_journal();
+    check_settings();
+    check_writer();
+    if (!check_version()) return;
+    if (!check_structure()) return;
+    check_ids();
+    check_lane();
+    check_retries();
+    check_dead_letters();
+    check_expired();
+    check_size();
+  }
+
+ private:
+  [[nodiscard]] std::string named(std::string_view sql) const {
+    return database::expanded(sql, "prefix", options_.prefix);
+  }
+  [[nodiscard]] std::string shell(const std::string& sql) const {
+    return "sqlite3 '" + options_.path + "' \"" + sql + "\"";
+  }
+
+  // One row, or a warning and nothing.
+  std::optional<Row> ask(const std::string& check, const std::string& sql) {
+    auto rows = connection_.ask(named(sql), {});
+    if (!rows) {
+      findings_.warn(check, "could not be looked at: " + rows.error().detail,
+                     "see that this user may read the file and its folder");
+      return {};
+    }
+    if (rows->empty()) return {};
+    return std::move(rows->front());
+  }
+  std::int64_t number(const std::string& check, const std::string& sql) {
+    const auto row = ask(check, sql);
+    return row ? (*row)[0].number : 0;
+  }
+
+  // The write-ahead log is shared memory: processes on two machines do not see each other's.
+  void check_file_system() {
+    struct statfs disk {};
+    if (::statfs(options_.path.c_str(), &disk) != 0) return;
+    const auto type = static_cast<std::uint32_t>(disk.f_type);
+    constexpr std::pair<std::uint32_t, std::string_view> kNetworks[] = {
+        {0x6969, "NFS"},      {0x517B, "SMB"},        {0xFF534D42, "CIFS"},
+        {0xFE534D42, "SMB"},  {0x00C36400, "Ceph"},   {0x5346414F, "AFS"},
+        {0x73757245, "Coda"}, {0x0BD00BD0, "Lustre"}, {0x47504653, "GPFS"}};
+    const std::string remedy = "keep the file on a disk of this machine";
+    for (const auto& [number, name] : kNetworks) {
+      if (type != number) continue;
+      return findings_.critical("file system",
+                                "the file is on " + std::string(name) +
+                                    ": WAL does not work across machines, and locks may not hold",
+                                remedy);
+    }
+    if (type == 0x65735546 || type == 0x01021997) {
+      return findings_.warn("file system",
+                            "the file is on FUSE or 9p, which may be a network: "
+                            "locks and WAL may not work",
+                            remedy);
+    }
+    findings_.ok("file system", "no network file system that is known as such");
+  }
+
+  bool check_integrity() {
+    std::error_code error;
+    const auto size = static_cast<std::int64_t>(std::filesystem::file_size(options_.path, error));
+    if (!error && size > kReadMax) {
+      findings_.ok("integrity", "not looked at, for the file is of " + bytes_text(size) +
+                                    "; when there is time: " + shell("PRAGMA quick_check"));
+      return true;
+    }
+    const auto rows = connection_.ask("PRAGMA quick_check(3)", {});
+    const bool good = rows && rows->size() == 1 && rows->front()[0].bytes == "ok";
+    if (good) {
+      findings_.ok("integrity", "quick_check says ok");
+      return true;
+    }
+    findings_.critical(
+        "integrity", rows ? "quick_check: " + rows->front()[0].bytes : rows.error().detail,
+        "stop the application, keep a copy of the file with -wal and -shm, restore a "
+        "backup, or: sqlite3 '" +
+            options_.path + "' .recover | sqlite3 recovered.db");
+    return false;
+  }
+
+  void check_journal() {
+    const auto mode = ask("journal", "PRAGMA journal_mode");
+    if (!mode) return;
+    if ((*mode)[0].bytes != "wal") {
+      return findings_.warn("journal",
+                            "the mode is " + (*mode)[0].bytes +
+                                ": readers and writers wait for each other, relays find out late",
+                            shell("PRAGMA journal_mode = WAL"));
+    }
+    std::error_code error;
+    const auto size =
+        static_cast<std::int64_t>(std::filesystem::file_size(options_.path + "-wal", error));
+    if (!error && size > kWalMax) {
+      findings_.warn("journal",
+                     "the WAL file has grown to " + bytes_text(size) +
+                         ": a reader that never ends keeps it from being emptied",
+                     "end that reader, then: " + shell("PRAGMA wal_checkpoint(TRUNCATE)"));
+    } else {
+      findings_.ok("journal", "WAL, of " + bytes_text(error ? 0 : size));
+    }
+    findings_.figure("wal_bytes", error ? 0 : size);
+  }
+
+  // Settings of connections, not of the file: what can be seen is what those get that set nothing.
+  void check_settings() {
+    const std::int64_t synchronous = number("synchronous", "PRAGMA synchronous");
+    if (synchronous < 2) {
+      return findings_.warn("synchronous",
+                            "is " + std::to_string(synchronous) +
+                                " by default here: a power failure may lose what was committed",
+                            "PRAGMA synchronous = FULL; in every connection of the application");
+    }
+    findings_.ok("synchronous",
+                 "FULL unless a connection says otherwise; like busy_timeout (0 "
+                 "unless set), the file does not tell");
+  }
+
+  // BEGIN IMMEDIATE and ROLLBACK: what every writer has to get.
+  void check_writer() {
+    if (::access(options_.path.c_str(), W_OK) != 0) {
+      return findings_.warn("writer", "this user may not write the file: not tried", "");
+    }
+    auto writer = Connection::open(options_.path);
+    if (!writer) return;
+    writer->set_patience(kWriterTime);
+    const auto since = std::chrono::steady_clock::now();
+    const Status begun = writer->run("BEGIN IMMEDIATE");
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+                          std::chrono::steady_clock::now() - since)
+                          .count();
+    if (begun) {
+      ignore(writer->run("ROLLBACK"), "nothing was changed");
+      findings_.ok("writer", "the file can be written, after " + std::to_string(took) + " ms");
+      return findings_.figure("waited_ms", took);
+    }
+    if (begun.error().code != Errc::kLocked) {
+      return findings_.critical("writer", begun.error().detail, "correct what is named there");
+    }
+    findings_.warn("writer", "another writer held the file for more than a second",
+                   "find it (fuser -v '" + options_.path +
+                       "'), keep its transactions short, and "
+                       "PRAGMA busy_timeout = 5000; in every connection");
+  }
+
+  bool check_version() {
+    const auto applied = applied_in(connection_, options_.prefix);
+    const std::string command =
+        "hapax migrate 'sqlite:" + options_.path + "'" +
+        (options_.prefix == kPrefixDefault ? "" : " --prefix " + options_.prefix);
+    if (!applied || applied->empty()) {
+      findings_.critical("schema",
+                         applied ? "there are no tables of Hapax with the prefix " + options_.prefix
+                                 : applied.error().detail,
+                         command);
+      return false;
+    }
+    const std::uint32_t newest = applied->back().version;
+    const std::uint32_t known = migrations().back().version;
+    const std::string found = "has version " + std::to_string(newest);
+    const auto left = database::pending(migrations(), *applied);
+    if (newest > known) {
+      findings_.warn("schema", found + ", this program knows " + std::to_string(known),
+                     "use the newer Hapax everywhere, and this command from it");
+    } else if (!left) {
+      findings_.critical("schema", left.error().detail, "use the build that made these tables");
+    } else if (!left->empty()) {
+      findings_.critical("schema", found + ", this program needs " + std::to_string(known),
+                         command);
+    } else {
+      findings_.ok("schema", found);
+    }
+    findings_.figure("version", newest);
+    return left && left->empty();
+  }
+
+  bool check_structure() {
+    const auto rows = connection_.ask("SELECT name FROM sqlite_schema", {});
+    if (!rows) return false;
+    std::set<std::string> names;
+    for (const Row& row : *rows) names.insert(row[0].bytes);
+    bool good = true;
+    const auto all = database::made_by(migrations());
+    for (const Made& made : all) {
+      if (names.contains(named(made.name))) continue;
+      const bool is_index = made.kind == Made::Kind::kIndex;
+      good = good && is_index;
+      findings_.critical(
+          "structure",
+          std::string(is_index ? "the index " : "the table ") + named(made.name) + " is missing",
+          named(made.sql) + ";");
+    }
+    if (good && number("structure", "SELECT count(*) FROM {prefix}outbox_lane") != 1) {
+      findings_.critical(
+          "structure", "the lane of the outbox is missing: nothing is sent",
+          shell(named("INSERT INTO {prefix}outbox_lane VALUES (1, NULL, 0, 0, 0, 0)")));
+    }
+    if (good)
+      findings_.ok("structure", std::to_string(all.size()) + " tables and indexes expected");
+    return good;
+  }
+
+  void check_ids() {
+    const auto row = ask(
+        "ids",
+        "WITH newest AS MATERIALIZED (SELECT id FROM {prefix}outbox ORDER BY seq DESC LIMIT 10000) "
+        "SELECT (SELECT count(*) FROM newest), "
+        "(SELECT count(*) FROM newest WHERE id IS NULL OR id = ''), "
+        "(SELECT count(*) FROM (SELECT 1 FROM newest WHERE id <> '' GROUP BY id "
+        "HAVING count(*) > 1)), (SELECT quote(id) FROM newest WHERE id <> '' GROUP BY id "
+        "HAVING count(*) > 1 LIMIT 1), "
+        "(SELECT count(*) FROM (SELECT 1 FROM {prefix}inbox WHERE subscriber = '' LIMIT 1))");
+    if (!row) return;
+    const std::string looked = " of the newest " + std::to_string((*row)[0].number) + " rows";
+    if ((*row)[1].number > 0) {
+      findings_.critical(
+          "ids",
+          std::to_string((*row)[1].number) + looked +
+              " of the outbox have no id: receivers cannot tell them apart",
+          shell(named("SELECT seq, type, key FROM {prefix}outbox WHERE id IS NULL OR "
+                      "id = '' LIMIT 10")));
+    }
+    if ((*row)[2].number > 0) {
+      findings_.warn(
+          "duplicates",
+          std::to_string((*row)[2].number) + " ids are there more than once" + looked +
+              " of the outbox, as " + (*row)[3].bytes +
+              ": the same event was published several times",
+          shell(named("SELECT seq, type, key, created_at FROM {prefix}outbox WHERE id = " +
+                      (*row)[3].bytes)) +
+              "; then guard that operation with a claim or the inbox");
+      findings_.figure("ids", (*row)[2].number);
+    }
+    if ((*row)[1].number == 0 && (*row)[2].number == 0) {
+      findings_.ok("ids", "every one" + looked + " of the outbox has an id of its own");
+    }
+  }
+
+  void check_lane() {
+    const auto row = ask(
+        "waiting",
+        "WITH t(now) AS (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)) "
+        "SELECT l.owner, l.lease_until > t.now, l.attempts, "
+        "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos LIMIT "
+        "10000)),"
+        " coalesce((SELECT t.now - o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos "
+        "ORDER BY o.seq LIMIT 1), 0) FROM {prefix}outbox_lane AS l, t");
+    if (!row) return;
+    const bool held = (*row)[1].number != 0;
+    const std::int64_t oldest = (*row)[4].number;
+    Finding finding{"waiting",
+                    severity_of(oldest, options_.patience_ms),
+                    std::to_string((*row)[3].number) +
+                        " records (10000 are counted at most), the "
+                        "oldest for " +
+                        span_text(oldest),
+                    "",
+                    {{"waiting", (*row)[3].number}, {"oldest_ms", oldest}}};
+    if (finding.severity != Severity::kOk && !held) {
+      finding.check = "no relay";
+      finding.found += ", and no relay runs";
+      finding.remedy =
+          "hapax relay --from 'sqlite:" + options_.path + "' --to http://HOST:7171/streams/NAME";
+    } else if (finding.severity != Severity::kOk && (*row)[2].number >= 2) {
+      finding.check = "stuck lanes";
+      finding.severity = Severity::kCritical;
+      finding.found += "; " + (*row)[0].bytes + " has taken them " +
+                       std::to_string((*row)[2].number) + " times without an end";
+      finding.remedy = "see that relay's log and whether its destination answers; restart it";
+    } else if (finding.severity != Severity::kOk) {
+      finding.remedy =
+          "see the log of " + (*row)[0].bytes + ", and whether its destination answers";
+    }
+    findings_.add(std::move(finding));
+  }
+
+  void check_retries() {
+    const auto row = ask("retries",
+                         "SELECT count(*), coalesce(max(attempts), 0), "
+                         "coalesce(max(last_error), '') FROM (SELECT * FROM {prefix}outbox_retry "
+                         "ORDER BY n LIMIT 10000)");
+    if (!row) return;
+    const std::string found =
+        std::to_string((*row)[0].number) + " records wait for another attempt";
+    if ((*row)[1].number < 3) return findings_.ok("retries", found);
+    findings_.warn("retries",
+                   found + ", with up to " + std::to_string((*row)[1].number) +
+                       " attempts; as: " + (*row)[2].bytes.substr(0, 200),
+                   "correct what the destination says; " +
+                       shell(named("SELECT * FROM {prefix}outbox_retry ORDER BY attempts DESC "
+                                   "LIMIT 20")));
+  }
+
+  void check_dead_letters() {
+    const auto row =
+        ask("dead letters",
+            "SELECT (SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox_dead LIMIT "
+            "10000)), (SELECT reason FROM {prefix}outbox_dead ORDER BY seq DESC LIMIT 1)");
+    if (!row || (*row)[0].number == 0) return;
+    findings_.warn(
+        "dead letters",
+        std::to_string((*row)[0].number) +
+            " records were given up, the latest because: " + (*row)[1].bytes.substr(0, 200),
+        "correct the cause, publish them again under their ids, and delete them: " +
+            shell(named("SELECT seq, id, type, key, reason FROM {prefix}outbox_dead "
+                        "LIMIT 20")));
+    findings_.figure("count", (*row)[0].number);
+  }
+
+  void check_expired() {
+    const auto row = ask(
+        "expired",
+        "WITH t(then_ms) AS (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS "
+        "INTEGER) - 3600000) SELECT (SELECT count(*) FROM (SELECT 1 FROM {prefix}inbox, t WHERE "
+        "expires_at < then_ms LIMIT 10000)), (SELECT count(*) FROM (SELECT 1 FROM {prefix}claims, "
+        "t "
+        "WHERE expires_at < then_ms LIMIT 10000))");
+    if (!row) return;
+    const std::string found = std::to_string((*row)[0].number) + " rows of the inbox and " +
+                              std::to_string((*row)[1].number) +
+                              " claims are past their retention for an hour (10000 are counted)";
+    if ((*row)[0].number + (*row)[1].number == 0) return findings_.ok("expired", found);
+    findings_.warn(
+        "expired", found,
+        "call Inbox::forget_expired() now and then, or: " +
+            shell(named("DELETE FROM {prefix}inbox WHERE expires_at < unixepoch() * 1000")));
+  }
+
+  void check_size() {
+    const std::int64_t page = number("size", "PRAGMA page_size");
+    const std::int64_t all = page * number("size", "PRAGMA page_count");
+    const std::int64_t unused = page * number("size", "PRAGMA freelist_count");
+    findings_.ok("size", bytes_text(all) + ", of which " + bytes_text(unused) + " are free");
+    findings_.figure("bytes", all);
+    findings_.figure("free_bytes", unused);
+  }
+
+  const CheckupOptions& options_;
+  Connection& connection_;
+  Findings& findings_;
+};
+
+}  // namespace
+
+void check_file(const CheckupOptions& options, Findings& findings) {
+  std::error_code error;
+  if (!std::filesystem::exists(options.path, error)) {
+    return findings.critical(
+        "reach", options.path + " is not there",
+        "give the application's file, or: hapax migrate 'sqlite:" + options.path + "'");
+  }
+  auto connection = Connection::open(options.path, Opening::kReadOnly);
+  if (!connection) {
+    return findings.critical("reach", connection.error().detail,
+                             "see that this user may read the file and its folder");
+  }
+  FileCheckup(options, *connection, findings).run();
+}
+
+}  // namespace hapax::sqlite

@@ -1,0 +1,360 @@
+"""`hapax doctor DB`: each fault is planted, and its finding looked for."""
+
+import contextlib
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import threading
+import unittest
+
+from postgres import Cluster
+from running import FolderTest, Server, arguments
+
+FINE, WARNING, CRITICAL, USAGE = 0, 1, 2, 64
+
+
+def send_all_but_notifications(source, target):
+    """What a pooler makes of LISTEN: the answers come, the notifications do not."""
+    data = b""
+    while True:
+        try:
+            more = source.recv(65536)
+        except OSError:
+            return
+        if not more:
+            return
+        data += more
+        while len(data) >= 5 and len(data) >= 1 + int.from_bytes(data[1:5], "big"):
+            size = 1 + int.from_bytes(data[1:5], "big")
+            if data[:1] != b"A":
+                target.sendall(data[:size])
+            data = data[size:]
+
+
+def send_all(source, target):
+    with contextlib.suppress(OSError):
+        while more := source.recv(65536):
+            target.sendall(more)
+        target.shutdown(socket.SHUT_WR)
+
+
+class DoctorTest(FolderTest):
+    def doctor(self, database, *more):
+        done = subprocess.run([self.HAPAX, "doctor", database, "--json", *more],
+                              capture_output=True, text=True, timeout=60, cwd=self.folder)
+        self.assertEqual(done.stderr, "")
+        told = json.loads(done.stdout)
+        worst = {FINE: "ok", WARNING: "warning", CRITICAL: "critical"}[done.returncode]
+        self.assertEqual(told["worst"], worst)
+        self.assertEqual(told["healthy"], done.returncode == FINE)
+        for check in told["checks"]:
+            self.assertEqual(check["state"] != "ok", "advice" in check, check)
+        return told["checks"]
+
+    def assertFound(self, checks, check, state, found, advice=""):
+        for one in checks:
+            if one["check"] == check and one["state"] == state and found in one["found"]:
+                self.assertIn(advice, one.get("advice", ""))
+                return one
+        self.fail(f"no {state} {check} with '{found}' in {json.dumps(checks, indent=1)}")
+
+
+class PostgresDoctorTest(DoctorTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        cls.cluster.stop()
+        with open(cls.cluster.folder + "/data/postgresql.auto.conf", "a", encoding="utf-8") as file:
+            file.write("max_prepared_transactions = 5\nmax_connections = 20\n"
+                       "timezone = 'UTC'\n")
+        cls.cluster.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.end()
+
+    def setUp(self):
+        super().setUp()
+        self.cluster.psql("CREATE DATABASE shop", "postgres")
+        self.addCleanup(self.cluster.psql, "DROP DATABASE shop WITH (FORCE)", "postgres")
+        self.hapax("migrate", self.cluster.uri())
+        self.psql = self.cluster.psql
+
+    def found(self, *arguments, **more):
+        self.assertFound(self.doctor(self.cluster.uri()), *arguments, **more)
+
+    def session(self, sql):
+        """A connection that stays open, in the state that the SQL leaves it in."""
+        psql = subprocess.Popen(["psql", "-X", "-q", "-t", "-A", self.cluster.uri()], text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+        def end():
+            psql.stdin.close()
+            psql.wait()
+            psql.stdout.close()
+        self.addCleanup(end)
+        psql.stdin.write(sql + "SELECT 'ready';\n")
+        psql.stdin.flush()
+        while "ready" not in psql.stdout.readline():
+            pass
+        return psql
+
+    def test_a_healthy_database(self):
+        self.psql("SELECT hapax.publish('made', 'x', 'k')")
+        checks = self.doctor(self.cluster.uri())
+        self.assertEqual({check["state"] for check in checks}, {"ok"}, checks)
+        for name in ("reach", "writable", "durability", "connections", "clock", "transactions",
+                     "notify", "schema", "structure", "ids", "waiting", "retries", "dead letters",
+                     "size", "retention", "expired", "dead rows"):
+            self.assertIn(name, [check["check"] for check in checks])
+        text = self.hapax("doctor", self.cluster.uri())
+        self.assertRegex(text, r"(?m)^ok +schema +hapax has version \d+$")
+
+    def test_wrong_arguments_and_nobody_there(self):
+        for words in (["mysql://x"], [self.cluster.uri(), "--patience", "long"],
+                      [self.cluster.uri(), "--schema", 'a"b'], ["sqlite:"]):
+            done = subprocess.run([self.HAPAX, "doctor", *words], capture_output=True, text=True,
+                                  timeout=60)
+            self.assertEqual(done.returncode, USAGE, done.stdout)
+        checks = self.doctor(f"postgres://u:secret@/shop?host={self.folder}")
+        self.assertFound(checks, "reach", "critical", "connect", "start the server")
+        self.assertNotIn("secret", json.dumps(checks))
+
+    def test_versions(self):
+        found = self.doctor(self.cluster.uri(), "--schema", "other")
+        self.assertFound(found, "schema", "critical", "no tables of Hapax", "--schema other")
+        self.psql("INSERT INTO hapax.migrations VALUES (99, 'later', 'x')")
+        self.found("schema", "warning", "has version 99", "newer Hapax")
+        self.psql("DELETE FROM hapax.migrations WHERE version > 1")
+        self.found("schema", "critical", "has version 1", "hapax migrate '" + self.cluster.uri())
+        self.psql("UPDATE hapax.migrations SET checksum = 'x'")
+        self.found("schema", "critical", "checksum", "build")
+
+    def test_structure_is_missing_and_the_remedies_work(self):
+        self.psql("DROP INDEX hapax.inbox_expires;"
+                  "ALTER TABLE hapax.inbox DROP CONSTRAINT inbox_pkey;"
+                  "DROP INDEX hapax.outbox_xid; DROP TABLE hapax.outbox_p07;"
+                  "DROP FUNCTION hapax.relay_clean;"
+                  "ALTER TABLE hapax.inbox ALTER message_id DROP NOT NULL;"
+                  "ALTER TABLE hapax.outbox ALTER id DROP NOT NULL;"
+                  "ALTER TABLE hapax.claims SET UNLOGGED; DELETE FROM hapax.outbox_lane")
+        checks = self.doctor(self.cluster.uri())
+        for found in ("index inbox_expires", "primary key of inbox", "index outbox_xid",
+                      "partition outbox_p07", "function relay_clean()", "outbox.id may be NULL",
+                      "inbox.message_id may be NULL"):
+            self.assertFound(checks, "structure", "critical", found)
+        self.assertFound(checks, "unlogged", "critical", "claims", "SET LOGGED")
+        for check in checks:
+            if check["state"] == "critical" and "function" not in check["found"]:
+                self.psql(check["advice"].split("; after")[0])
+        script = self.hapax("migrate", "postgres://", "--print")
+        start = script.index('CREATE FUNCTION "hapax".relay_clean')
+        self.psql(script[start:script.index("$$;", script.index("$$", start) + 2) + 3])
+        checks = self.doctor(self.cluster.uri())
+        self.psql(self.assertFound(checks, "structure", "critical", "0 of 16 lanes")["advice"])
+        checks = self.doctor(self.cluster.uri())
+        self.assertEqual({check["state"] for check in checks}, {"ok"}, checks)
+
+    def test_contents(self):
+        insert = ("INSERT INTO hapax.outbox (part, xid, lane, id, type, payload, created_at) "
+                  "SELECT {}, pg_current_xact_id(), 3, {}, 't', '', now() - interval '{}'")
+        self.psql(insert.format("hapax.outbox_part()", "''", "2h"))
+        self.psql(insert.format("hapax.outbox_part()", "'o-1'", "10min")
+                  + " FROM generate_series(1, 2)")
+        self.psql(insert.format("(hapax.outbox_part() + 5) % 32", "'old'", "60 days"))
+        self.psql("INSERT INTO hapax.inbox (subscriber, message_id, expires_at) VALUES "
+                  "('mail', '', NULL), ('mail', 'm', now() - interval '2h');"
+                  "INSERT INTO hapax.outbox_retry (lane, part, seq, attempts, last_error) VALUES "
+                  "(3, 0, 1, 4, 'HTTP 422');"
+                  "INSERT INTO hapax.outbox_dead (seq, id, type, payload, created_at, attempts, "
+                  "reason) VALUES (9, 'd', 't', '', now(), 10, 'too large');"
+                  "SELECT hapax.check_and_lock('jobs', 'j-1', 'worker', '1ms')")
+        checks = self.doctor(self.cluster.uri())
+        self.assertFound(checks, "ids", "critical", "1 of the newest 4 rows", "publish()")
+        self.assertFound(checks, "duplicates", "warning", "as 'o-1'", "id = 'o-1'")
+        self.assertFound(checks, "inbox ids", "critical", "'mail'", "DELETE FROM")
+        self.assertFound(checks, "no relay", "critical", "1 lanes", "hapax relay --from")
+        self.assertFound(checks, "retries", "warning", "HTTP 422", "outbox_retry")
+        self.assertFound(checks, "dead letters", "warning", "too large", "seq = 9")
+        self.assertFound(checks, "retention", "warning", "1 partitions", "relay")
+        self.assertFound(checks, "expired", "warning", "1 rows of the inbox", "forget_expired")
+        self.assertFound(checks, "claims", "warning", "'jobs' 'j-1' by worker", "check_and_lock")
+        # A relay holds the lane, renews it, and has taken the same records again and again.
+        self.psql("UPDATE hapax.outbox_lane SET owner = 'relay-7', fence = 1, "
+                  "lease_until = now() + interval '1 min' WHERE lane = 3;"
+                  "INSERT INTO hapax.outbox_progress (lane, fence, pos, pending, draining, "
+                  "late_to, attempts) VALUES (3, 1, 0, '{}', '{}', 0, 5);"
+                  "UPDATE hapax.claims SET lease_until = now() + interval '1 h', "
+                  "first_seen = now() - interval '1 day'")
+        checks = self.doctor(self.cluster.uri())
+        self.assertFound(checks, "stuck lanes", "critical", "held by relay-7",
+                         "hapax relay --status")
+        self.assertFound(checks, "claims", "warning", "renewed without an end", "worker")
+        # It has just settled something: behind, but moving.
+        self.psql("UPDATE hapax.outbox_progress SET attempts = 0")
+        checks = self.doctor(self.cluster.uri())
+        self.assertFound(checks, "waiting", "critical", "4 records", "another one")
+        self.assertNotIn("stuck lanes", [check["check"] for check in checks])
+
+    def test_dead_rows(self):
+        self.psql("ALTER TABLE hapax.inbox SET (autovacuum_enabled = false);"
+                  "INSERT INTO hapax.inbox SELECT 's', n::text FROM generate_series(1, 21000) AS n;"
+                  "DELETE FROM hapax.inbox")
+        self.found("dead rows", "warning", "at most 21000",
+                   'VACUUM (VERBOSE, ANALYZE) "hapax".inbox')
+
+    def test_settings(self):
+        self.psql("ALTER DATABASE shop SET synchronous_commit = off;"
+                  "ALTER DATABASE shop SET default_transaction_read_only = on")
+        self.cluster.psql("ALTER SYSTEM SET fsync = off", "postgres")
+        self.cluster.psql("ALTER SYSTEM SET full_page_writes = off", "postgres")
+        self.cluster.psql("ALTER SYSTEM SET autovacuum = off", "postgres")
+        self.cluster.psql("SELECT pg_reload_conf()", "postgres")
+        try:
+            checks = self.doctor(self.cluster.uri())
+            for name, advice in (("fsync", "ALTER SYSTEM SET fsync = on"),
+                                 ("full_page_writes", "ALTER SYSTEM SET full_page_writes = on"),
+                                 ("synchronous_commit",
+                                  "ALTER DATABASE shop RESET synchronous_commit")):
+                self.assertFound(checks, "durability", "critical", name + " is off", advice)
+            self.assertFound(checks, "writable", "critical", "read_only is on", "RESET default_tr")
+            self.assertFound(checks, "dead rows", "warning", "autovacuum is off", "ALTER SYSTEM")
+        finally:
+            for name in ("fsync", "full_page_writes", "autovacuum"):
+                self.cluster.psql(f"ALTER SYSTEM RESET {name}", "postgres")
+            self.cluster.psql("SELECT pg_reload_conf()", "postgres")
+
+    def test_transactions_connections_and_clock(self):
+        self.psql("CREATE TABLE t (n int); BEGIN; INSERT INTO t VALUES (1); "
+                  "PREPARE TRANSACTION 'tx-1'")
+        holder = self.session("SET application_name = 'report'; "
+                              "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;\n")
+        pid = self.psql("SELECT pid FROM pg_stat_activity WHERE application_name = 'report'")
+        checks = self.doctor(self.cluster.uri(), "--patience", "1ms")
+        held = self.assertFound(checks, "transactions", "critical", "application report",
+                                f"pg_terminate_backend({pid})")
+        self.assertEqual(held["figures"]["pid"], int(pid))
+        self.assertFound(checks, "prepared", "critical", "'tx-1'", "ROLLBACK PREPARED 'tx-1'")
+        self.assertEqual(self.doctor(self.cluster.uri())[0]["state"], "ok")
+        holder.stdin.write("COMMIT;\n")
+        self.psql("ROLLBACK PREPARED 'tx-1'")
+        for _ in range(12):
+            self.session("")
+        self.found("connections", "warning", "of 17 are used", "max_connections")
+        # A clock that is wrong, to who asks in this database.
+        self.psql("CREATE SCHEMA wrong; CREATE FUNCTION wrong.clock_timestamp() "
+                  "RETURNS timestamptz LANGUAGE sql AS $$ SELECT now() + interval '90 s' $$;"
+                  "ALTER DATABASE shop SET search_path = wrong, pg_catalog")
+        self.found("clock", "critical", "differs by ", "ntp")
+
+    def test_notify_behind_a_pooler(self):
+        pooler = socket.socket(socket.AF_UNIX)
+        self.addCleanup(pooler.close)
+        pooler.bind(os.path.join(self.folder, ".s.PGSQL.5432"))
+        pooler.listen()
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    client = pooler.accept()[0]
+                    server = socket.socket(socket.AF_UNIX)
+                    server.connect(self.cluster.folder + "/.s.PGSQL.5432")
+                    threading.Thread(target=send_all, args=(client, server), daemon=True).start()
+                    threading.Thread(target=send_all_but_notifications, args=(server, client),
+                                     daemon=True).start()
+        threading.Thread(target=serve, daemon=True).start()
+        checks = self.doctor(f"postgres:///shop?host={self.folder}&user=postgres")
+        self.assertFound(checks, "notify", "warning", "did not come through", "pools sessions")
+
+    def test_missing_rights_are_told(self):
+        self.psql("DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN")
+        checks = self.doctor(self.cluster.uri().replace("user=postgres", "user=guest"))
+        self.assertFound(checks, "schema", "warning", "permission denied", "GRANT USAGE")
+
+    def test_a_shared_store(self):
+        self.psql("DROP SCHEMA hapax CASCADE")
+        server = Server(self.HAPAX, self.folder, "--store", self.cluster.uri())
+        self.addCleanup(server.end)
+        self.assertEqual(server.call("PUT", "/streams/orders")[0], 200)
+        checks = self.doctor(self.cluster.uri())
+        self.assertEqual({check["state"] for check in checks}, {"ok"}, checks)
+        self.assertFound(checks, "store format", "ok", "hapax_store has format 1")
+        self.assertFound(checks, "store keeper", "ok", "the keeper is pid ")
+        self.assertFound(checks, "store size", "ok", "1 segments")
+        server.end()
+        self.psql("UPDATE hapax_store.format SET version = 9")
+        self.found("store format", "critical", "has format 9", "everywhere")
+        self.psql("UPDATE hapax_store.format SET version = 1;"
+                  "ALTER TABLE hapax_store.log DROP CONSTRAINT log_pkey;"
+                  "ALTER TABLE hapax_store.piece SET UNLOGGED")
+        self.found("store structure", "critical", "the table log", "ADD PRIMARY KEY (segment, at)")
+        self.found("store unlogged", "critical", "piece", "SET LOGGED")
+
+
+class SqliteDoctorTest(DoctorTest):
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.folder, "shop.db")
+        self.hapax("migrate", "sqlite:" + self.path)
+
+    def run_sql(self, sql):
+        with contextlib.closing(sqlite3.connect(self.path)) as connection:
+            connection.executescript(sql)
+
+    def examined(self, *more):
+        return self.doctor("sqlite:" + self.path, *more)
+
+    def test_a_healthy_file(self):
+        self.run_sql("INSERT INTO hapax_outbox (id, type, payload) VALUES ('a', 't', x'')")
+        checks = self.examined()
+        self.assertEqual({check["state"] for check in checks}, {"ok"}, checks)
+
+    def test_missing_and_damaged(self):
+        checks = self.doctor("sqlite:nothing.db")
+        self.assertFound(checks, "reach", "critical", "is not there", "hapax migrate")
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "nothing.db")))
+        checks = self.examined("--prefix", "other_")
+        self.assertFound(checks, "schema", "critical", "no tables", "--prefix other_")
+        with open(self.path, "r+b") as file:
+            file.seek(4096)
+            file.write(b"\x55" * 4096)
+        self.assertFound(self.examined(), "integrity", "critical", "", ".recover")
+
+    def test_contents(self):
+        self.run_sql("PRAGMA journal_mode = DELETE; DROP INDEX hapax_inbox_expires;"
+                     "INSERT INTO hapax_outbox (id, type, payload, created_at) VALUES "
+                     "('a', 't', x'', 0), ('a', 't', x'', 0);"
+                     "INSERT INTO hapax_inbox (subscriber, message_id, expires_at) "
+                     "VALUES ('s', 'm', 0);"
+                     "INSERT INTO hapax_outbox_retry (seq, attempts, last_error) "
+                     "VALUES (1, 4, 'HTTP 422');"
+                     "INSERT INTO hapax_outbox_dead (seq, id, type, payload, created_at, attempts, "
+                     "reason) VALUES (9, 'd', 't', x'', 0, 10, 'too large')")
+        checks = self.examined()
+        self.assertFound(checks, "journal", "warning", "delete", "journal_mode = WAL")
+        missing = self.assertFound(checks, "structure", "critical", "index hapax_inbox_expires")
+        self.assertFound(checks, "duplicates", "warning", "as 'a'", "claim")
+        self.assertFound(checks, "no relay", "critical", "no relay runs", "hapax relay --from")
+        self.assertFound(checks, "expired", "warning", "1 rows of the inbox", "forget_expired")
+        self.assertFound(checks, "retries", "warning", "HTTP 422", "outbox_retry")
+        self.assertFound(checks, "dead letters", "warning", "too large", "publish them again")
+        self.run_sql(missing["advice"] + "UPDATE hapax_outbox_lane SET owner = 'relay-7', "
+                     "lease_until = 9e15, attempts = 5")
+        self.assertFound(self.examined(), "stuck lanes", "critical", "relay-7", "restart")
+
+    def test_a_writer_that_does_not_end_and_a_log_that_has_grown(self):
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as writer:
+            writer.execute("PRAGMA wal_autocheckpoint = 0")
+            writer.execute("CREATE TABLE t (b)")
+            writer.execute("INSERT INTO t VALUES (zeroblob(70000000))")
+            writer.execute("BEGIN IMMEDIATE")
+            checks = self.examined()
+        self.assertFound(checks, "writer", "warning", "another writer", "busy_timeout")
+        self.assertFound(checks, "journal", "warning", "has grown to 6", "wal_checkpoint")
+
+
+if __name__ == "__main__":
+    arguments()
+    unittest.main()

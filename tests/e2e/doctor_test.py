@@ -70,6 +70,9 @@ class PostgresDoctorTest(DoctorTest):
             file.write("max_prepared_transactions = 5\nmax_connections = 20\n"
                        "timezone = 'UTC'\n")
         cls.cluster.start()
+        cls.cluster.psql("CREATE DATABASE migrated", "postgres")
+        subprocess.run([cls.HAPAX, "migrate", cls.cluster.uri("migrated")], check=True,
+                       stdout=subprocess.DEVNULL)
 
     @classmethod
     def tearDownClass(cls):
@@ -77,9 +80,8 @@ class PostgresDoctorTest(DoctorTest):
 
     def setUp(self):
         super().setUp()
-        self.cluster.psql("CREATE DATABASE shop", "postgres")
+        self.cluster.psql("CREATE DATABASE shop TEMPLATE migrated", "postgres")
         self.addCleanup(self.cluster.psql, "DROP DATABASE shop WITH (FORCE)", "postgres")
-        self.hapax("migrate", self.cluster.uri())
         self.psql = self.cluster.psql
 
     def found(self, *arguments, **more):

@@ -314,7 +314,8 @@ Result<Loaded> load_snapshot(ports::Folder& folder, const journal::Identity& ide
       loaded.parts = {meta->parts.begin(), meta->parts.end()};
       return loaded;
     }
-    if (meta.error().code == Errc::kIo || meta.error().code == Errc::kFormatVersion) {
+    const Errc code = meta.error().code;
+    if (code == Errc::kIo || code == Errc::kFormatVersion || code == Errc::kUnavailable) {
       return std::move(meta).error();
     }
     lines.push_back("snapshot " + std::to_string(lsn.value) +

@@ -29,6 +29,10 @@ struct MemoryPlace {
     const std::lock_guard lock(mutex);
     for (; count > 0 && !log.empty(); --count) log.erase(std::prev(log.end()));
   }
+  void damage_last() {
+    const std::lock_guard lock(mutex);
+    log.rbegin()->second.bytes.back() ^= 1;
+  }
   std::size_t batches() {
     const std::lock_guard lock(mutex);
     return log.size();
@@ -37,11 +41,12 @@ struct MemoryPlace {
 
 class MemoryLog final : public ports::SharedLog {
  public:
-  enum class Trouble : std::uint8_t { kNone, kAnswerLost, kNeverArrived, kDown, kFull };
+  enum class Trouble : std::uint8_t { kNone, kAnswerLost, kNeverArrived, kDown, kFull, kNoHistory };
 
   explicit MemoryLog(MemoryPlace& place) : place_(place) {}
 
-  // The next `times` appends end so; kDown is all calls until told otherwise.
+  // The next `times` appends end so; kDown is all calls until told otherwise, kNoHistory all that
+  // read everything.
   void trouble(Trouble trouble, int times = 1) {
     const std::lock_guard lock(place_.mutex);
     trouble_ = trouble;
@@ -54,7 +59,8 @@ class MemoryLog final : public ports::SharedLog {
     if (auto act = std::exchange(before_append_, nullptr)) act();
     const std::lock_guard lock(place_.mutex);
     const Trouble now = times_ > 0 ? trouble_ : Trouble::kNone;
-    if (now != Trouble::kDown && times_ > 0) --times_;
+    const bool lasts = now == Trouble::kDown || now == Trouble::kNoHistory;
+    if (!lasts && times_ > 0) --times_;
     if (now == Trouble::kDown) return down();
     if (now == Trouble::kFull) return Error{Errc::kNoSpace, "no space"};
     if (now == Trouble::kNeverArrived) return Error{Errc::kOutcomeUnknown, "the line broke"};
@@ -78,6 +84,8 @@ class MemoryLog final : public ports::SharedLog {
 
   Result<std::vector<ports::LogBatch>> read_from(std::uint64_t lsn) override {
     const std::lock_guard lock(place_.mutex);
+    const bool lasts = trouble_ == Trouble::kDown || trouble_ == Trouble::kNoHistory;
+    if (times_ > 0 && lasts) return down();
     std::vector<ports::LogBatch> found;
     for (const auto& [at, batch] : place_.log) {
       if (batch.last >= lsn) found.push_back(batch);

@@ -239,7 +239,10 @@ void SharedStore::follow(const std::vector<ports::LogBatch>& news) {
     return engine::Machine::LogEnd{options_.engine.segment_bytes, durable_.next(), end_of_log(),
                                    log_time_, bytes};
   });
-  if (!followed) stop_serving(followed.error());
+  if (followed) return;
+  // Nobody is answered from half of it, and asking again would find the same.
+  stop_serving(followed.error());
+  engine_->machine().give_up(followed.error(), followed.error());
 }
 
 Status SharedStore::follow_one(core::State& state, const ports::LogBatch& batch) {
@@ -340,8 +343,11 @@ void SharedStore::out_of_patience(const Error& error) {
 }
 
 void SharedStore::try_again() {
+  if (!check_sound()) return;
   failing_.reset();
-  if (engine_->machine().in_flight()) {
+  if (half_read_) {
+    read_anew();
+  } else if (engine_->machine().in_flight()) {
     append();
   } else {
     ask_for_news();
@@ -361,7 +367,17 @@ void SharedStore::build_anew(const Error& why) {
     engine_->machine().refused(again);
   }
   engine_->machine().give_up(again, again);
-  if (const Status read = read_all(); !read) stop_serving(read.error());
+  read_anew();
+}
+
+// Until it succeeds nothing else is done: the state and what is known of the log do not belong
+// together. A place that cannot be reached now is tried again.
+void SharedStore::read_anew() {
+  const Status read = read_all();
+  half_read_ = !read;
+  if (read) return;
+  failing_ = Error{Errc::kUnavailable, "the log could not be read: " + read.error().detail};
+  if (read.error().code != Errc::kUnavailable) stop_serving(read.error());
 }
 
 // --- reading everything
@@ -385,7 +401,6 @@ Status SharedStore::read_all() {
 }
 
 Status SharedStore::read_log(engine::Engine::Read& read) {
-  engine_.reset();
   tip_ = {};
   tip_bytes_ = 0;
   chain_ = 0;
@@ -461,10 +476,8 @@ void SharedStore::try_to_keep(std::int64_t now_ms) {
   if (!files) return;
   const bool known =
       files->snapshots.empty() || files->snapshots.front() == engine_->snapshotter().newest();
-  if (!known) {
-    if (const Status read = read_all(); !read) return stop_serving(read.error());
-  }
-  keeper_ = *std::move(keeper);
+  if (!known) read_anew();
+  if (!half_read_) keeper_ = *std::move(keeper);
 }
 
 void SharedStore::tend_as_keeper(std::int64_t now_ms) {

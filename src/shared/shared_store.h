@@ -105,6 +105,7 @@ class SharedStore final : public engine::MachineStore {
   void out_of_patience(const Error& error);
   void try_again();
   void build_anew(const Error& why);
+  void read_anew();
   void refuse(std::deque<Task>& tasks, const Error& error);
 
   // driver: reading everything
@@ -155,6 +156,7 @@ class SharedStore final : public engine::MachineStore {
   std::uint32_t batch_chain_ = 0;
   bool may_be_there_ = false;  // an append of it ended without an outcome
   std::optional<std::int64_t> silent_since_ms_;
+  bool half_read_ = false;             // reading everything failed; then failing_, too
   std::optional<Error> failing_;       // the log does not answer; so are callers told
   std::vector<std::string> appended_;  // streams that others appended to
   std::unique_ptr<ports::Lock> keeper_;

@@ -220,6 +220,30 @@ TEST_F(SharedStoreTest, ALogThatLostItsEndIsReadAnew) {
   EXPECT_THAT(a_.lines, SizeIs(1));
 }
 
+// E9: it cannot be read at once, perhaps: the database is still on its way up.
+TEST_F(SharedStoreTest, ALogThatCannotBeReadAnewIsReadLater) {
+  EXPECT_EQ(word(a_.append("1")), "fresh");
+  EXPECT_EQ(word(a_.append("2")), "fresh");
+  a_.log.trouble(Trouble::kNoHistory);
+  place_.lose_last(1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(std::get<Refused>(a_.append("3")).error.code, Errc::kUnavailable);
+    EXPECT_EQ(a_.store->read({.stream = "s"}).error().code, Errc::kUnavailable);
+  }
+  a_.log.trouble(Trouble::kNone);
+  EXPECT_EQ(word(a_.append("3")), "fresh");
+  EXPECT_THAT(a_.ids(), ElementsAre("1", "3"));
+  EXPECT_FALSE(a_.store->statistics()->damaged);
+}
+
+// E5: what others wrote is not what they wrote: whoever waits is told, and nobody is asked forever.
+TEST_F(SharedStoreTest, DamageInWhatOthersWroteEndsTheService) {
+  EXPECT_EQ(word(b_.append("1")), "fresh");
+  place_.damage_last();
+  EXPECT_EQ(std::get<Refused>(a_.append("2")).error.code, Errc::kCorruption);
+  EXPECT_EQ(a_.store->read({.stream = "s"}).error().code, Errc::kCorruption);
+}
+
 // --- E10: the keeper -----------------------------------------------------------------------------
 
 // E10: one process keeps; when it ends another one does, and what it keeps is whole.

@@ -11,6 +11,8 @@ namespace hapax::cluster {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::chrono::milliseconds kReadSilenceMax{10'000};
+constexpr std::chrono::milliseconds kWriteSilenceMax{60'000};  // Segments are removed at once.
 
 bool is_segment(std::string_view name) {
   return journal::parse_name(name).kind == journal::FileName::Kind::kSegment;
@@ -176,6 +178,7 @@ Result<Connection> PostgresFolder::take() {
   }
   ConnectOptions options;
   options.application_name = "hapax store reads";
+  options.silence_max = kReadSilenceMax;
   return Connection::open(place_.uri, options);
 }
 
@@ -212,6 +215,7 @@ Result<std::unique_ptr<ports::Lock>> PostgresFolder::lock(std::string_view name)
     writer_.reset();
     ConnectOptions options;
     options.application_name = "hapax store keeper";
+    options.silence_max = kWriteSilenceMax;
     HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
     writer_.emplace(std::move(connection));
   }

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kRecentBytesMax = std::size_t{32} << 20;
 constexpr int kRowsAtOnce = 32;
+constexpr std::chrono::milliseconds kSilenceMax{5'000};
+constexpr std::chrono::milliseconds kMakingSilenceMax{60'000};  // Others may be making them.
 
 std::string identifier(std::string_view name) {
   std::string text = "\"";
@@ -142,7 +144,9 @@ std::string tables_of(const StorePlace& place) {
 }  // namespace
 
 Status make_store_tables(const StorePlace& place) {
-  HAPAX_TRY(Connection connection, Connection::open(place.uri));
+  ConnectOptions options;
+  options.silence_max = kMakingSilenceMax;
+  HAPAX_TRY(Connection connection, Connection::open(place.uri, options));
   const std::string version = "SELECT version FROM " + table_of(place, "format");
   if (const auto found = connection.run(version)) return check_version(place, *found);
   if (connection.sqlstate() != "42P01" && connection.sqlstate() != "3F000") {
@@ -162,7 +166,12 @@ Status PostgresLog::connect() {
   connection_.reset();
   ConnectOptions options;
   options.application_name = "hapax store log";
+  options.silence_max = kSilenceMax;
   HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
+  // An append waits for another one at the same place, of a server process that stands still,
+  // perhaps. Who gave up waiting must not leave a server process behind that still does.
+  HAPAX_CHECK(connection.run("SET lock_timeout = " + std::to_string(kSilenceMax.count() / 2) +
+                             "; SET default_transaction_isolation = 'read committed'"));
   HAPAX_TRY(const Rows set, connection.run("SELECT current_setting('synchronous_commit'), "
                                            "current_setting('fsync'), pg_is_in_recovery()"));
   if (set.at(0, 0) == "off" || set.at(0, 1) == "off") {
@@ -218,6 +227,10 @@ Result<PostgresLog::Put> PostgresLog::append(const ports::LogTip& tip,
   if (!rows) {
     // The server may have committed, or may be about to.
     if (connection_->lost()) return Error{Errc::kOutcomeUnknown, rows.error().detail};
+    // Another append at this place takes long: it is worth asking again.
+    if (rows.error().code == Errc::kLocked) {
+      return Error{Errc::kUnavailable, rows.error().detail};
+    }
     return rows.error();
   }
   if (rows->size() == 0) return Put::kNot;

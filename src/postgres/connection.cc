@@ -190,7 +190,13 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
   const std::array values = {uri.c_str(), timeout.c_str(), options.application_name.c_str(), "UTF8",
                              static_cast<const char*>(nullptr)};
   Connection made(::PQconnectdbParams(names.data(), values.data(), 1), true);
-  if (::PQstatus(made.raw()) == CONNECTION_OK) return made;
+  if (::PQstatus(made.raw()) == CONNECTION_OK) {
+    made.silence_max_ = options.silence_max;
+    if (options.silence_max != std::chrono::milliseconds::max()) {
+      ::PQsetnonblocking(made.raw(), 1);  // Else what is sent may wait for a silent server, too.
+    }
+    return made;
+  }
   const std::string text = trimmed(::PQerrorMessage(made.raw()));
   // libpq keeps no SQLSTATE of a refused connection; what the server said is in the text.
   if (text.find("password") != std::string::npos || text.find("pg_hba") != std::string::npos ||
@@ -208,7 +214,41 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
 }
 
 Result<Rows> Connection::run(const std::string& sql) {
-  return checked(::PQexec(raw(), sql.c_str()));
+  return checked(answer_of(::PQsendQuery(ready(), sql.c_str())));
+}
+
+// What the owner of a borrowed connection left unread is dropped, as PQexec() does.
+pg_conn* Connection::ready() {
+  while (pg_result* left = ::PQgetResult(raw())) ::PQclear(left);
+  return raw();
+}
+
+// Until something can be had without waiting, everything having been sent. False: silence.
+bool Connection::wait_for_answer() {
+  for (;;) {
+    const int unsent = ::PQflush(raw());  // -1: what libpq hands out next says why.
+    if (unsent < 0 || (unsent == 0 && ::PQisBusy(raw()) == 0)) return true;
+    const bool forever = silence_max_ == std::chrono::milliseconds::max();
+    const auto wanted = static_cast<short>(unsent > 0 ? POLLIN | POLLOUT : POLLIN);
+    pollfd socket{::PQsocket(raw()), wanted, 0};
+    const int ready = ::poll(&socket, 1, forever ? -1 : static_cast<int>(silence_max_.count()));
+    if (ready == 0) return false;
+    if (ready < 0 && errno != EINTR) return false;
+    if (ready > 0 && (socket.revents & ~POLLOUT) != 0 && ::PQconsumeInput(raw()) == 0) return true;
+  }
+}
+
+// The last result, as PQexec() answers it; none if the server is silent.
+pg_result* Connection::answer_of(int sent) {
+  pg_result* last = nullptr;
+  if (sent == 0) return last;
+  for (;;) {
+    silent_ = !wait_for_answer();
+    pg_result* next = silent_ ? nullptr : ::PQgetResult(raw());
+    if (silent_) ::PQclear(std::exchange(last, nullptr));
+    if (next == nullptr) return last;
+    ::PQclear(std::exchange(last, next));
+  }
 }
 
 namespace {
@@ -231,13 +271,13 @@ Result<Rows> Connection::ask(const std::string& sql, const Values& values, Rowed
     all.lengths.push_back(static_cast<int>(value.bytes.size()));
     all.formats.push_back(value.is_binary ? 1 : 0);
   }
-  return checked(::PQexecParams(raw(), sql.c_str(), static_cast<int>(all.values.size()),
-                                all.types.data(), all.values.data(), all.lengths.data(),
-                                all.formats.data(), rowed == Rowed::kBinary ? 1 : 0));
+  return checked(answer_of(::PQsendQueryParams(
+      ready(), sql.c_str(), static_cast<int>(all.values.size()), all.types.data(),
+      all.values.data(), all.lengths.data(), all.formats.data(), rowed == Rowed::kBinary ? 1 : 0)));
 }
 
 Status Connection::prepare(const std::string& name, const std::string& sql) {
-  HAPAX_CHECK(checked(::PQprepare(raw(), name.c_str(), sql.c_str(), 0, nullptr)));
+  HAPAX_CHECK(checked(answer_of(::PQsendPrepare(ready(), name.c_str(), sql.c_str(), 0, nullptr))));
   return Ok{};
 }
 
@@ -248,13 +288,13 @@ Result<Rows> Connection::ask_prepared(const std::string& name, const Values& val
     all.lengths.push_back(static_cast<int>(value.bytes.size()));
     all.formats.push_back(value.is_binary ? 1 : 0);
   }
-  return checked(::PQexecPrepared(raw(), name.c_str(), static_cast<int>(all.values.size()),
-                                  all.values.data(), all.lengths.data(), all.formats.data(),
-                                  rowed == Rowed::kBinary ? 1 : 0));
+  return checked(answer_of(::PQsendQueryPrepared(
+      ready(), name.c_str(), static_cast<int>(all.values.size()), all.values.data(),
+      all.lengths.data(), all.formats.data(), rowed == Rowed::kBinary ? 1 : 0)));
 }
 
 Status Connection::commit() {
-  PGresult* result = ::PQexec(raw(), "COMMIT");
+  PGresult* result = answer_of(::PQsendQuery(ready(), "COMMIT"));
   // In a failed transaction COMMIT succeeds as a ROLLBACK.
   const bool rolled_back =
       result != nullptr && std::string_view(::PQcmdStatus(result)) == "ROLLBACK";
@@ -316,7 +356,7 @@ Error Connection::failure(const pg_result* result) {
   // libpq may still call a connection good that the server has ended, or that it could not read.
   lost_ = lost_ || sqlstate_.empty() || sqlstate_.starts_with("57P0");
   if (lost()) {
-    const std::string text = trimmed(::PQerrorMessage(raw()));
+    const std::string text = silent_ ? "the server is silent" : trimmed(::PQerrorMessage(raw()));
     return {Errc::kUnavailable,
             "the connection to PostgreSQL is lost, its transaction is undone: " + text};
   }

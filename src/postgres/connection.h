@@ -68,6 +68,8 @@ enum class Notified : std::uint8_t { kNothing, kChannel };
 struct ConnectOptions {
   std::chrono::milliseconds timeout{5'000};  // for making the connection
   std::string application_name = "hapax";
+  // How long the server may be silent while a statement runs, after which the connection is lost.
+  std::chrono::milliseconds silence_max = std::chrono::milliseconds::max();
 };
 
 class Connection {
@@ -108,11 +110,16 @@ class Connection {
     void operator()(pg_conn* connection) const;
   };
   explicit Connection(pg_conn* connection, bool owned);
+  [[nodiscard]] pg_conn* ready();
+  [[nodiscard]] pg_result* answer_of(int sent);
+  [[nodiscard]] bool wait_for_answer();
   Result<Rows> checked(pg_result* result);
   Error failure(const pg_result* result);
 
   std::unique_ptr<pg_conn, Finish> connection_;
   std::string sqlstate_;
+  std::chrono::milliseconds silence_max_ = std::chrono::milliseconds::max();
+  bool silent_ = false;
   bool lost_ = false;
 };
 

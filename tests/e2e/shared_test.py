@@ -152,6 +152,24 @@ class TroubleTest(SharedTest):
         self.while_appending(trouble)
         self.check_all()
 
+    def test_a_database_that_says_nothing_is_not_waited_for(self):
+        one = lambda name: {"records": [{"id": name, "payload": name}]}
+        self.call(0, "POST", "/streams/s/records", one("before"))
+        pids = self.cluster.psql("SELECT pid FROM pg_stat_activity WHERE application_name = "
+                                 "'hapax store log'", database="postgres").split()
+        self.assertEqual(len(pids), 3)
+        for pid in pids:
+            os.kill(int(pid), signal.SIGSTOP)
+        try:
+            wait_for(lambda: self.call(0, "POST", "/streams/s/records", one("after")).status == 200,
+                     "another connection")
+            self.assertEqual([one["id"] for one in self.everything(1, "s")], ["before", "after"])
+        finally:
+            for pid in pids:
+                os.kill(int(pid), signal.SIGCONT)
+        for number in range(3):
+            self.assertEqual(len(self.everything(number, "s")), 2)
+
     def test_a_database_that_lost_its_latest_commits_is_noticed(self):
         data, older = self.cluster.folder + "/data", self.cluster.folder + "/older"
         one = lambda name: {"records": [{"id": name, "payload": name}]}

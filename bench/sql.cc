@@ -276,8 +276,8 @@ void bench_relay(Table& table, testing_postgres::Cluster& cluster, const Options
             "/streams/orders");
   const double ours =
       options.rows / std::chrono::duration<double>(Clock::now() - relay_from).count();
-  const std::string told = output_of(options.hapax + " stream show orders --json --data " +
-                                     folder.path("data"));
+  const std::string told =
+      output_of(options.hapax + " stream show orders --json --data " + folder.path("data"));
   if (told.find("\"last\":" + count) == std::string::npos) fail("the relay delivered " + told);
   table.ratio_at_least("relay: PostgreSQL to a stream, whole run", ours, "rows/s",
                        "a bare drain of 100 at a time", bare, 0.3);

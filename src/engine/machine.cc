@@ -292,6 +292,7 @@ void Machine::overtaken(const Follow& follow) {
   next_slot_ = end.slot;
   written_bytes_ += end.bytes;
   latest_ = end.log_time;
+  damage_.reset();  // What an old state needed may have been removed since; else it is met again.
   begin_batch();
   for (Waiting& one : waiting) {
     if (!std::holds_alternative<WaitingAct>(one)) decide(std::move(one));

@@ -160,6 +160,7 @@ void SharedStore::end_round() {
     }
   }
   if (failing_) return;
+  if (const auto& damage = engine_->machine().damage()) stop_serving(*damage);
   engine_->machine().expire(kSlice);
   engine_->machine().collect(kSlice);
   announce();

@@ -151,6 +151,21 @@ TEST(SharedClockTest, OneThatIsAheadForgetsNothingThatOthersMayUse) {
   EXPECT_EQ(word(behind.append("1", "new")), "duplicate");
 }
 
+// E5, E7: what an old state needs may have been removed by now; that is no damage.
+TEST_F(SharedStoreTest, WhoIsBehindTakesNothingThatWasRemovedForDamage) {
+  EXPECT_EQ(word(a_.append("1", std::string(5'000, 'x'))), "fresh");
+  ASSERT_TRUE(a_.commit({CreateConsumer{"s", "c", {.attempts_max = 1}}}).ok());
+  const Verdict got = b_.one(Receive{.stream = "s", .consumer = "c"});
+  const Delivery& delivery = std::get<Received>(got).deliveries.at(0);
+  const Receipt receipt{delivery.record.sequence, delivery.token};
+  ASSERT_TRUE(a_.commit({Trim{"s", Sequence{2}}}).ok());
+  ASSERT_TRUE(a_.folder.remove(journal::segment_name(1)).ok());
+  // A dead letter, by what b knows: it would be a copy of the record.
+  b_.one(Nack{.stream = "s", .consumer = "c", .receipt = receipt});
+  EXPECT_EQ(word(b_.append("2")), "fresh");
+  EXPECT_FALSE(b_.store->statistics()->damaged);
+}
+
 // --- E8: appends of unknown outcome --------------------------------------------------------------
 
 // E8: it was written, and only the answer was lost: it is found, not written again.

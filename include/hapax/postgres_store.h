@@ -17,7 +17,7 @@ struct PostgresOptions {
   std::string schema = "hapax_store";                 // made if it is not there
   std::uint64_t memory_max = std::uint64_t{4} << 30;  // of remembered ids, claims, registers …
   std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;  // of log
-  std::uint64_t segment_bytes = std::uint64_t{64} << 20;  // the same in all processes of a store
+  std::uint64_t segment_bytes = std::uint64_t{64} << 20;  // when the store is made; it keeps that
   std::chrono::milliseconds patience{10'000};             // with a database that does not answer
   std::function<void(const std::string&)> log{};  // one line per notable event; none = stderr
   // Whether anybody waits for records that other processes may append; asked often.

@@ -95,8 +95,10 @@ std::string table_of(const StorePlace& place, std::string_view name) {
 
 namespace {
 
-Status check_version(const StorePlace& place, const Rows& found) {
-  if (found.size() == 1 && found.number(0, 0) == kStoreVersion) return Ok{};
+Result<std::uint32_t> segment_bytes_of(const StorePlace& place, const Rows& found) {
+  if (found.size() == 1 && found.number(0, 0) == kStoreVersion) {
+    return static_cast<std::uint32_t>(found.number(0, 1));
+  }
   return Error{Errc::kFormatVersion,
                "the store in schema " + place.schema + " has format " +
                    (found.size() == 0 ? std::string("none") : std::string(found.at(0, 0))) +
@@ -104,7 +106,7 @@ Status check_version(const StorePlace& place, const Rows& found) {
 }
 
 // Bytes are stored as they are: they do not compress well, and pieces of them are read.
-std::string tables_of(const StorePlace& place) {
+std::string tables_of(const StorePlace& place, std::uint32_t segment_bytes) {
   const std::string schema = identifier(place.schema);
   return "SET LOCAL client_min_messages = warning;"
          "SELECT pg_advisory_xact_lock(hashtext('hapax store tables'));"
@@ -113,7 +115,7 @@ std::string tables_of(const StorePlace& place) {
          ";"
          "CREATE TABLE IF NOT EXISTS " +
          schema +
-         ".format (version int4 NOT NULL);"
+         ".format (version int4 NOT NULL, segment_bytes int8 NOT NULL);"
          "CREATE TABLE IF NOT EXISTS " +
          schema +
          ".log (segment int4 NOT NULL, at int8 NOT NULL,"
@@ -137,24 +139,24 @@ std::string tables_of(const StorePlace& place) {
          schema +
          ".piece ALTER COLUMN bytes SET STORAGE EXTERNAL;"
          "INSERT INTO " +
-         schema + ".format SELECT " + std::to_string(kStoreVersion) +
-         " WHERE NOT EXISTS (SELECT 1 FROM " + schema + ".format)";
+         schema + ".format SELECT " + std::to_string(kStoreVersion) + ", " +
+         std::to_string(segment_bytes) + " WHERE NOT EXISTS (SELECT 1 FROM " + schema + ".format)";
 }
 
 }  // namespace
 
-Status make_store_tables(const StorePlace& place) {
+Result<std::uint32_t> make_store_tables(const StorePlace& place, std::uint32_t segment_bytes) {
   ConnectOptions options;
   options.silence_max = kMakingSilenceMax;
   HAPAX_TRY(Connection connection, Connection::open(place.uri, options));
-  const std::string version = "SELECT version FROM " + table_of(place, "format");
-  if (const auto found = connection.run(version)) return check_version(place, *found);
+  const std::string version = "SELECT * FROM " + table_of(place, "format");
+  if (const auto found = connection.run(version)) return segment_bytes_of(place, *found);
   if (connection.sqlstate() != "42P01" && connection.sqlstate() != "3F000") {
     return connection.run(version).error();
   }
-  HAPAX_CHECK(connection.run("BEGIN;" + tables_of(place) + "; COMMIT"));
+  HAPAX_CHECK(connection.run("BEGIN;" + tables_of(place, segment_bytes) + "; COMMIT"));
   HAPAX_TRY(const Rows found, connection.run(version));
-  return check_version(place, found);
+  return segment_bytes_of(place, found);
 }
 
 // --- the log

@@ -62,8 +62,11 @@ struct StorePlace {
   std::string schema = "hapax_store";
 };
 
-// Makes the schema and its tables if they are not there; safe beside others that do the same.
-[[nodiscard]] Status make_store_tables(const StorePlace& place);
+// Makes the schema and its tables if they are not there; safe beside others that do the same. The
+// place of a batch follows from the size of a segment, so all processes must have the same: who
+// makes the tables chooses it, the others are told.
+[[nodiscard]] Result<std::uint32_t> make_store_tables(const StorePlace& place,
+                                                      std::uint32_t segment_bytes);
 // "hapax_store".log and the like, quoted.
 [[nodiscard]] std::string table_of(const StorePlace& place, std::string_view name);
 

@@ -8,6 +8,7 @@
 #include "cluster/folder.h"
 #include "cluster/log.h"
 #include "host/entropy.h"
+#include "journal/format.h"
 #include "shared/shared_store.h"
 
 namespace hapax {
@@ -27,10 +28,10 @@ struct DatabasePorts {
 
 void log_to_stderr(const std::string& line) { std::fprintf(stderr, "hapax: %s\n", line.c_str()); }
 
-shared::SharedOptions to_shared(const PostgresOptions& options) {
+shared::SharedOptions to_shared(const PostgresOptions& options, std::uint32_t segment_bytes) {
   shared::SharedOptions to;
   to.engine.memory_max = options.memory_max;
-  to.engine.segment_bytes = static_cast<std::uint32_t>(options.segment_bytes);
+  to.engine.segment_bytes = segment_bytes;
   to.engine.snapshot_every_bytes = options.snapshot_every_bytes;
   to.patience = options.patience;
   to.watched = options.watched;
@@ -42,12 +43,21 @@ shared::SharedOptions to_shared(const PostgresOptions& options) {
 Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
                                              const PostgresOptions& options) {
   const cluster::StorePlace place{uri, options.schema};
-  HAPAX_CHECK(cluster::make_store_tables(place));
+  if (options.segment_bytes < journal::kSegmentBytesMin ||
+      options.segment_bytes > journal::kSegmentBytesMax) {
+    return Error{Errc::kInvalidArgument,
+                 "segment_bytes is " + std::to_string(options.segment_bytes) +
+                     "; it must be between " + std::to_string(journal::kSegmentBytesMin) + " and " +
+                     std::to_string(journal::kSegmentBytesMax)};
+  }
+  HAPAX_TRY(const std::uint32_t segment_bytes,
+            cluster::make_store_tables(place, static_cast<std::uint32_t>(options.segment_bytes)));
   auto ports = std::make_shared<DatabasePorts>(place);
   HAPAX_CHECK(ports->log.connect());
   const shared::SharedPorts borrowed{ports->log, ports->folder, ports->clock, ports->entropy};
-  HAPAX_TRY(auto store, shared::SharedStore::open(ports, borrowed, to_shared(options),
-                                                  options.log ? options.log : log_to_stderr));
+  HAPAX_TRY(auto store,
+            shared::SharedStore::open(ports, borrowed, to_shared(options, segment_bytes),
+                                      options.log ? options.log : log_to_stderr));
   if (options.appended) store->on_news(options.appended);
   return std::unique_ptr<Store>(std::move(store));
 }

@@ -45,6 +45,11 @@ void Snapshotter::adopt(journal::Lsn snapshot, const std::set<std::uint64_t>& pa
   kept_.push_back({snapshot, {parts.begin(), parts.end()}, {}});
 }
 
+void Snapshotter::forget_unfinished() {
+  parts_.clear();
+  for (const Kept& kept : kept_) parts_.insert(kept.parts.begin(), kept.parts.end());
+}
+
 void Snapshotter::begin(SnapshotImage image) {
   HAPAX_ASSERT(!busy(), "one snapshot is written at a time");
   image_ = std::move(image);

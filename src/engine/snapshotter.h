@@ -87,6 +87,10 @@ class Snapshotter {
   // nobody has verified them.
   void adopt(journal::Lsn snapshot, const std::set<std::uint64_t>& parts);
 
+  // Others may have written since: only parts of finished snapshots are known to be there.
+  // REQUIRES: not busy().
+  void forget_unfinished();
+
   // REQUIRES: not busy().
   void begin(SnapshotImage image);
   [[nodiscard]] bool busy() const { return busy_.load(std::memory_order_acquire); }

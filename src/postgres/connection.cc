@@ -27,6 +27,19 @@ std::string trimmed(std::string_view text) {
   return line;
 }
 
+// libpq quotes the part of a URI that it cannot read, which may be the password.
+std::string without_quotes(std::string text, const std::string& uri) {
+  for (std::size_t open = 0; (open = text.find('"', open)) != std::string::npos;) {
+    const std::size_t close = text.find('"', open + 1);
+    if (close == std::string::npos) break;
+    const std::string quoted = text.substr(open + 1, close - open - 1);
+    const bool secret = quoted.find('%') != std::string::npos || quoted == uri;
+    if (secret) text.replace(open + 1, quoted.size(), "…");
+    open = text.find('"', open + 1) + 1;
+  }
+  return text;
+}
+
 std::string_view field(const PGresult* result, int code) {
   const char* text = result == nullptr ? nullptr : ::PQresultErrorField(result, code);
   return text == nullptr ? std::string_view{} : std::string_view(text);
@@ -197,7 +210,7 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
     }
     return made;
   }
-  const std::string text = trimmed(::PQerrorMessage(made.raw()));
+  const std::string text = without_quotes(trimmed(::PQerrorMessage(made.raw())), uri);
   // libpq keeps no SQLSTATE of a refused connection; what the server said is in the text.
   if (text.find("password") != std::string::npos || text.find("pg_hba") != std::string::npos ||
       text.find("authentication") != std::string::npos) {

@@ -389,6 +389,25 @@ Status SharedStore::read_all() {
     std::unique_lock lock(mutex_);
     background_wake_.wait(lock, [this] { return to_write_ == nullptr; });
   }
+  // The keeper may remove the snapshot, or what only it needs, while it is read.
+  constexpr int kTries = 10;
+  for (int tries = 1;; ++tries) {
+    HAPAX_TRY(const journal::Lsn before, newest_snapshot());
+    Status read = read_once();
+    const bool missing =
+        !read && (read.error().code == Errc::kCorruption || read.error().code == Errc::kNotFound);
+    if (!missing || tries == kTries) return read;
+    HAPAX_TRY(const journal::Lsn after, newest_snapshot());
+    if (after == before) return read;
+  }
+}
+
+Result<journal::Lsn> SharedStore::newest_snapshot() {
+  HAPAX_TRY(const journal::SnapshotFiles files, journal::list_snapshots(ports_.folder));
+  return files.snapshots.empty() ? journal::Lsn{0} : files.snapshots.front();
+}
+
+Status SharedStore::read_once() {
   engine::Engine::Read read;
   std::vector<std::string> lines;
   HAPAX_TRY(read.snapshot,
@@ -473,11 +492,13 @@ void SharedStore::try_to_keep(std::int64_t now_ms) {
   keeper_tried_ms_ = now_ms;
   auto keeper = ports_.folder.lock(kKeeperName);
   if (!keeper) return;
-  const auto files = journal::list_snapshots(ports_.folder);
-  if (!files) return;
-  const bool known =
-      files->snapshots.empty() || files->snapshots.front() == engine_->snapshotter().newest();
-  if (!known) read_anew();
+  const auto newest = newest_snapshot();
+  if (!newest) return;
+  if (*newest == engine_->snapshotter().newest()) {
+    engine_->snapshotter().forget_unfinished();
+  } else {
+    read_anew();
+  }
   if (!half_read_) keeper_ = *std::move(keeper);
 }
 

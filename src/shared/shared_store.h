@@ -110,6 +110,8 @@ class SharedStore final : public engine::MachineStore {
 
   // driver: reading everything
   Status read_all();
+  Status read_once();
+  [[nodiscard]] Result<journal::Lsn> newest_snapshot();
   Status read_log(engine::Engine::Read& read);
   Status stand_on(const ports::LogBatch& batch);
   [[nodiscard]] journal::Slot end_of_log() const;

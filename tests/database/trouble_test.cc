@@ -139,6 +139,12 @@ TEST_F(PostgresTest, states_become_codes) {
   EXPECT_EQ(postgres::Connection::open("host=/nowhere").error().code, Errc::kUnavailable);
 }
 
+TEST_F(PostgresTest, a_password_that_cannot_be_read_is_not_shown) {
+  const Error error = postgres::Connection::open("postgres://u:se%zzcret@h/db").error();
+  EXPECT_EQ(error.code, Errc::kInvalidArgument);
+  EXPECT_THAT(error.text(), testing::Not(HasSubstr("cret")));
+}
+
 TEST_F(PostgresTest, notifies_only_who_waits) {
   auto listener = *postgres::Connection::open(address_);
   ASSERT_TRUE(listener.run("LISTEN hapax_outbox"));

@@ -27,7 +27,6 @@ function(hapax_room name)
       target_link_libraries(${target} ${visibility} hapax_${dependency})
     endif()
   endforeach()
-  set_property(GLOBAL APPEND PROPERTY HAPAX_ROOMS ${name})
 
   if(tests AND HAPAX_TESTS AND NOT HAPAX_FUZZ)
     # By name and only if it exists: a test may look at rooms that are declared further down.

@@ -5,10 +5,10 @@
 
 # Built by the tsan preset instead of everything: all test binaries labelled `threads`.
 add_custom_target(hapax_threads_tests)
-# Built by the asan-ubsan preset: those, the simulation and the fuzzers' corpus. The other unit
-# tests cost more to compile there than they find; `cmake --build build/asan-ubsan` builds them.
+# Built by the asan-ubsan preset: those but the contract suite, the simulation and the fuzzers'
+# corpus. The other tests cost more to compile there than they find; `cmake --build
+# build/asan-ubsan` builds them.
 add_custom_target(hapax_memory_tests)
-add_dependencies(hapax_memory_tests hapax_threads_tests)
 
 # Linked last: of two options that contradict each other the later one counts.
 add_library(hapax_test_flags INTERFACE)
@@ -31,6 +31,9 @@ function(hapax_test_binary target)
   endif()
   if("threads" IN_LIST test_LABELS)
     add_dependencies(hapax_threads_tests ${target})
+    if(NOT "contract" IN_LIST test_LABELS)
+      add_dependencies(hapax_memory_tests ${target})
+    endif()
   endif()
 endfunction()
 
@@ -62,13 +65,6 @@ function(hapax_program_test target)
   set_tests_properties(${target} PROPERTIES LABELS "${test_LABELS}" TIMEOUT 300)
 endfunction()
 
-# All rooms that exist, for tests and benchmarks that see the whole house.
-function(hapax_all_rooms out)
-  get_property(rooms GLOBAL PROPERTY HAPAX_ROOMS)
-  list(TRANSFORM rooms PREPEND hapax_)
-  set(${out} ${rooms} PARENT_SCOPE)
-endfunction()
-
 # The contract suite: one binary over every store, and one for what many threads do to it, which is
 # all that the thread sanitizer has to look at.
 function(hapax_contract_tests)
@@ -78,15 +74,16 @@ function(hapax_contract_tests)
   if(NOT sources)
     return()
   endif()
-  hapax_all_rooms(rooms)
   list(REMOVE_ITEM sources ${tests})
   add_library(hapax_contract OBJECT ${sources})
   set_target_properties(hapax_contract PROPERTIES UNITY_BUILD OFF)
   # The drivers write and read whole commits of 100,000 operations.
   target_compile_options(hapax_contract PRIVATE -O1 -g0)
-  target_link_libraries(hapax_contract PUBLIC hapax_flags ${rooms} GTest::gtest)
+  # No more rooms than it needs: the sanitizers' trees build all of them.
+  target_link_libraries(hapax_contract PUBLIC hapax_flags hapax_embedded hapax_cluster hapax_http
+    hapax_resp GTest::gtest)
   list(REMOVE_ITEM tests ${folder}/store_threads_test.cc)
-  hapax_test(hapax_contract_test SOURCES ${tests} LINK hapax_contract LABELS contract
+  hapax_test(hapax_contract_test SOURCES ${tests} LINK hapax_contract hapax_sim LABELS contract
     WITHOUT "*/postgres:*/http:*/resp")
   hapax_test(hapax_contract_threads_test SOURCES ${folder}/store_threads_test.cc
     LINK hapax_contract LABELS contract threads WITHOUT "*/postgres")

@@ -75,6 +75,12 @@ function(hapax_contract_tests)
     return()
   endif()
   list(REMOVE_ITEM sources ${tests})
+  if(HAPAX_SANITIZE MATCHES "thread")
+    hapax_test(hapax_contract_threads_test SOURCES ${folder}/store_threads_test.cc
+      LINK hapax_embedded LABELS contract threads)
+    target_compile_definitions(hapax_contract_threads_test PRIVATE HAPAX_CONTRACT_EMBEDDED_ONLY)
+    return()
+  endif()
   add_library(hapax_contract OBJECT ${sources})
   set_target_properties(hapax_contract PROPERTIES UNITY_BUILD OFF)
   # The drivers write and read whole commits of 100,000 operations.

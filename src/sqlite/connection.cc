@@ -166,10 +166,15 @@ Status Connection::run(const std::string& sql) {
   const char* rest = sql.c_str();
   while (*rest != '\0') {
     sqlite3_stmt* statement = nullptr;
-    if (const int code = ::sqlite3_prepare_v2(raw(), rest, -1, &statement, &rest);
-        code != SQLITE_OK) {
-      return failure(code);
+    const char* behind = rest;
+    const auto since = std::chrono::steady_clock::now();
+    // The first statement reads the schema, which waits while another process recovers the file.
+    for (int turn = 0;;) {
+      const int code = ::sqlite3_prepare_v2(raw(), rest, -1, &statement, &behind);
+      if (code == SQLITE_OK) break;
+      if (!waits(code, since, turn)) return failure(code);
     }
+    rest = behind;
     const std::unique_ptr<sqlite3_stmt, Finalize> owned(statement);
     if (statement != nullptr) HAPAX_CHECK(stepped(statement));
   }

@@ -1,27 +1,14 @@
 // `hapax serve` in a folder of its own, and what its benchmarks share.
 #pragma once
 
-#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "clients.h"
+#include "options.h"
 
 namespace hapax::bench {
-
-struct Options {
-  std::string hapax = "build/hapax";
-  std::string json;
-  std::string only;
-  double seconds = 4;
-  int rounds = 3;
-};
-
-inline double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 inline const std::string kPayload(100, 'x');
 

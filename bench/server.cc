@@ -254,46 +254,15 @@ end
   table.at_most("single claims over HTTP, 64 connections, p99", median(p99), "ms", 5);
 }
 
-Options parse(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto value = [&]() -> std::string {
-      if (i + 1 >= argc) fail(word + " needs a value");
-      return argv[++i];
-    };
-    if (word == "--json") {
-      options.json = value();
-    } else if (word == "--only") {
-      options.only = value();
-    } else if (word == "--hapax") {
-      options.hapax = value();
-    } else if (word == "--quick") {
-      options.seconds = 2;
-      options.rounds = 1;
-    } else {
-      fail("unknown argument '" + word + "'; known: --json FILE, --hapax PROGRAM, --only PART, " +
-           "--quick");
-    }
-  }
-  return options;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   Table table;
-  const auto wanted = [&](std::string_view part) {
-    return options.only.empty() || options.only == part;
-  };
-  if (wanted("claims")) bench_claims(table, options);
-  if (wanted("appends")) bench_appends(table, options);
-  if (wanted("batches")) bench_batches(table, options);
-  if (wanted("http")) bench_http_claims(table, options);
-  if (wanted("tenants")) bench_tenants(table, options);
-  if (!options.json.empty() && !table.write_json(options.json)) {
-    fail("cannot write " + options.json);
-  }
-  return table.all_ok() ? 0 : 1;
+  if (options.wants("claims")) bench_claims(table, options);
+  if (options.wants("appends")) bench_appends(table, options);
+  if (options.wants("batches")) bench_batches(table, options);
+  if (options.wants("http")) bench_http_claims(table, options);
+  if (options.wants("tenants")) bench_tenants(table, options);
+  return finish(table, options);
 }

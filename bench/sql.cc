@@ -14,7 +14,7 @@
 
 #include "../tests/postgres/cluster.h"
 #include "clients.h"
-#include "table.h"
+#include "options.h"
 
 namespace {
 
@@ -22,20 +22,6 @@ using namespace hapax;
 using namespace hapax::bench;
 using postgres::Connection;
 using postgres::Values;
-
-struct Options {
-  std::string hapax = "build/hapax";
-  std::string json;
-  std::string only;
-  double seconds = 5;
-  int rounds = 3;
-  int rows = 200'000;  // of the relay's part
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 template <class Value>
 Value must(Result<Value> value) {
@@ -247,7 +233,8 @@ void bench_inbox(Table& table, testing_postgres::Cluster& cluster, const Options
 // --- the relay
 
 void bench_relay(Table& table, testing_postgres::Cluster& cluster, const Options& options) {
-  const std::string count = std::to_string(options.rows);
+  const int wanted = options.quick ? 50'000 : 200'000;
+  const std::string count = std::to_string(wanted);
   const std::string uri = migrated(cluster, options);
   Connection connection = must(Connection::open(uri));
   run(connection,
@@ -263,8 +250,7 @@ void bench_relay(Table& table, testing_postgres::Cluster& cluster, const Options
         "LOCKED) RETURNING id, payload"));
     more = rows.size() > 0;
   }
-  const double bare =
-      options.rows / std::chrono::duration<double>(Clock::now() - drain_from).count();
+  const double bare = wanted / std::chrono::duration<double>(Clock::now() - drain_from).count();
   run(connection,
       "SELECT count(hapax.publish('paid', decode(repeat('77', 100), 'hex'), 'k' || n % "
       "1000, 'e' || n)) FROM generate_series(1, " +
@@ -274,40 +260,13 @@ void bench_relay(Table& table, testing_postgres::Cluster& cluster, const Options
   const auto relay_from = Clock::now();
   output_of(options.hapax + " relay --once --from '" + uri + "' --to " + folder.path("data") +
             "/streams/orders");
-  const double ours =
-      options.rows / std::chrono::duration<double>(Clock::now() - relay_from).count();
+  const double ours = wanted / std::chrono::duration<double>(Clock::now() - relay_from).count();
   const std::string told =
       output_of(options.hapax + " stream show orders --json --data " + folder.path("data"));
   if (told.find("\"last\":" + count) == std::string::npos) fail("the relay delivered " + told);
   table.ratio_at_least("relay: PostgreSQL to a stream, whole run", ours, "rows/s",
                        "a bare drain of 100 at a time", bare, 0.3);
   table.ratio_at_least("relay: the same", ours, "rows/s", "10,000 rows/s", 10'000, 1.0);
-}
-
-Options parse(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto value = [&]() -> std::string {
-      if (i + 1 >= argc) fail(word + " needs a value");
-      return argv[++i];
-    };
-    if (word == "--json") {
-      options.json = value();
-    } else if (word == "--only") {
-      options.only = value();
-    } else if (word == "--hapax") {
-      options.hapax = value();
-    } else if (word == "--quick") {
-      options.seconds = 2;
-      options.rounds = 1;
-      options.rows = 50'000;
-    } else {
-      fail("unknown argument '" + word + "'; known: --json FILE, --hapax PROGRAM, --only PART, " +
-           "--quick");
-    }
-  }
-  return options;
 }
 
 }  // namespace
@@ -317,15 +276,9 @@ int main(int argc, char** argv) {
   ::setenv("TMPDIR", fs::current_path().c_str(), 1);  // where the server's folder is made
   testing_postgres::Cluster cluster("max_connections = 100\n");
   Table table;
-  const auto wanted = [&](std::string_view part) {
-    return options.only.empty() || options.only == part;
-  };
-  if (wanted("store")) bench_store(table, cluster, options);
-  if (wanted("outbox")) bench_outbox(table, cluster, options);
-  if (wanted("inbox")) bench_inbox(table, cluster, options);
-  if (wanted("relay")) bench_relay(table, cluster, options);
-  if (!options.json.empty() && !table.write_json(options.json)) {
-    fail("cannot write " + options.json);
-  }
-  return table.all_ok() ? 0 : 1;
+  if (options.wants("store")) bench_store(table, cluster, options);
+  if (options.wants("outbox")) bench_outbox(table, cluster, options);
+  if (options.wants("inbox")) bench_inbox(table, cluster, options);
+  if (options.wants("relay")) bench_relay(table, cluster, options);
+  return finish(table, options);
 }

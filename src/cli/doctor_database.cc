@@ -27,19 +27,10 @@ std::string_view word_of(Severity severity) {
   return kSeverityWords[static_cast<std::size_t>(severity)];
 }
 
-// Without its password.
-std::string shown_uri(const std::string& uri) {
-  const std::size_t at = uri.rfind('@');
-  const std::size_t scheme = uri.find("://");
-  if (at == std::string::npos || scheme == std::string::npos) return uri;
-  const std::size_t colon = uri.find(':', scheme + 3);
-  return colon < at ? uri.substr(0, colon) + uri.substr(at) : uri;
-}
-
 void check_postgres(const DatabaseDoctorOptions& options, std::int64_t patience_ms,
                     Findings& findings) {
   postgres::CheckupOptions checkup{.uri = options.database,
-                                   .shown = shown_uri(options.database),
+                                   .shown = without_password(options.database),
                                    .schema = options.schema.empty() ? "hapax" : options.schema,
                                    .patience_ms = patience_ms,
                                    .tables_expected = true};
@@ -79,7 +70,7 @@ void print_json(const std::string& database, const Findings& findings, Severity 
     checks.add(object.text());
   }
   fmt::print("{}\n", wire::JsonObject()
-                         .add("database", shown_uri(database))
+                         .add("database", without_password(database))
                          .add("healthy", worst == Severity::kOk)
                          .add("worst", word_of(worst))
                          .raw("checks", checks.text())

@@ -15,6 +15,7 @@
 #include <hapax/embedded.h>
 
 #include "cli/commands.h"
+#include "cli/show.h"
 #include "cli/span.h"
 #include "cli/store_commands.h"
 #include "cli/way.h"
@@ -52,15 +53,6 @@ struct RelayOptions {
   bool status = false;
   Output output = Output::kText;
 };
-
-// A source's address without its password, for people.
-std::string shown(const std::string& from) {
-  const std::size_t at = from.find('@');
-  const std::size_t scheme = from.find("://");
-  if (at == std::string::npos || scheme == std::string::npos) return from;
-  const std::size_t colon = from.find(':', scheme + 3);
-  return colon < at ? from.substr(0, colon) + ":…" + from.substr(at) : from;
-}
 
 Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
                                                    const std::string& from) {
@@ -148,7 +140,7 @@ class Drain {
   Drain(const RelayOptions& options, std::string from, std::unique_ptr<relay::Source> source,
         std::unique_ptr<relay::Sink> sink, const relay::Settings& settings)
       : once_(options.once),
-        from_(shown(from)),
+        from_(without_password(from)),
         source_(std::move(source)),
         sink_(std::move(sink)),
         engine_(*source_, *sink_, clock_, settings,
@@ -368,9 +360,9 @@ Result<int> show_status(const RelayOptions& options) {
     HAPAX_TRY(const auto source, open_source(options, from));
     HAPAX_TRY(const relay::Report report, source->report());
     if (options.output == Output::kJson) {
-      print_report_json(shown(from), report);
+      print_report_json(without_password(from), report);
     } else {
-      print_report(shown(from), report);
+      print_report(without_password(from), report);
     }
   }
   return kExitOk;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/show.h"
 #include "config/load.h"
 #include "config/publish.h"
 #include "config/unsupported.h"
@@ -67,7 +68,9 @@ void print_json(const config::Loaded& loaded, const std::optional<Error>& refuse
   out.raw("warnings", findings_json(loaded.findings.warnings));
   if (loaded.good()) {
     if (refused) out.add("refusal", refused->text());
-    out.raw("ignored", ignored.text()).raw("config", config::to_json(loaded.config));
+    config::Config config = loaded.config;
+    config.server.store = without_password(config.server.store);
+    out.raw("ignored", ignored.text()).raw("config", config::to_json(config));
   }
   fmt::print("{}\n", out.text());
 }

@@ -80,6 +80,21 @@ std::string printable(std::string_view name) {
   return out;
 }
 
+std::string without_password(std::string uri) {
+  const std::size_t scheme = uri.find("://");
+  if (scheme == std::string::npos) return uri;
+  constexpr std::string_view kParameter = "password=";
+  if (const std::size_t at = uri.find(kParameter); at != std::string::npos) {
+    const std::size_t from = at + kParameter.size();
+    uri.replace(from, std::min(uri.find('&', from), uri.size()) - from, "…");
+  }
+  // All up to the last @, because a password may hold one that should have been escaped.
+  const std::size_t host = uri.rfind('@');
+  const std::size_t colon = uri.find(':', scheme + 3);
+  if (host == std::string::npos || colon > host) return uri;
+  return uri.erase(colon, host - colon);
+}
+
 std::string tinted(Tint tint, std::string_view text) {
   if (!is_coloured()) return std::string(text);
   constexpr std::string_view kCodes[] = {"32", "33", "31", "2"};

@@ -15,6 +15,9 @@ namespace hapax::cli {
 // controls of UTF-8 (U+0080 to U+009F) count.
 [[nodiscard]] std::string printable(std::string_view name);
 
+// The address of a database without the password it may carry, before the host or as a parameter.
+[[nodiscard]] std::string without_password(std::string uri);
+
 enum class Tint : std::uint8_t { kGood, kWarning, kBad, kFaint };
 // Colour only if standard output is a terminal and NO_COLOR is not set.
 [[nodiscard]] std::string tinted(Tint tint, std::string_view text);

@@ -53,5 +53,14 @@ TEST(Show, MembersInsideAreIndented) {
             "stream    a\nsettings\n  window s  5\n");
 }
 
+TEST(WithoutPassword, WhereverItStands) {
+  EXPECT_EQ(without_password("postgres://u:secret@h/db"), "postgres://u@h/db");
+  EXPECT_EQ(without_password("postgres://u:se@cret@h/db"), "postgres://u@h/db");
+  EXPECT_EQ(without_password("postgres:///db?password=secret&host=/x"),
+            "postgres:///db?password=…&host=/x");
+  EXPECT_EQ(without_password("postgres://u@h:5432/db"), "postgres://u@h:5432/db");
+  EXPECT_EQ(without_password("sqlite:shop.db"), "sqlite:shop.db");
+}
+
 }  // namespace
 }  // namespace hapax::cli

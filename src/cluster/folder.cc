@@ -43,6 +43,17 @@ std::size_t copy_from(const Rows& rows, std::uint64_t offset, std::span<char> in
   return copied;
 }
 
+// Where the last of the pieces ends that have this number in `column`; 0 = there are none.
+Result<std::uint64_t> end_of(PostgresFolder& folder, std::string_view table,
+                             const std::string& column, std::int64_t number) {
+  Values values;
+  values.number(number);
+  HAPAX_TRY(const Rows rows, folder.read("SELECT at + length(bytes) FROM " + folder.table(table) +
+                                             " WHERE " + column + " = $1 ORDER BY at DESC LIMIT 1",
+                                         values, Rowed::kText));
+  return rows.size() == 0 ? 0 : static_cast<std::uint64_t>(rows.number(0, 0));
+}
+
 // What all files of the database cannot do.
 class DatabaseFile : public ports::File {
  public:
@@ -77,13 +88,7 @@ class SegmentFile final : public DatabaseFile {
   }
 
   [[nodiscard]] Result<std::uint64_t> size() const override {
-    Values values;
-    values.number(segment_);
-    HAPAX_TRY(const Rows rows,
-              folder_.read("SELECT at + length(bytes) FROM " + folder_.table("log") +
-                               " WHERE segment = $1::int4 ORDER BY at DESC LIMIT 1",
-                           values, Rowed::kText));
-    return rows.size() == 0 ? 0 : static_cast<std::uint64_t>(rows.number(0, 0));
+    return end_of(folder_, "log", "segment", segment_);
   }
 
  private:
@@ -117,13 +122,7 @@ class StoredFile final : public DatabaseFile {
   }
 
   [[nodiscard]] Result<std::uint64_t> size() const override {
-    Values values;
-    values.number(id_);
-    HAPAX_TRY(const Rows rows,
-              folder_.read("SELECT at + length(bytes) FROM " + folder_.table("piece") +
-                               " WHERE file = $1::int8 ORDER BY at DESC LIMIT 1",
-                           values, Rowed::kText));
-    return rows.size() == 0 ? 0 : static_cast<std::uint64_t>(rows.number(0, 0));
+    return end_of(folder_, "piece", "file", id_);
   }
 
  private:

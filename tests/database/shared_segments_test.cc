@@ -26,5 +26,13 @@ TEST(SharedSegments, WhoMadeTheStoreChoseTheirSize) {
   EXPECT_EQ(other->describe("s")->last, Sequence{20});
 }
 
+// What is acknowledged must be on disk.
+TEST(SharedSegments, ADatabaseThatAnswersBeforeItWritesIsRefused) {
+  const std::string uri = testing_postgres::Cluster::instance().make_database();
+  const auto opened = open_postgres(uri + "&options=-csynchronous_commit%3Doff");
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Errc::kInvalidArgument) << opened.error().text();
+}
+
 }  // namespace
 }  // namespace hapax

@@ -42,6 +42,13 @@ class Folder(unittest.TestCase):
 
 
 class Check(Folder):
+    def test_a_password_is_not_shown(self):
+        for uri in ("postgres://u:topsecret@h/db", "postgres:///db?password=topsecret"):
+            path = self.write(f"server: {{store: '{uri}'}}\n")
+            for done in (hapax("check", path), hapax("check", path, "--json")):
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertNotIn("topsecret", done.stdout + done.stderr)
+
     def test_every_error_is_told_with_its_place(self):
         path = self.write("server:\n  htpp: {}\n  loops: many\nlog: {level: inform}\n")
         done = hapax("check", path)

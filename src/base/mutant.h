@@ -26,6 +26,7 @@ enum class Mutant : std::uint8_t {
   kSeveralBatchesInFlight,    // M12: only every third batch is synced, all are acknowledged.
   // The engine and the core.
   kIdBeforePersist,       // M1: the id is remembered before its batch is durable.
+  kRepeatBeforeDurable,   // A repeat is answered while what it repeats can still be lost.
   kDropBatchOnDuplicate,  // M2: one duplicate drops the new records beside it.
   kKeyOnlyDuplicate,      // Same id, other content is answered as a duplicate.
   kPruneOneSided,         // M3: ids expire in memory, without a fact in the journal.

@@ -84,7 +84,9 @@ void EmbeddedStore::take_in(std::deque<Task>& tasks) {
       full_ = !machine.has_room(commit->request) && machine.in_flight();
       if (full_) break;
       if (!machine.has_room(commit->request)) start_write();
+      const journal::Lsn before = machine.next_lsn();
       machine.submit(std::move(commit->request), std::move(commit->reply));
+      note_kind(machine.next_lsn() != before);
     } else if (auto* look = std::get_if<LookTask>(&tasks.front())) {
       machine.look(std::move(look->look), std::move(look->fail));
     }

@@ -6,7 +6,9 @@
 //   background   writes snapshots, removes and rewrites segments
 //
 // E6: the machine has one leader at a time, the writer one user. Who waits for an answer anyway may
-//     lead for one batch while everything rests; in all other cases the state thread leads.
+//     lead for one batch while everything rests; in all other cases the state thread leads. Where
+//     the disk is slow and most commits repeat what is known, who leads never writes: what is known
+//     needs no disk.
 //
 // One mutex guards the hand-over fields between them and nothing else (docs/internals/threads.md).
 #pragma once
@@ -61,6 +63,9 @@ class EmbeddedStore final : public MachineStore {
   void start_large_write();
   [[nodiscard]] bool take_writer(journal::Batch& batch);
   void give_back_writer(const journal::Batch& batch, std::chrono::nanoseconds took);
+  void note_kind(bool wrote) { repeats_ += ((wrote ? 0.0 : 1.0) - repeats_) / 64; }
+  [[nodiscard]] bool decides_beside() const;
+  void note_write_time(std::chrono::nanoseconds took);
   void count_unmarked(std::uint32_t bytes);
   [[nodiscard]] bool mark_due() const;
 
@@ -108,6 +113,8 @@ class EmbeddedStore final : public MachineStore {
   bool journal_stop_ = false;
   bool background_stop_ = false;
 
+  // Owned by the leader, read under mutex_ while nobody leads:
+  double repeats_ = 0;  // share of the latest commits that wrote nothing
   // Owned by the leader:
   bool holding_ = false;  // tasks wait until the machine is quiescent
   bool full_ = false;     // tasks wait until the batch in flight is written

@@ -80,6 +80,40 @@ TEST_F(EngineTest, WhatSeesOnlyDurableThingsIsAnsweredAtOnce) {
   EXPECT_FALSE(machine().has_facts());
 }
 
+// E1: appends that may still be lost change nothing of what was stored before them.
+TEST_F(EngineTest, AnIdThatWasStoredBeforeIsAnsweredBesideABatchOfAppends) {
+  commit({CreateStream{"s", {}}, Append{.stream = "s", .payload = "p", .id = "old"}});
+  clock_.advance(1'000);
+  submit({Append{.stream = "s", .payload = "q", .id = "new"}});
+  const auto repeats = [&](std::string_view id, std::string_view payload) -> Call& {
+    return submit({Append{.stream = "s", .payload = payload, .id = id}});
+  };
+  EXPECT_TRUE(repeats("old", "p").answered());
+  journal::Batch& batch = machine().seal();
+  clock_.advance(1'000);
+  Call& old = repeats("old", "p");
+  EXPECT_TRUE(old.answered());
+  EXPECT_EQ(std::get<Duplicate>(old.verdict()).sequence, Sequence{1});
+  EXPECT_FALSE(repeats("new", "q").answered());
+  EXPECT_FALSE(submit({Append{.stream = "s", .payload = "p", .id = "old"},
+                       Append{.stream = "s", .payload = "q", .id = "new"}})
+                   .answered());
+  submit({Append{.stream = "s", .payload = "r"}});
+  EXPECT_TRUE(repeats("old", "p").answered());
+  machine().completed(engine_->writer().write(batch).value());
+}
+
+// How long an id is remembered is a setting of its stream, and part of the answer.
+TEST_F(EngineTest, AnIdThatWasStoredBeforeWaitsForABatchThatMayChangeItsStream) {
+  commit({CreateStream{"s", {}}, Append{.stream = "s", .payload = "p", .id = "old"}});
+  clock_.advance(1'000);
+  submit({ConfigureStream{"s", {.window = Window{std::chrono::seconds{60}}}}});
+  EXPECT_FALSE(submit({Append{.stream = "s", .payload = "p", .id = "old"}}).answered());
+  journal::Batch& batch = machine().seal();
+  EXPECT_FALSE(submit({Append{.stream = "s", .payload = "p", .id = "old"}}).answered());
+  machine().completed(engine_->writer().write(batch).value());
+}
+
 TEST_F(EngineTest, ABatchHasOneLogTime) {
   Call& first = submit({CreateStream{"s", {}}});
   clock_.advance(1'000);

@@ -82,12 +82,16 @@ void EmbeddedStore::end_to_lead() {
 // --- state thread
 // ------------------------------------------------------------------------------------
 
-// Under the lock. What arrives while a batch is being written waits for it in any case, so it may
-// as well gather: each waking costs as much as deciding several operations.
+// Under the lock, while nobody else leads. What arrives while a batch is being written waits for it
+// in most cases, so it may as well gather: each waking costs as much as deciding several
+// operations.
 bool EmbeddedStore::worth_waking() const {
-  if (!awaits_disk_) return !tasks_.empty();
+  if (!awaits_disk_ || decides_beside()) return !tasks_.empty();
   return tasks_.size() >= kWakeTasks || tasks_bytes_ >= kWakeBytes;
 }
+
+// Under the lock, while nobody else leads.
+bool EmbeddedStore::decides_beside() const { return repeats_ > 0.5 && write_time_ >= kQuick; }
 
 void EmbeddedStore::take_tasks(std::deque<Task>& tasks) {
   tasks.swap(tasks_);
@@ -135,11 +139,13 @@ bool EmbeddedStore::next_event(std::deque<Task>& tasks,
 }
 
 // E6: the writer has one user at a time. False: the journal thread writes this one, because it is
-// large, because others came meanwhile and can be decided beside it, or because a mark is due.
+// large, because others came meanwhile or are to come that can be decided beside it, or because a
+// mark is due.
 bool EmbeddedStore::take_writer(journal::Batch& batch) {
   const bool small = batch.bytes() <= kWriteHereMax;
   const std::lock_guard lock(mutex_);
-  if (small && !writer_taken_ && tasks_.empty() && !mark_due()) {
+  const bool alone = tasks_.empty() && !decides_beside();
+  if (small && !writer_taken_ && alone && !mark_due()) {
     writer_taken_ = true;
     return true;
   }
@@ -155,10 +161,14 @@ void EmbeddedStore::start_large_write() {
 
 void EmbeddedStore::give_back_writer(const journal::Batch& batch, std::chrono::nanoseconds took) {
   const std::lock_guard lock(mutex_);
-  write_time_ += (std::chrono::duration_cast<std::chrono::microseconds>(took) - write_time_) / 8;
+  note_write_time(took);
   writer_taken_ = false;
   if (unmarked_ == 0) journal_wake_.notify_one();  // It looks out for a pause from now on.
   count_unmarked(batch.bytes());
+}
+
+void EmbeddedStore::note_write_time(std::chrono::nanoseconds took) {
+  write_time_ += (std::chrono::duration_cast<std::chrono::microseconds>(took) - write_time_) / 8;
 }
 
 void EmbeddedStore::count_unmarked(std::uint32_t bytes) {
@@ -201,8 +211,11 @@ void EmbeddedStore::run_journal() {
     if (to_write_ != nullptr) {
       journal::Batch* const batch = std::exchange(to_write_, nullptr);
       lock.unlock();
+      const auto began = std::chrono::steady_clock::now();
       auto written = engine_->writer().write(*batch);
       lock.lock();
+      if (batch->bytes() <= kWriteHereMax)
+        note_write_time(std::chrono::steady_clock::now() - began);
       written_.emplace(std::move(written));
       state_wake_.notify_one();
       count_unmarked(batch->bytes());

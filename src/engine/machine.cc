@@ -70,6 +70,7 @@ Machine::Machine(std::unique_ptr<core::State> state, const LogEnd& end, const di
 void Machine::begin_batch() {
   building_.slot = next_slot_;
   building_.ordinary = false;
+  building_.only_appends = true;
   building_.batch.begin(next_lsn_, clock_.now());
 }
 
@@ -138,10 +139,28 @@ bool Machine::decide_commit(WaitingCommit& waiting) {
   return building_.batch.count() != facts;
 }
 
+// E1: only repeats of message ids that were stored before the oldest batch that is not durable was
+// begun. Appends change nothing of what is said of them.
+bool Machine::knew_before(const Waiting& waiting) const {
+  const auto* commit = std::get_if<WaitingCommit>(&waiting);
+  if (commit == nullptr || commit->wrote || !commit->finished.answer) return false;
+  if (log_ == Log::kShared || !building_.only_appends) return false;
+  if (in_flight() && !in_flight_.only_appends) return false;
+  const Time oldest = (in_flight() ? in_flight_ : building_).batch.log_time();
+  const std::vector<Verdict>& verdicts = commit->finished.answer->verdicts;
+  return std::all_of(verdicts.begin(), verdicts.end(), [&](const Verdict& verdict) {
+    const auto* repeat = std::get_if<Duplicate>(&verdict);
+    if (repeat == nullptr || repeat->forgotten_after != 0) return false;
+    return repeat->first_seen < oldest || base::mutant(base::Mutant::kRepeatBeforeDurable);
+  });
+}
+
 // E1: whoever saw facts that are not durable yet waits for the newest batch that has any.
 void Machine::wait_or_deliver(Waiting waiting) {
   const bool answers = !std::holds_alternative<WaitingAct>(waiting);
-  if (!building_.batch.empty() || (log_ == Log::kShared && answers)) {
+  if (knew_before(waiting)) {
+    deliver(waiting);
+  } else if (!building_.batch.empty() || (log_ == Log::kShared && answers)) {
     building_.waiting.push_back(std::move(waiting));
   } else if (in_flight()) {
     in_flight_.waiting.push_back(std::move(waiting));
@@ -172,6 +191,7 @@ journal::Batch& Machine::seal() {
   in_flight_.waiting.swap(building_.waiting);
   in_flight_.slot = building_.slot;
   in_flight_.ordinary = building_.ordinary;
+  in_flight_.only_appends = building_.only_appends;
   in_flight_.sealed = true;
   next_slot_ = journal::slot_after(in_flight_.slot, in_flight_.batch.bytes(), segment_bytes_);
   begin_batch();
@@ -466,6 +486,7 @@ base::Where Machine::door_write(void* self, const core::Fact& fact) {
     machine.overflow_ = true;  // Whoever decides takes everything back.
     return {slot.segment, slot.offset, 0};
   }
+  if (!std::holds_alternative<core::RecordAppended>(fact)) machine.building_.only_appends = false;
   const FrameSpan span = write_frame(machine.building_.batch, fact);
   return {slot.segment, slot.offset + span.offset, span.length};
 }

@@ -13,7 +13,8 @@
 //                 and everybody is decided again
 //
 // E1: no answer leaves before the batch that holds its facts, and every batch it may have looked
-//     at, is durable: the caller of completed() must show the proof.
+//     at, is durable: the caller of completed() must show the proof. A message id that was stored
+//     before these batches were begun looked at none of them, if all they do is append.
 // E2: what is decided after a batch was sealed sees that batch's facts; so if it is refused, both
 //     are rolled back, and whoever only looked is decided again.
 // E3: what is over is cleared away faster than new things come: after each batch twice as many
@@ -153,7 +154,8 @@ class Machine {
     core::Undo undo;
     std::vector<Waiting> waiting;
     bool sealed = false;
-    bool ordinary = false;  // Not all of its facts only free space.
+    bool ordinary = false;     // Not all of its facts only free space.
+    bool only_appends = true;  // All of its facts are appended records.
   };
 
   [[nodiscard]] std::vector<Waiting> roll_back();
@@ -167,6 +169,7 @@ class Machine {
   [[nodiscard]] bool may_try_again(const WaitingCommit& commit, const Error& error) const;
   [[nodiscard]] Finished finish(const Prepared& request, core::Executed executed, Time now);
   void wait_or_deliver(Waiting waiting);
+  [[nodiscard]] bool knew_before(const Waiting& waiting) const;
   static void deliver(Waiting& waiting);
   [[nodiscard]] core::Turn turn();
   [[nodiscard]] core::Door door();

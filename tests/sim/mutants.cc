@@ -48,6 +48,7 @@ constexpr std::array kPlanted = {
     Planted{Mutant::kDeleteNotUnderstood, "delete_not_understood"},
     Planted{Mutant::kSeveralBatchesInFlight, "several_batches_in_flight"},
     Planted{Mutant::kIdBeforePersist, "id_before_persist"},
+    Planted{Mutant::kRepeatBeforeDurable, "repeat_before_durable"},
     Planted{Mutant::kDropBatchOnDuplicate, "drop_batch_on_duplicate"},
     Planted{Mutant::kKeyOnlyDuplicate, "key_only_duplicate"},
     Planted{Mutant::kPruneOneSided, "prune_one_sided"},

@@ -22,9 +22,9 @@ function(hapax_test_binary target)
   add_executable(${target} ${test_SOURCES})
   target_link_libraries(${target} PRIVATE
     hapax_flags ${test_LINK} GTest::gmock GTest::gtest_main hapax_test_flags)
-  # Tests are written to be read one by one. What they cost is compiling, not running; and it is our
-  # code whose undefined behaviour is looked for, not the tests'.
-  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  # What tests cost is compiling, not running; and it is our code whose undefined behaviour is
+  # looked for, not the tests'. Few per unit: whoever changes one waits for all of them.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 5)
   target_compile_options(${target} PRIVATE -O0 -g0)
   if(TARGET rapidcheck_gtest)
     target_link_libraries(${target} PRIVATE rapidcheck_gtest)
@@ -82,7 +82,7 @@ function(hapax_contract_tests)
     return()
   endif()
   add_library(hapax_contract OBJECT ${sources})
-  set_target_properties(hapax_contract PROPERTIES UNITY_BUILD OFF)
+  set_target_properties(hapax_contract PROPERTIES UNITY_BUILD_BATCH_SIZE 5)
   # The drivers write and read whole commits of 100,000 operations.
   target_compile_options(hapax_contract PRIVATE -O1 -g0)
   # No more rooms than it needs: the sanitizers' trees build all of them.

@@ -13,7 +13,7 @@
 
 namespace hapax {
 
-struct PostgresOptions {
+struct PostgresStoreOptions {
   std::string schema = "hapax_store";                 // made if it is not there
   std::uint64_t memory_max = std::uint64_t{4} << 30;  // of remembered ids, claims, registers …
   std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;  // of log
@@ -27,7 +27,7 @@ struct PostgresOptions {
 };
 
 // `uri`: postgres://user@host/database, as libpq reads it.
-[[nodiscard]] Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
-                                                           const PostgresOptions& options = {});
+[[nodiscard]] Result<std::unique_ptr<Store>> open_postgres(
+    const std::string& uri, const PostgresStoreOptions& options = {});
 
 }  // namespace hapax

@@ -10,7 +10,7 @@
 namespace hapax::auth {
 namespace {
 
-constexpr std::int64_t kNow = 1'700'000'100;  // seconds
+constexpr std::int64_t kNowSeconds = 1'700'000'100;
 const std::string kSecret = "a secret of more than thirty-two bytes";
 const std::string kHeader = R"({"alg":"HS256","typ":"JWT"})";
 
@@ -54,7 +54,7 @@ struct Verified {
 };
 
 Verified verify(const std::string& token, const std::vector<Key>& keys, const Settings& rules = {},
-                Time now = at(kNow)) {
+                Time now = at(kNowSeconds)) {
   const auto either = verify_jwt(token, keys, rules, now);
   if (const auto* refusal = std::get_if<Refusal>(&either)) {
     return {refusal->fault, refusal->reason, {}};
@@ -63,7 +63,7 @@ Verified verify(const std::string& token, const std::vector<Key>& keys, const Se
 }
 
 // A good signature over these claims.
-Verified claim(const std::string& claims, const Settings& rules = {}, Time now = at(kNow)) {
+Verified claim(const std::string& claims, const Settings& rules = {}, Time now = at(kNowSeconds)) {
   return verify(hmac_token(kSecret, kHeader, claims), all_keys(), rules, now);
 }
 
@@ -334,8 +334,8 @@ TEST(JwtClaims, TimesAreJudgedWithTheLeeway) {
   const std::string iat = R"(,"exp":1700003600,"iat":1700000000)";
   EXPECT_FALSE(fault(iat, 1'700'000'000, 0));
   EXPECT_EQ(fault(iat, 1'699'999'999, 0), Fault::kEarly);
-  EXPECT_EQ(fault(R"(,"exp":1700003600,"nbf":"now")", kNow), Fault::kClaims);
-  EXPECT_EQ(fault(R"(,"exp":1700003600,"iat":-5)", kNow), Fault::kClaims);
+  EXPECT_EQ(fault(R"(,"exp":1700003600,"nbf":"now")", kNowSeconds), Fault::kClaims);
+  EXPECT_EQ(fault(R"(,"exp":1700003600,"iat":-5)", kNowSeconds), Fault::kClaims);
 }
 
 TEST(JwtClaims, IssuerAudienceAndTypeMustBeOurs) {

@@ -28,7 +28,7 @@ struct DatabasePorts {
 
 void log_to_stderr(const std::string& line) { std::fprintf(stderr, "hapax: %s\n", line.c_str()); }
 
-shared::SharedOptions to_shared(const PostgresOptions& options, std::uint32_t segment_bytes) {
+shared::SharedOptions to_shared(const PostgresStoreOptions& options, std::uint32_t segment_bytes) {
   shared::SharedOptions to;
   to.engine.memory_max = options.memory_max;
   to.engine.segment_bytes = segment_bytes;
@@ -41,7 +41,7 @@ shared::SharedOptions to_shared(const PostgresOptions& options, std::uint32_t se
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
-                                             const PostgresOptions& options) {
+                                             const PostgresStoreOptions& options) {
   const cluster::StorePlace place{uri, options.schema};
   if (options.segment_bytes < journal::kSegmentBytesMin ||
       options.segment_bytes > journal::kSegmentBytesMax) {

@@ -416,7 +416,7 @@ TEST(RememberedDeathTest, StopsAtWhatWouldBreakItsMemory) {
 }
 
 // The same as Remembered, as plainly as possible: every hash has a list of versions.
-struct Model {
+struct RememberedModel {
   struct Known {
     Note entry;
     Time kept_until;  // end of the generation it must be in
@@ -452,7 +452,7 @@ struct Model {
   }
 };
 
-class Run {
+class RememberedRun {
  public:
   static constexpr std::uint64_t kKeys = 30;
   enum Kind { kAdd, kAddMany, kWait, kExpire, kDrain, kUndo, kRestart, kHold, kKinds };
@@ -540,8 +540,8 @@ class Run {
   }
 
   Notes notes_{1};
-  Model model_;
-  std::vector<std::pair<Added, Model>> undo_;
+  RememberedModel model_;
+  std::vector<std::pair<Added, RememberedModel>> undo_;
   std::vector<std::pair<Notes::ChunkImage, std::vector<Note>>> held_;
   Time now_ = kStart;
   Time expired_ = Time::min();
@@ -552,10 +552,10 @@ class Run {
 RC_GTEST_PROP(Remembered, AnswersLikeTheModel, ()) {
   const auto steps =
       *rc::gen::container<std::vector<std::tuple<int, std::uint64_t, std::uint64_t>>>(
-          rc::gen::tuple(rc::gen::inRange(0, static_cast<int>(Run::kKinds)),
+          rc::gen::tuple(rc::gen::inRange(0, static_cast<int>(RememberedRun::kKinds)),
                          rc::gen::inRange<std::uint64_t>(0, 100),
                          rc::gen::inRange<std::uint64_t>(0, 30)));
-  Run run;
+  RememberedRun run;
   for (const auto& [kind, what, how_much] : steps) {
     run.step(kind, what, how_much);
     run.compare();

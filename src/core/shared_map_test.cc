@@ -13,11 +13,11 @@ namespace hapax::core {
 namespace {
 
 using Map = SharedMap<std::uint64_t, std::string>;
-using Model = std::map<std::uint64_t, std::string>;
+using PlainMap = std::map<std::uint64_t, std::string>;
 
-Model content(const Map& map) { return {map.begin(), map.end()}; }
-Model content(const Map::Image& image) {
-  Model model;
+PlainMap content(const Map& map) { return {map.begin(), map.end()}; }
+PlainMap content(const Map::Image& image) {
+  PlainMap model;
   image.for_each([&](std::uint64_t key, const std::string& value) { model.emplace(key, value); });
   return model;
 }
@@ -25,8 +25,8 @@ Model content(const Map::Image& image) {
 // R3: whatever happens to the map, every snapshot stays what it was.
 RC_GTEST_PROP(SharedMap, IsAMapAndItsSnapshotsStay, ()) {
   Map map;
-  Model model;
-  std::vector<std::pair<Map::Image, Model>> snapshots;
+  PlainMap model;
+  std::vector<std::pair<Map::Image, PlainMap>> snapshots;
   const auto steps = *rc::gen::inRange(0, 3'000);
   for (int i = 0; i < steps; ++i) {
     const auto key = *rc::gen::inRange<std::uint64_t>(0, 600);

@@ -14,7 +14,7 @@ using Table = SharedTable<std::shared_ptr<const std::string>>;
 using Model = std::map<base::Hash128, std::string>;
 
 template <class Elements>
-Model content(const Elements& elements) {
+Model table_content(const Elements& elements) {
   Model model;
   elements.for_each([&](base::Hash128 hash, const auto& value) {
     EXPECT_TRUE(model.emplace(hash, *value).second);
@@ -53,10 +53,10 @@ RC_GTEST_PROP(SharedTable, IsAMapAndItsSnapshotsStay, ()) {
     }
     RC_ASSERT(table.size() == model.size());
   }
-  RC_ASSERT(content(table) == model);
+  RC_ASSERT(table_content(table) == model);
   for (const auto& [image, then] : snapshots) {
     RC_ASSERT(image.size() == then.size());
-    RC_ASSERT(content(image) == then);
+    RC_ASSERT(table_content(image) == then);
   }
 }
 

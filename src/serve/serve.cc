@@ -161,8 +161,8 @@ class Process {
     return store;
   }
 
-  PostgresOptions database_options() {
-    PostgresOptions store;
+  PostgresStoreOptions database_options() {
+    PostgresStoreOptions store;
     store.schema = options_.database_schema;
     store.memory_max = options_.store.memory_max;
     store.snapshot_every_bytes = options_.store.snapshot_every_bytes;

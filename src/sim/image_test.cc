@@ -7,7 +7,7 @@
 namespace hapax::sim {
 namespace {
 
-const LossOdds kDropEverything{.sectors = {0, 1, 0}, .name_kept = kNever};
+const LossOdds kLoseEverything{.sectors = {0, 1, 0}, .name_kept = kNever};
 const LossOdds kKeepEverything{.sectors = {1, 0, 0}, .name_kept = kAlways};
 const LossOdds kGarbleEverything{.sectors = {0, 0, 1}};
 const LossOdds kAnything{.sectors = {2, 1, 1}, .all_dropped = {1, 8}, .all_kept = {1, 8}};
@@ -27,7 +27,7 @@ TEST_F(Image, UnsyncedBytesMayVanishWholly) {
   file.sync();
   file.write(6, " and not");
   EXPECT_EQ(file.cached(), "synced and not");
-  file.lose_power(loss(kDropEverything));
+  file.lose_power(loss(kLoseEverything));
   EXPECT_EQ(file.cached(), "synced");
   EXPECT_EQ(file.durable(), "synced");
 }
@@ -145,7 +145,7 @@ TEST_F(Image, AfterAFailedSyncALaterOneStoresNothing) {
   file.write(0, "old");
   file.sync();
   file.write(0, "new!");
-  file.fail_sync(loss(kDropEverything));
+  file.fail_sync(loss(kLoseEverything));
   file.sync();
   EXPECT_EQ(file.cached(), "new!");
   EXPECT_EQ(file.durable(), "old");
@@ -159,7 +159,7 @@ TEST_F(Image, AfterAFailedSyncALaterOneStoresNothing) {
 TEST_F(Image, AfterAFailedSyncRewritingStoresAgain) {
   FileImage file;
   file.write(0, "bytes");
-  file.fail_sync(loss(kDropEverything));
+  file.fail_sync(loss(kLoseEverything));
   file.write(0, "bytes");
   file.sync();
   EXPECT_EQ(file.durable(), "bytes");
@@ -196,10 +196,10 @@ TEST_F(Image, NamesAreDurableOnlyAfterASync) {
   folder.rename("a", "b");
   folder.create("c", 2);
   FolderImage lost = folder;
-  lost.lose_power(loss(kDropEverything));
+  lost.lose_power(loss(kLoseEverything));
   EXPECT_EQ(lost.cached(), (Names{{"a", 1}}));
   folder.sync();
-  folder.lose_power(loss(kDropEverything));
+  folder.lose_power(loss(kLoseEverything));
   EXPECT_EQ(folder.cached(), (Names{{"b", 1}, {"c", 2}}));
 }
 
@@ -244,7 +244,7 @@ TEST_F(Image, AReplacedFileIsThereOrItsReplacementIs) {
 TEST_F(Image, AFailedFolderSyncForgetsTheNames) {
   FolderImage folder;
   folder.create("a", 1);
-  folder.fail_sync(loss(kDropEverything));
+  folder.fail_sync(loss(kLoseEverything));
   folder.sync();
   EXPECT_TRUE(folder.find("a"));
   folder.lose_power(loss(kKeepEverything));

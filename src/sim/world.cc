@@ -127,10 +127,9 @@ void World::answered(Attempt& attempt, engine::Finished finished) {
 void World::check_log_time(const Answer& answer) {
   const Time time = answer.time;
   // E1: what is known may be answered before what was decided earlier.
-  const bool overtakes =
-      std::all_of(answer.verdicts.begin(), answer.verdicts.end(), [](const Verdict& verdict) {
-        return std::holds_alternative<Duplicate>(verdict);
-      });
+  const bool overtakes = std::all_of(
+      answer.verdicts.begin(), answer.verdicts.end(),
+      [](const Verdict& verdict) { return std::holds_alternative<Duplicate>(verdict); });
   if (time < (overtakes ? life_time_ : last_time_)) fail("I12", "log time", "went back");
   if (!overtakes) last_time_ = time;
   for (const Verdict& verdict : answer.verdicts) {

@@ -7,7 +7,7 @@
 namespace hapax::contract {
 
 Result<std::unique_ptr<Store>> open_in_postgres(const std::filesystem::path& folder) {
-  PostgresOptions options;
+  PostgresStoreOptions options;
   options.schema = folder.filename().string();
   options.segment_bytes = std::uint64_t{64} << 10;
   options.snapshot_every_bytes = std::uint64_t{32} << 10;

@@ -11,7 +11,7 @@ namespace {
 // The place of a batch follows from the size of a segment: two that disagree would both succeed.
 TEST(SharedSegments, WhoMadeTheStoreChoseTheirSize) {
   const std::string uri = testing_postgres::Cluster::instance().make_database();
-  PostgresOptions small;
+  PostgresStoreOptions small;
   small.segment_bytes = std::uint64_t{16} << 10;
   const auto one = open_postgres(uri, small).value();
   const auto other = open_postgres(uri).value();

@@ -264,5 +264,8 @@ int main(int argc, char** argv) {
   if (options.wants("batches")) bench_batches(table, options);
   if (options.wants("http")) bench_http_claims(table, options);
   if (options.wants("tenants")) bench_tenants(table, options);
+  if (options.wants("tenants") && installed("redis-check-rdb")) {
+    bench_pace(table, Redis("everysec").port, options);
+  }
   return finish(table, options);
 }

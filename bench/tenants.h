@@ -15,6 +15,32 @@
 
 namespace hapax::bench {
 
+// What the workers say to a server.
+struct Language {
+  Stamped check;  // whether an id is known
+  // In each answer once. Behind it is the length of the word: 5 is "fresh", 9 is "duplicate".
+  std::string_view mark;
+  bool tells_apart = true;
+};
+
+inline const Language& to_hapax() {
+  static const Language language{Stamped([](const std::string& id) {
+                                   return resp({"HX.APPEND", "jobs", "{}", "ID", id});
+                                 }),
+                                 "verdict\r\n$"};
+  return language;
+}
+
+// A look-up that stores nothing and finds nothing: what the machine takes for a question and an
+// answer.
+inline const Language& to_redis() {
+  static const Language language{Stamped([](const std::string& id) {
+                                   return resp({"GET", id});
+                                 }),
+                                 "$-1\r", false};
+  return language;
+}
+
 class Workers {
  public:
   static constexpr std::uint64_t kTenants = 10;
@@ -22,16 +48,10 @@ class Workers {
   static constexpr std::uint64_t kIds = 1'000'000;
   static constexpr std::uint64_t kNewOneIn = 20;  // 95 % come again
 
-  Workers(std::uint16_t port, const std::vector<std::string>& tokens)
-      : set_(::epoll_create1(EPOLL_CLOEXEC)) {
+  Workers(std::uint16_t port, const Language& language)
+      : language_(language), set_(::epoll_create1(EPOLL_CLOEXEC)) {
     for (std::uint64_t i = 0; i < kWorkers; ++i) {
       Worker& worker = workers_.emplace_back(port, i % kTenants);
-      worker.wire.send(resp({"AUTH", tokens[i % kTenants]}));
-      worker.wire.receive();
-      if (i < kTenants) {
-        worker.wire.send(resp({"HX.CREATE_STREAM", "jobs"}));
-        worker.wire.receive();
-      }
       epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
       ::epoll_ctl(set_, EPOLL_CTL_ADD, worker.wire.socket(), &event);
     }
@@ -39,6 +59,17 @@ class Workers {
   ~Workers() { ::close(set_); }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
+
+  void sign_in(const std::vector<std::string>& tokens) {
+    for (std::uint64_t i = 0; i < kWorkers; ++i) {
+      Wire& wire = workers_[i].wire;
+      wire.send(resp({"AUTH", tokens[i % kTenants]}));
+      wire.receive();
+      if (i >= kTenants) continue;
+      wire.send(resp({"HX.CREATE_STREAM", "jobs"}));
+      wire.receive();
+    }
+  }
 
   // Each tenant remembers its share of the ids: number i is of tenant i modulo kTenants.
   void fill() {
@@ -114,7 +145,7 @@ class Workers {
     ask(worker, fresh ? fresh_++ : known, due, fresh);
   }
   void ask(Worker& worker, std::uint64_t id, Clock::time_point due, bool fresh = true) {
-    append_(worker.out, id);
+    language_.check(worker.out, id);
     worker.asked.push_back({due, fresh});
     ++under_way_;
   }
@@ -131,16 +162,17 @@ class Workers {
     for (int i = 0; i < count; ++i) hear_one(workers_[ready[static_cast<std::size_t>(i)].data.u64]);
   }
   void hear_one(Worker& worker) {
-    // Behind it is the length of the word: 5 is "fresh", 9 is "duplicate".
-    constexpr std::string_view kMark = "verdict\r\n$";
+    const std::string_view mark = language_.mark;
     worker.rest += worker.wire.receive();
     const auto now = Clock::now();
     std::size_t end = 0;
-    for (std::size_t at = 0; (at = worker.rest.find(kMark, end)) != std::string::npos;) {
-      if (at + kMark.size() == worker.rest.size()) break;
-      end = at + kMark.size() + 1;
+    for (std::size_t at = 0; (at = worker.rest.find(mark, end)) != std::string::npos;) {
+      if (at + mark.size() == worker.rest.size()) break;
+      end = at + mark.size() + 1;
       const Asked& asked = worker.asked.front();
-      if (worker.rest[end - 1] != (asked.fresh ? '5' : '9')) fail("another verdict was expected");
+      const char word = worker.rest[end - 1];
+      if (language_.tells_apart && word != (asked.fresh ? '5' : '9'))
+        fail("another verdict was expected");
       times_[asked.fresh ? 1 : 0].push_back(
           std::chrono::duration<double, std::milli>(now - asked.due).count());
       worker.asked.pop_front();
@@ -148,12 +180,10 @@ class Workers {
       ++heard_;
     }
     const std::size_t rest = worker.rest.size() - end;
-    worker.rest.erase(0, worker.rest.size() - std::min(rest, kMark.size()));
+    worker.rest.erase(0, worker.rest.size() - std::min(rest, mark.size()));
   }
 
-  const Stamped append_{[](const std::string& id) {
-    return resp({"HX.APPEND", "jobs", "{}", "ID", id});
-  }};
+  const Language& language_;
   int set_;
   std::deque<Worker> workers_;
   std::uint64_t fresh_ = 0;
@@ -185,7 +215,8 @@ inline void bench_tenants(Table& table, const Options& options) {
   };
   const Hapax hapax(options, configure);
   const std::uint64_t before = hapax.server.resident_bytes();
-  Workers workers(hapax.resp, tokens);
+  Workers workers(hapax.resp, to_hapax());
+  workers.sign_in(tokens);
   workers.fill();
   const auto grown = static_cast<double>(hapax.server.resident_bytes() - before);
   const std::string name = "1 M ids, 100 workers, 10 tenants: ";
@@ -197,6 +228,15 @@ inline void bench_tenants(Table& table, const Options& options) {
   table.at_most(name + "known id at 10,000/s, p99", percentile(known, 0.99), "ms", 0.5);
   table.figure(name + "new id at 10,000/s, p50", percentile(fresh, 0.5), "ms");
   table.at_most(name + "new id at 10,000/s, p99", percentile(fresh, 0.99), "ms", 1);
+}
+
+// The same workers at the same pace, and a server that neither stores nor finds anything: what of
+// these times is the machine's.
+inline void bench_pace(Table& table, std::uint16_t redis, const Options& options) {
+  const auto [looked, also] = Workers(redis, to_redis()).latencies(10'000, options.seconds);
+  const std::string name = "100 workers, Redis GET of nothing at 10,000/s, ";
+  table.figure(name + "p50", percentile(looked, 0.5), "ms");
+  table.figure(name + "p99", percentile(looked, 0.99), "ms");
 }
 
 }  // namespace hapax::bench

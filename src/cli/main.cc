@@ -177,7 +177,7 @@ void arrange(CLI::App& app) {
                          "nack", "extend", "redrive"});
   arrange_as("Keys", {"claim", "renew", "settle", "resolve", "forget", "status", "trace"});
   arrange_as("Databases", {"migrate"});
-  arrange_as("Data folder", {"inspect", "verify", "repair"});
+  arrange_as("Data folder", {"inspect", "verify", "repair", "copy"});
   arrange_as("Other", {"demo", "completion", "help", "version"});
 }
 
@@ -211,6 +211,7 @@ int run(int argc, char** argv) {
   declare_relay(app, exit_code);
   declare_bench(app, exit_code);
   declare_migrate(app, exit_code);
+  declare_copy(app, exit_code);
   declare_completion(app);
   arrange(app);
   if (!knows_command(app, argc, argv)) return kExitUsage;

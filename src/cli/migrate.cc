@@ -119,7 +119,8 @@ Status migrate(const MigrateArguments& arguments) {
   return wrong("'" + database + "' is neither postgres://… nor sqlite:FILE");
 }
 
-// The words of report(), and the exit codes of a command that talks to a server.
+}  // namespace
+
 int report_database(const Error& error) {
   const int told = report(error);
   switch (error.code) {
@@ -137,8 +138,6 @@ int report_database(const Error& error) {
       return told;
   }
 }
-
-}  // namespace
 
 void declare_migrate(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<MigrateArguments>();

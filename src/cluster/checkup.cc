@@ -1,6 +1,7 @@
 #include "cluster/checkup.h"
 
 #include "cluster/log.h"
+#include "journal/names.h"
 #include "shared/shared_store.h"
 
 namespace hapax::cluster {
@@ -70,6 +71,22 @@ void check_keeper(Look& look) {
   look.findings().figure("processes", rows->number(0, 0));
 }
 
+void check_moved(Look& look) {
+  const auto rows =
+      look.ask("store moved", "SELECT name FROM \"{schema}\".file WHERE name IN ('" +
+                                  std::string(journal::kCopyingName) + "', '" +
+                                  std::string(journal::kMovedName) + "') ORDER BY name LIMIT 1");
+  if (!rows || rows->size() == 0) return;
+  if (text_of(*rows, 0, 0) == journal::kMovedName) {
+    look.findings().warn("store moved", "this store was moved to another place by hapax copy",
+                         look.named("use it there; when you need this copy of it no longer: DROP "
+                                    "SCHEMA \"{schema}\" CASCADE;"));
+  } else {
+    look.findings().warn("store moved", "a hapax copy into this schema was not finished",
+                         "give the same command again");
+  }
+}
+
 // The ends of the log and the snapshots are found by index; sizes are of files.
 void check_growth(Look& look) {
   const auto rows = look.ask(
@@ -99,6 +116,7 @@ void check_store(const std::string& schema, postgres::Connection& connection, Fi
   check_keys(look);
   postgres::check_unlogged(look, "store unlogged");
   check_keeper(look);
+  check_moved(look);
   check_growth(look);
 }
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "journal/names.h"
+
 namespace hapax::cluster {
 
 namespace {
@@ -21,16 +23,6 @@ std::string identifier(std::string_view name) {
     text += c;
   }
   return text + '"';
-}
-
-// Columns in binary are in network order.
-template <class Integer>
-Integer integer_at(const Rows& rows, std::size_t row, std::size_t column) {
-  Integer value = 0;
-  for (const char byte : rows.at(row, column)) {
-    value = static_cast<Integer>((value << 8) | static_cast<unsigned char>(byte));
-  }
-  return value;
 }
 
 constexpr std::string_view kNowMs = "(extract(epoch from clock_timestamp()) * 1000)::int8";
@@ -159,6 +151,32 @@ Result<std::uint32_t> make_store_tables(const StorePlace& place, std::uint32_t s
   return segment_bytes_of(place, found);
 }
 
+Status check_durable(Connection& connection) {
+  HAPAX_TRY(const Rows set, connection.run("SELECT current_setting('synchronous_commit'), "
+                                           "current_setting('fsync'), pg_is_in_recovery()"));
+  if (set.at(0, 0) == "off" || set.at(0, 1) == "off") {
+    return Error{Errc::kInvalidArgument,
+                 "the database does not write to disk before it says so (synchronous_commit is " +
+                     std::string(set.at(0, 0)) + ", fsync is " + std::string(set.at(0, 1)) +
+                     "): what is acknowledged could be lost. Turn both on."};
+  }
+  if (set.at(0, 2) == "t") {
+    return Error{Errc::kUnavailable, "the database is a standby: connect to the primary"};
+  }
+  return Ok{};
+}
+
+Status check_store_tables(const StorePlace& place) {
+  HAPAX_TRY(Connection connection, Connection::open(place.uri));
+  const auto found = connection.run("SELECT * FROM " + table_of(place, "format"));
+  if (found) {
+    HAPAX_CHECK(segment_bytes_of(place, *found));
+    return Ok{};
+  }
+  if (connection.sqlstate() != "42P01" && connection.sqlstate() != "3F000") return found.error();
+  return Error{Errc::kNotFound, "there is no Hapax store in schema " + place.schema};
+}
+
 // --- the log
 
 PostgresLog::PostgresLog(StorePlace place, DatabaseClock& clock, RecentBatches& recent)
@@ -174,17 +192,8 @@ Status PostgresLog::connect() {
   // perhaps. Who gave up waiting must not leave a server process behind that still does.
   HAPAX_CHECK(connection.run("SET lock_timeout = " + std::to_string(kSilenceMax.count() / 2) +
                              "; SET default_transaction_isolation = 'read committed'"));
-  HAPAX_TRY(const Rows set, connection.run("SELECT current_setting('synchronous_commit'), "
-                                           "current_setting('fsync'), pg_is_in_recovery()"));
-  if (set.at(0, 0) == "off" || set.at(0, 1) == "off") {
-    return Error{Errc::kInvalidArgument,
-                 "the database does not write to disk before it says so (synchronous_commit is " +
-                     std::string(set.at(0, 0)) + ", fsync is " + std::string(set.at(0, 1)) +
-                     "): what is acknowledged could be lost. Turn both on."};
-  }
-  if (set.at(0, 2) == "t") {
-    return Error{Errc::kUnavailable, "the database is a standby: connect to the primary"};
-  }
+  HAPAX_CHECK(check_durable(connection));
+  HAPAX_CHECK(take_part(connection));
   const std::string log = table_of(place_, "log");
   const std::string columns =
       "segment, at, last, mark, bytes, " + std::string(kNowMs) + " FROM " + log + " l ";
@@ -208,6 +217,29 @@ Status PostgresLog::connect() {
   clock_.told(now.number(0, 0));
   connection_.emplace(std::move(connection));
   return Ok{};
+}
+
+// J3. The lock first, and then whether there is a store: who copies has written its note before it
+// lets go. A session keeps the lock for as long as anything that it sent can still be committed.
+Status PostgresLog::take_part(Connection& connection) {
+  Values values;
+  values.text(place_.schema).text(kUseName);
+  HAPAX_TRY(
+      const Rows shared,
+      connection.ask("SELECT pg_try_advisory_lock_shared(hashtext($1), hashtext($2))", values));
+  if (shared.at(0, 0) != "t") {
+    return Error{Errc::kUnavailable, "the store in schema " + place_.schema +
+                                         " is being copied; it can be used when that has ended"};
+  }
+  Values notes;
+  notes.text(journal::kCopyingName).text(journal::kMovedName);
+  HAPAX_TRY(const Rows noted,
+            connection.ask(
+                "SELECT name FROM " + table_of(place_, "file") + " WHERE name IN ($1, $2)", notes));
+  if (noted.size() == 0) return Ok{};
+  return Error{Errc::kUnavailable, "the store in schema " + place_.schema +
+                                       " was copied meanwhile and cannot be used (" +
+                                       std::string(noted.at(0, 0)) + ")"};
 }
 
 Status PostgresLog::ready() {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ports/clock.h"
@@ -56,6 +57,19 @@ class RecentBatches {
 
 inline constexpr int kStoreVersion = 1;  // of the tables
 
+// J3: a lock that everybody who appends shares, and that who copies has alone.
+inline constexpr std::string_view kUseName = "USE";
+
+// Columns in binary are in network order.
+template <class Integer>
+[[nodiscard]] Integer integer_at(const Rows& rows, std::size_t row, std::size_t column) {
+  Integer value = 0;
+  for (const char byte : rows.at(row, column)) {
+    value = static_cast<Integer>((value << 8) | static_cast<unsigned char>(byte));
+  }
+  return value;
+}
+
 // Where the tables of a store are.
 struct StorePlace {
   std::string uri;
@@ -67,6 +81,10 @@ struct StorePlace {
 // makes the tables chooses it, the others are told.
 [[nodiscard]] Result<std::uint32_t> make_store_tables(const StorePlace& place,
                                                       std::uint32_t segment_bytes);
+// kNotFound: they are not there.
+[[nodiscard]] Status check_store_tables(const StorePlace& place);
+// kInvalidArgument: the database may lose what it committed. kUnavailable: it is a standby.
+[[nodiscard]] Status check_durable(Connection& connection);
 // "hapax_store".log and the like, quoted.
 [[nodiscard]] std::string table_of(const StorePlace& place, std::string_view name);
 
@@ -74,7 +92,8 @@ class PostgresLog final : public ports::SharedLog {
  public:
   PostgresLog(StorePlace place, DatabaseClock& clock, RecentBatches& recent);
 
-  // The connection and its settings; kInvalidArgument if the database may lose what it committed.
+  // The connection and its settings; kInvalidArgument if the database may lose what it committed,
+  // kUnavailable if the store is being copied, or was moved.
   [[nodiscard]] Status connect();
 
   Result<Put> append(const ports::LogTip& tip, const ports::LogBatch& batch) override;
@@ -83,6 +102,7 @@ class PostgresLog final : public ports::SharedLog {
 
  private:
   [[nodiscard]] Status ready();
+  [[nodiscard]] Status take_part(Connection& connection);
   Result<std::vector<ports::LogBatch>> batches(const std::string& statement, const Values& values);
 
   const StorePlace place_;

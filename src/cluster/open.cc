@@ -9,6 +9,7 @@
 #include "cluster/log.h"
 #include "host/entropy.h"
 #include "journal/format.h"
+#include "journal/moving.h"
 #include "shared/shared_store.h"
 
 namespace hapax {
@@ -53,6 +54,8 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
   HAPAX_TRY(const std::uint32_t segment_bytes,
             cluster::make_store_tables(place, static_cast<std::uint32_t>(options.segment_bytes)));
   auto ports = std::make_shared<DatabasePorts>(place);
+  HAPAX_CHECK(journal::check_copied(ports->folder));
+  HAPAX_CHECK(journal::check_not_moved(ports->folder));
   HAPAX_CHECK(ports->log.connect());
   const shared::SharedPorts borrowed{ports->log, ports->folder, ports->clock, ports->entropy};
   HAPAX_TRY(auto store,

@@ -12,6 +12,7 @@
 #include "engine/snapshotter.h"
 #include "journal/examine.h"
 #include "journal/marks.h"
+#include "journal/moving.h"
 #include "journal/names.h"
 #include "journal/open_store.h"
 #include "journal/renew_names.h"
@@ -67,18 +68,6 @@ Status add_files(ports::Folder& folder, Inspection& found) {
   return Ok{};
 }
 
-// Before the lock is taken: a folder that is not ours gets no file of ours.
-Status demand_store(ports::Folder& folder) {
-  HAPAX_TRY(const std::vector<std::string> names, folder.list());
-  const auto ours = [](const std::string& name) {
-    const journal::FileName::Kind kind = journal::parse_name(name).kind;
-    return kind == journal::FileName::Kind::kStore || kind == journal::FileName::Kind::kSegment;
-  };
-  if (std::any_of(names.begin(), names.end(), ours)) return Ok{};
-  return Error{Errc::kNotFound, "there is no Hapax store in " + journal::folder_path(folder) +
-                                    ": it has neither a file STORE nor a journal"};
-}
-
 Result<std::optional<journal::Problem>> missing_segment(ports::Folder& folder) {
   HAPAX_TRY(const journal::Identity identity, journal::read_identity(folder));
   return find_missing_after_replay(folder, identity);
@@ -110,6 +99,17 @@ void judge_need(ports::Folder& folder, journal::VerifyReport& report) {
 
 }  // namespace
 
+Status demand_store(ports::Folder& folder) {
+  HAPAX_TRY(const std::vector<std::string> names, folder.list());
+  const auto ours = [](const std::string& name) {
+    const journal::FileName::Kind kind = journal::parse_name(name).kind;
+    return kind == journal::FileName::Kind::kStore || kind == journal::FileName::Kind::kSegment;
+  };
+  if (std::any_of(names.begin(), names.end(), ours)) return Ok{};
+  return Error{Errc::kNotFound, "there is no Hapax store in " + journal::folder_path(folder) +
+                                    ": it has neither a file STORE nor a journal"};
+}
+
 Result<Inspection> inspect(ports::Folder& folder) {
   HAPAX_CHECK(demand_store(folder));
   HAPAX_TRY(const auto lock, folder.lock(journal::kLockName));
@@ -120,6 +120,9 @@ Result<Inspection> inspect(ports::Folder& folder) {
   found.store_id = hex({identity.store_id.data(), identity.store_id.size()});
   found.history = identity.history;
   HAPAX_CHECK(add_files(folder, found));
+  if (const Status here = journal::check_not_moved(folder); !here) {
+    found.lines.push_back(here.error().detail);
+  }
 
   std::unique_ptr<core::State> state;
   HAPAX_TRY(const Loaded loaded, load_snapshot(folder, identity, 12, state, found.lines));

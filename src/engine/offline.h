@@ -28,6 +28,10 @@ struct Inspection {
   std::vector<StreamStats> streams;
   std::vector<std::string> lines;  // for people
 };
+// kNotFound if there is no store in the folder. For before the lock is taken: a folder that is not
+// ours gets no file of ours.
+[[nodiscard]] Status demand_store(ports::Folder& folder);
+
 [[nodiscard]] Result<Inspection> inspect(ports::Folder& folder);
 
 // Every byte, and every fact: a fact that does not parse is a problem of its batch.

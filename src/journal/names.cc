@@ -102,6 +102,8 @@ FileName parse_name(std::string_view name) {
   if (name == kLockName) return {Kind::kLock};
   if (name == kMarksName) return {Kind::kMarks};
   if (name == kReserveName) return {Kind::kReserve};
+  if (name == kCopyingName) return {Kind::kCopying};
+  if (name == kMovedName) return {Kind::kMoved};
   for (const Pattern& pattern : {kSegment, kSnapshot, kPart}) {
     if (const auto parsed = parse(pattern, name)) return *parsed;
   }

@@ -14,6 +14,8 @@ inline constexpr std::string_view kStoreName = "STORE";
 inline constexpr std::string_view kLockName = "LOCK";
 inline constexpr std::string_view kMarksName = "MARKS";
 inline constexpr std::string_view kReserveName = "RESERVE";
+inline constexpr std::string_view kCopyingName = "COPYING";  // moving.h
+inline constexpr std::string_view kMovedName = "MOVED";
 inline constexpr std::string_view kUnfinishedSuffix = ".tmp";
 inline constexpr std::string_view kRenewedSuffix = ".renewed";
 
@@ -31,6 +33,8 @@ struct FileName {
     kLock,
     kMarks,
     kReserve,
+    kCopying,
+    kMoved,
     kSegment,
     kSnapshot,
     kPart,

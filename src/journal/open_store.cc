@@ -6,6 +6,7 @@
 
 #include "journal/format.h"
 #include "journal/marks.h"
+#include "journal/moving.h"
 #include "journal/names.h"
 #include "journal/new_file.h"
 #include "journal/renew_names.h"
@@ -39,11 +40,18 @@ Result<bool> is_empty_beginning(ports::Folder& folder, const std::string& name) 
 struct Contents {
   std::optional<std::string> trace;  // A file that shows that the store was used.
   int beginnings = 0;                // Of the two files that are there before STORE is.
+  bool copying = false;              // It is being made by a copy.
+  bool moved = false;
 };
 
 Result<Contents> look_at(ports::Folder& folder) {
   HAPAX_TRY(const std::vector<std::string> names, folder.list());
   Contents contents;
+  for (const std::string& name : names) {
+    contents.copying = contents.copying || name == kCopyingName;
+    contents.moved = contents.moved || name == kMovedName;
+  }
+  if (contents.copying) return contents;
   for (const std::string& name : names) {
     HAPAX_TRY(const bool empty, is_empty_beginning(folder, name));
     if (!empty) contents.trace = name;
@@ -86,6 +94,8 @@ Result<Identity> open_store(ports::Folder& folder, ports::Entropy& entropy, std:
   const bool missing = !identity.ok() && identity.error().code == Errc::kNotFound;
   if (!identity.ok() && !missing) return identity;
   HAPAX_TRY(const Contents contents, look_at(folder));
+  if (contents.copying) HAPAX_CHECK(check_copied(folder));
+  if (contents.moved) HAPAX_CHECK(check_not_moved(folder));
   if (missing && contents.trace) return store_missing(folder, *contents.trace);
   if (missing) return create_store(folder, entropy, draw_identity(entropy, wall_ms));
   if (contents.trace || contents.beginnings < 2) {
@@ -102,6 +112,7 @@ Status check_store_file(ports::Folder& folder) {
   if (identity.ok() || identity.error().code == Errc::kCorruption) return Ok{};
   if (identity.error().code != Errc::kNotFound) return identity.error();
   HAPAX_TRY(const Contents contents, look_at(folder));
+  if (contents.copying) HAPAX_CHECK(check_copied(folder));
   if (contents.trace) return store_missing(folder, *contents.trace);
   return Ok{};
 }

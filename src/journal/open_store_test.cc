@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "journal/marks.h"
+#include "journal/moving.h"
 #include "journal/names.h"
 #include "journal/segment_files.h"
 #include "journal/snapshot_file.h"
@@ -59,6 +60,34 @@ TEST_F(OpenStore, RefusesFactsWithoutStore) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Errc::kCorruption);
   EXPECT_NE(refused.error().detail.find("journal-0000000000000001.log"), std::string::npos);
+}
+
+// J1, J2: neither what is being copied nor what was moved is started from.
+TEST_F(OpenStore, RefusesANoteOfAMove) {
+  const Identity identity = open().value();
+  const Cargo cargo{identity, Lsn{7}, 0x1f, Lsn{3}};
+  const MoveNote note = note_of(cargo, {"there", "here", "hapax copy there here"});
+  for (const std::string_view name : {kCopyingName, kMovedName}) {
+    SimFolder folder(disk_);
+    ASSERT_TRUE(write_note(folder, name, note).ok());
+    EXPECT_EQ(read_note(folder, name).value(), note);
+    const auto refused = open();
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, Errc::kPreconditionFailed);
+    const bool copying = name == kCopyingName;
+    EXPECT_NE(refused.error().detail.find(copying ? "hapax copy there here" : "moved to here"),
+              std::string::npos);
+    SimFolder again(disk_);
+    ASSERT_TRUE(remove_note(again, name).ok());
+    EXPECT_EQ(open().value(), identity);
+  }
+  // A copy that was cut short has no STORE yet.
+  SimFolder folder(disk_);
+  ASSERT_TRUE(write_note(folder, kCopyingName, note).ok());
+  ASSERT_TRUE(folder.remove(kStoreName).ok());
+  EXPECT_EQ(open().error().code, Errc::kPreconditionFailed);
+  SimFolder looked(disk_);
+  EXPECT_EQ(check_store_file(looked).error().code, Errc::kPreconditionFailed);
 }
 
 TEST_F(OpenStore, BeginsACutShortCreationAgain) {

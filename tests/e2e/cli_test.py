@@ -470,7 +470,7 @@ class Errors(unittest.TestCase):
                         "stream trim", "stream delete", "append", "tail", "receive", "ack", "nack",
                         "extend", "claim", "renew", "settle", "resolve", "forget", "status",
                         "consumer create", "producer open", "redrive", "trace", "stats", "doctor",
-                        "bench"):
+                        "bench", "copy"):
             done = hapax(*command.split(), "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Example: hapax " + command, done.stdout.replace(

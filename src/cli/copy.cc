@@ -1,0 +1,184 @@
+// copy: a store from a data folder into a database, and back.
+#include "cluster/copy.h"
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <hapax/postgres_store.h>
+
+#include "cli/commands.h"
+#include "cli/show.h"
+#include "cli/store_commands.h"
+#include "database/finding.h"
+#include "database/migration.h"
+#include "wire/json_text.h"
+
+namespace hapax::cli {
+
+namespace {
+
+struct CopyArguments {
+  std::string from;
+  std::string to;
+  std::string schema = "hapax_store";
+  bool keep = false;
+  bool progress = false;
+  Output output = Output::kText;
+};
+
+Error unfit(std::string detail) { return {Errc::kInvalidArgument, std::move(detail)}; }
+
+bool is_database(const std::string& place) {
+  return place.starts_with("postgres://") || place.starts_with("postgresql://");
+}
+
+// As it can be said again from another folder; no password.
+std::string place_text(const std::string& place) {
+  if (is_database(place)) return printable(without_password(place));
+  std::error_code failed;
+  const auto whole = std::filesystem::absolute(place, failed).lexically_normal();
+  return printable(failed ? place : whole.string());
+}
+
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/:.,_-+=@%";
+  if (word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+journal::Journey journey_of(const CopyArguments& arguments) {
+  journal::Journey journey{place_text(arguments.from), place_text(arguments.to), {}};
+  journey.command = "hapax copy " + shell_word(journey.from) + " " + shell_word(journey.to);
+  if (arguments.schema != CopyArguments{}.schema) {
+    journey.command += " --schema " + shell_word(arguments.schema);
+  }
+  return journey;
+}
+
+// A line a second.
+class CopyProgress {
+ public:
+  explicit CopyProgress(bool wanted) : wanted_(wanted || ::isatty(STDERR_FILENO) == 1) {}
+
+  bool operator()(const cluster::CopyStep& step) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!wanted_ || now - told_ < std::chrono::seconds{1}) return true;
+    told_ = now;
+    fmt::print(stderr, "{}: {} of about {}\n", step.doing,
+               database::bytes_text(static_cast<std::int64_t>(step.done)),
+               database::bytes_text(static_cast<std::int64_t>(step.all)));
+    return true;
+  }
+
+ private:
+  const bool wanted_;
+  std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
+};
+
+Result<std::unique_ptr<cluster::CopySide>> side_of(const CopyArguments& arguments,
+                                                   cluster::CopyRole role) {
+  const std::string& place = role == cluster::CopyRole::kSource ? arguments.from : arguments.to;
+  if (!is_database(place)) return cluster::folder_side(place, role);
+  return cluster::tables_side({place, arguments.schema}, role,
+                              static_cast<std::uint32_t>(PostgresOptions{}.segment_bytes));
+}
+
+void show_json(const cluster::CopyReport& report, const CopyArguments& arguments,
+               const journal::Journey& journey) {
+  wire::JsonObject out;
+  out.add("from", journey.from).add("to", journey.to).add("store", report.store_id);
+  out.add("history", report.history).add("last_lsn", report.last_lsn);
+  out.add("snapshot_lsn", report.snapshot_lsn).add("streams", report.streams);
+  out.add("ids", report.ids).add("state_sha256", report.state_digest);
+  out.add("done_before", report.done_before);
+  if (!report.done_before) {
+    out.add("files", report.files).add("file_bytes", report.file_bytes);
+    out.add("batches", report.batches).add("log_bytes", report.log_bytes);
+    out.add("copied_bytes", report.copied_bytes).add("left_out", report.left_out);
+  }
+  out.add("moved", report.done_before || !arguments.keep);
+  fmt::print("{}\n", out.text());
+}
+
+void show_text(const cluster::CopyReport& report, const CopyArguments& arguments,
+               const journal::Journey& journey) {
+  if (report.done_before) {
+    fmt::print("{} was moved to {} before: nothing to do\n", journey.from, journey.to);
+    return;
+  }
+  const auto size = [](std::uint64_t bytes) {
+    return database::bytes_text(static_cast<std::int64_t>(bytes));
+  };
+  fmt::print("store     {} (history {}), {} streams, {} ids\n", report.store_id, report.history,
+             report.streams, report.ids);
+  fmt::print("log       {} facts in {} batches, {}\n", report.last_lsn, report.batches,
+             size(report.log_bytes));
+  fmt::print("snapshot  {}\n", report.snapshot_lsn == 0
+                                   ? std::string("none")
+                                   : fmt::format("up to fact {}, {} files, {}", report.snapshot_lsn,
+                                                 report.files, size(report.file_bytes)));
+  fmt::print("copied    {}; the rest was there\n", size(report.copied_bytes));
+  if (report.left_out != 0) {
+    fmt::print("left out  {} damaged batches that nothing needs\n", report.left_out);
+  }
+  fmt::print("verified  every batch is the same, and so is the state: sha256 {}\n",
+             report.state_digest);
+  fmt::print(arguments.keep ? "{} stays a store. Never use both: they have one identity.\n"
+                            : "{} is marked as moved and starts no more.\n",
+             journey.from);
+}
+
+Status copy(const CopyArguments& arguments) {
+  if (is_database(arguments.from) == is_database(arguments.to)) {
+    return unfit("one of FROM and TO is a data folder, the other postgres://…");
+  }
+  HAPAX_CHECK(database::check_name("schema", arguments.schema));
+  HAPAX_TRY(const auto source, side_of(arguments, cluster::CopyRole::kSource));
+  HAPAX_TRY(const auto target, side_of(arguments, cluster::CopyRole::kTarget));
+  cluster::CopyOptions options;
+  options.journey = journey_of(arguments);
+  options.keep = arguments.keep;
+  options.step = CopyProgress(arguments.progress);
+  HAPAX_TRY(const cluster::CopyReport report, cluster::copy_store(*source, *target, options));
+  arguments.output == Output::kJson ? show_json(report, arguments, options.journey)
+                                    : show_text(report, arguments, options.journey);
+  return Ok{};
+}
+
+}  // namespace
+
+void declare_copy(CLI::App& app, int& exit_code) {
+  const auto arguments = std::make_shared<CopyArguments>();
+  CLI::App* sub =
+      app.add_subcommand("copy", "Move a store from a data folder into PostgreSQL, or back");
+  sub->add_option("from", arguments->from, "Data folder, or postgres://…")->required();
+  sub->add_option("to", arguments->to, "postgres://…, or data folder: empty, or not there yet")
+      ->required();
+  sub->add_option("--schema", arguments->schema, "The schema of the shared store")
+      ->capture_default_str();
+  sub->add_flag("--keep", arguments->keep, "Do not mark the source as moved: the copy is a backup");
+  sub->add_flag("--progress", arguments->progress,
+                "A line a second on standard error, also if that is no terminal");
+  sub->add_flag_callback(
+      "--json", [arguments] { arguments->output = Output::kJson; }, "Print JSON");
+  sub->footer(
+      "A copy that was interrupted goes on when the command is given again.\n"
+      "Example: hapax copy ./hapax-data postgres://localhost/hapax\n"
+      "         hapax copy postgres://localhost/hapax ./hapax-data-2 --progress");
+  sub->callback([arguments, &exit_code] {
+    const Status done = copy(*arguments);
+    exit_code = done ? kExitOk : report_database(done.error());
+  });
+}
+
+}  // namespace hapax::cli

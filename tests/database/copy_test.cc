@@ -1,0 +1,570 @@
+// A store moved from a folder into a database and back: everything is as it was, whatever the copy
+// went through, and never are there two stores.
+#include "cluster/copy.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <hapax/hapax.h>
+#include <hapax/postgres_store.h>
+
+#include "../postgres/cluster.h"
+#include "engine/offline.h"
+#include "host/entropy.h"
+#include "host/folder.h"
+
+namespace hapax {
+namespace {
+
+using cluster::CopyReport;
+using cluster::CopyRole;
+using cluster::CopyStep;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+using Steps = std::function<bool(const CopyStep&)>;
+
+EmbeddedOptions small_files() {
+  EmbeddedOptions options;
+  options.segment_bytes = std::uint64_t{24} << 10;
+  options.snapshot_every_bytes = std::uint64_t{100} << 10;
+  options.log = [](const std::string&) {};
+  return options;
+}
+
+Verdict one(Store& store, const Op& op) {
+  const auto answer = store.commit({.ops = {&op, 1}});
+  EXPECT_TRUE(answer) << answer.error().text();
+  return answer ? answer->verdicts.front() : Verdict{NotApplied{}};
+}
+
+std::string payload_of(int n) {
+  return std::to_string(n) + std::string(60 + static_cast<std::size_t>(n) % 300, 'x');
+}
+
+void append(Store& store, int from, int to, const std::string& stream = "orders") {
+  for (int n = from; n < to; ++n) {
+    const std::string id = "id-" + std::to_string(n);
+    const std::string group = "g-" + std::to_string(n % 7);
+    const std::string payload = payload_of(n);
+    one(store, Append{.stream = stream, .payload = payload, .id = id, .group = group});
+  }
+}
+
+std::vector<fs::path> files(const fs::path& folder, const std::string& begin) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().starts_with(begin)) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void fill_claims(Store& store) {
+  for (const std::string key : {"completed", "failed", "unknown", "processing"}) {
+    const Verdict claimed = one(store, Claim{.scope = "pay",
+                                             .key = key,
+                                             .content = "c",
+                                             .owner = "w",
+                                             .lease = std::chrono::hours{24}});
+    const Fence fence = std::get<Claimed>(claimed).fence;
+    if (key == "completed") {
+      one(store, Settle{.scope = "pay",
+                        .key = key,
+                        .fence = fence,
+                        .result = {.status = 201, .headers = "h", .body = "paid"}});
+    } else if (key == "failed") {
+      one(store, Settle{.scope = "pay",
+                        .key = key,
+                        .fence = fence,
+                        .outcome = Outcome::kFailed,
+                        .reason = "no money"});
+    } else if (key == "unknown") {
+      one(store, Settle{.scope = "pay",
+                        .key = key,
+                        .fence = fence,
+                        .outcome = Outcome::kUnknown,
+                        .reason = "no answer"});
+    }
+  }
+}
+
+void fill_consumers(Store& store) {
+  one(store,
+      CreateConsumer{.stream = "orders", .consumer = "mail", .settings = {.attempts_max = 1}});
+  const Verdict got = one(store, Receive{.stream = "orders",
+                                         .consumer = "mail",
+                                         .max = 4,
+                                         .lease = std::chrono::hours{1},
+                                         .owner = "w"});
+  const auto& deliveries = std::get<Received>(got).deliveries;
+  ASSERT_EQ(deliveries.size(), 4U);
+  one(store, Ack{"orders", "mail", {deliveries[0].record.sequence, deliveries[0].token}});
+  one(store, Nack{.stream = "orders",
+                  .consumer = "mail",
+                  .receipt = {deliveries[1].record.sequence, deliveries[1].token},
+                  .reason = "mail is down"});
+}
+
+void fill_rest(Store& store) {
+  one(store, Advance{.source = "kafka", .to = "17", .epoch = Epoch{3}});
+  one(store, Set{.name = "stays", .value = "v", .mode = SetMode::kAlways});
+  one(store, Set{.name = "goes",
+                 .value = "v",
+                 .mode = SetMode::kAlways,
+                 .expiry = {.kind = Expiry::Kind::kAfter, .after = std::chrono::hours{5}}});
+  one(store, OpenProducer{.stream = "orders", .producer = "shop"});
+  const Verdict began =
+      one(store, Begin{.transaction = "open", .timeout = std::chrono::minutes{10}});
+  const Op staged = Append{.stream = "orders", .payload = "staged", .id = "staged"};
+  ASSERT_TRUE(store.commit(
+      {.ops = {&staged, 1}, .transaction = TransactionRef{"open", std::get<Began>(began).epoch}}));
+  const Op answered = Append{.stream = "orders", .payload = "under a commit id"};
+  ASSERT_TRUE(store.commit({.ops = {&answered, 1}, .id = "commit-1"}));
+}
+
+// A process that does this and is killed.
+template <class Act>
+void in_killed_process(const Act& act) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    act();
+    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+}
+
+// Everything there is, several segments of which some are gone, and snapshots; ended by a kill,
+// twice, so that there are superseded batches and an end that nothing proves.
+void fill(const fs::path& folder) {
+  in_killed_process([&] {
+    auto* const store = open_embedded(folder, small_files()).value().release();
+    one(*store, CreateStream{"orders", {}});
+    one(*store, CreateStream{"trash", {}});
+    append(*store, 0, 200);
+    append(*store, 0, 200, "trash");
+    const fs::path dead = files(folder, "journal-").end()[-2];
+    one(*store, Trim{"trash", Sequence{201}});
+    fill_claims(*store);
+    fill_consumers(*store);
+    fill_rest(*store);
+    for (int n = 200; fs::exists(dead) && n < 9'000; ++n) append(*store, n, n + 1);
+    EXPECT_FALSE(fs::exists(dead));
+  });
+  in_killed_process([&] {
+    auto* const store = open_embedded(folder, small_files()).value().release();
+    append(*store, 20'000, 20'120);
+  });
+}
+
+// What a client can see.
+std::string seen(Store& store) {
+  std::string out;
+  const auto names = store.streams();
+  EXPECT_TRUE(names) << names.error().text();
+  if (!names) return out;
+  for (const std::string& name : *names) {
+    const StreamStats stats = store.describe(name).value();
+    out += name + " " + std::to_string(stats.first.value) + " " + std::to_string(stats.last.value) +
+           " " + std::to_string(stats.ids) + " " + std::to_string(stats.bytes) + " " +
+           std::to_string(to_ms(stats.created_at)) + "\n";
+    for (const ConsumerStats& consumer : stats.consumers) {
+      out += consumer.consumer + " " + std::to_string(consumer.floor.value) + " " +
+             std::to_string(consumer.next.value) + " " + std::to_string(consumer.in_flight) + " " +
+             std::to_string(consumer.waiting) + " " + std::to_string(consumer.dead_lettered) + "\n";
+    }
+    for (Sequence from = stats.first; from <= stats.last;) {
+      const auto page = store.read({.stream = name, .from = from, .max = 1'000});
+      EXPECT_TRUE(page) << page.error().text();
+      if (!page || page->records.empty()) break;
+      for (const Record& record : page->records) {
+        out += std::to_string(record.sequence.value) + " " + std::to_string(to_ms(record.time)) +
+               " " + record.id + " " + record.group + " " + record.payload + "\n";
+      }
+      from = page->records.back().sequence.next();
+    }
+  }
+  for (const std::string key : {"completed", "failed", "unknown", "processing"}) {
+    const auto claim = store.find_claim("pay", key).value();
+    out += key +
+           (claim ? " " + std::to_string(static_cast<int>(claim->state)) + " " +
+                        std::to_string(claim->fence.value) + " " + claim->reason + " " +
+                        std::to_string(to_ms(claim->until)) + " " +
+                        (claim->result ? claim->result->body : "")
+                  : "") +
+           "\n";
+  }
+  for (const std::string name : {"stays", "goes"}) {
+    const auto held = store.find_register(name).value();
+    out += name +
+           (held ? held->value + " " + std::to_string(held->version.value) + " " +
+                       std::to_string(to_ms(held->expires_at))
+                 : "") +
+           "\n";
+  }
+  const auto position = store.find_position("kafka").value();
+  out += position ? position->value + " " + std::to_string(position->epoch.value) + "\n" : "none\n";
+  const auto producer = store.find_producer("orders", "shop").value();
+  out += producer ? std::to_string(producer->epoch.value) + "\n" : "none\n";
+  const Statistics figures = store.statistics().value();
+  out += std::to_string(figures.transactions_open) + " open transactions, " +
+         std::to_string(figures.claims_settled) + " settled\n";
+  return out;
+}
+
+class CopyTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    std::string pattern = (fs::temp_directory_path() / "hapax-copy-XXXXXX").string();
+    top_ = new fs::path(::mkdtemp(pattern.data()));
+    fill(*top_ / "filled");
+  }
+  static void TearDownTestSuite() {
+    fs::remove_all(*top_);
+    delete top_;
+  }
+  void SetUp() override {
+    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder_ = *top_ / name;
+    back_ = *top_ / (name + "-back");
+    fs::copy(*top_ / "filled", folder_);
+    uri_ = testing_postgres::Cluster::instance().make_database();
+  }
+
+  Result<CopyReport> to_tables(Steps steps = {}, bool keep = false) {
+    HAPAX_TRY(const auto source, cluster::folder_side(folder_, CopyRole::kSource));
+    HAPAX_TRY(const auto target,
+              cluster::tables_side({uri_, "hapax_store"}, CopyRole::kTarget, 64 << 20));
+    return cluster::copy_store(*source, *target,
+                               {{folder_, uri_, "again"}, keep, std::move(steps)});
+  }
+  Result<CopyReport> to_folder(Steps steps = {}, bool keep = false) {
+    HAPAX_TRY(const auto source,
+              cluster::tables_side({uri_, "hapax_store"}, CopyRole::kSource, 64 << 20));
+    HAPAX_TRY(const auto target, cluster::folder_side(back_, CopyRole::kTarget));
+    return cluster::copy_store(*source, *target, {{uri_, back_, "again"}, keep, std::move(steps)});
+  }
+  [[nodiscard]] auto open_tables() const {
+    PostgresOptions options;
+    options.log = [](const std::string&) {};
+    return open_postgres(uri_, options);
+  }
+  std::string sql(const std::string& text) const {
+    auto connection = postgres::Connection::open(uri_).value();
+    const auto rows = connection.run(text);
+    EXPECT_TRUE(rows) << rows.error().text();
+    return rows && rows->size() > 0 ? std::string(rows->at(0, 0)) : "";
+  }
+  static fs::path* top_;
+  fs::path folder_;
+  fs::path back_;
+  std::string uri_;
+};
+fs::path* CopyTest::top_ = nullptr;
+
+void flip(const fs::path& path, std::uint64_t offset) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(offset));
+  const char byte = static_cast<char>(file.get() ^ 1);
+  file.seekp(static_cast<std::streamoff>(offset));
+  file.put(byte);
+}
+
+TEST_F(CopyTest, EverythingIsAsItWasThereAndBack) {
+  const fs::path twin = folder_.string() + "-twin";
+  fs::copy(folder_, twin);
+  const std::string before = seen(*open_embedded(twin, small_files()).value());
+  ASSERT_GT(files(folder_, "snapshot-").size(), 0U);
+  ASSERT_GT(files(folder_, "journal-").size(), 5U);
+
+  const auto there = to_tables();
+  ASSERT_TRUE(there) << there.error().text();
+  EXPECT_GT(there->snapshot_lsn, 0U);
+  EXPECT_EQ(there->copied_bytes, there->log_bytes + there->file_bytes);
+  EXPECT_EQ(there->left_out, 0U);
+  {
+    const auto store = open_tables().value();
+    EXPECT_EQ(seen(*store), before);
+    // It goes on: what was known is known, and what is new follows.
+    const std::string payload = payload_of(20'001);
+    EXPECT_EQ(word_of(one(*store, Append{.stream = "orders",
+                                         .payload = payload,
+                                         .id = "id-20001",
+                                         .group = "g-" + std::to_string(20'001 % 7)})),
+              "duplicate");
+    const Op again = Append{.stream = "orders", .payload = "under a commit id"};
+    EXPECT_TRUE(store->commit({.ops = {&again, 1}, .id = "commit-1"})->repeated);
+    append(*store, 30'000, 30'010);
+  }
+  const std::string after = seen(*open_tables().value());
+  const auto home = to_folder();
+  ASSERT_TRUE(home) << home.error().text();
+  const auto store = open_embedded(back_, small_files()).value();
+  EXPECT_EQ(seen(*store), after);
+  append(*store, 40'000, 40'010);
+}
+
+TEST_F(CopyTest, NeverAreThereTwoStores) {
+  ASSERT_TRUE(to_tables());
+  const auto old = open_embedded(folder_, small_files());
+  ASSERT_FALSE(old);
+  EXPECT_EQ(old.error().code, Errc::kPreconditionFailed);
+  EXPECT_THAT(old.error().text(), HasSubstr("was moved to " + uri_));
+  ASSERT_TRUE(to_folder());
+  const auto tables = open_tables();
+  ASSERT_FALSE(tables);
+  EXPECT_EQ(tables.error().code, Errc::kPreconditionFailed);
+  EXPECT_TRUE(open_embedded(back_, small_files()));
+  // Neither can it be moved from there to a second place.
+  fs::remove_all(back_);
+  const auto second = to_folder();
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().text(), HasSubstr("was moved to"));
+}
+
+TEST_F(CopyTest, ACopyThatIsKeptLeavesTheSourceAlone) {
+  ASSERT_TRUE(to_tables({}, true));
+  EXPECT_TRUE(open_embedded(folder_, small_files()));
+  EXPECT_TRUE(open_tables());
+}
+
+TEST_F(CopyTest, AnEmptyStoreMovesToo) {
+  fs::remove_all(folder_);
+  { ASSERT_TRUE(open_embedded(folder_, small_files())); }
+  ASSERT_TRUE(to_tables());
+  const auto home = to_folder();
+  ASSERT_TRUE(home) << home.error().text();
+  const auto store = open_embedded(back_, small_files()).value();
+  EXPECT_EQ(word_of(one(*store, CreateStream{"s", {}})), "done");
+}
+
+// J1. Stopped after each of many steps: the next one goes on, and comes to the same.
+class StoppedCopyTest : public CopyTest {
+ protected:
+  // Answers how much was copied in all.
+  template <class Copy, class Check>
+  std::uint64_t copy_with_stops(const Copy& copy, const Check& check) {
+    std::uint64_t steps = 0;
+    for (std::uint64_t stop = 1;; stop += 1 + stop / 3) {
+      steps = 0;
+      const auto report = copy([&](const CopyStep&) { return ++steps < stop; });
+      if (report) {
+        EXPECT_GT(stop, 5U);
+        digest_ = report->state_digest;
+        return report->copied_bytes;
+      }
+      EXPECT_EQ(report.error().code, Errc::kShuttingDown) << report.error().text();
+      if (report.error().code != Errc::kShuttingDown) return 0;
+      if (stop > 1) check();
+    }
+  }
+  std::string digest_;
+};
+
+TEST_F(StoppedCopyTest, IntoTablesItGoesOn) {
+  const auto copy = [&](Steps steps) { return to_tables(std::move(steps)); };
+  const std::uint64_t copied = copy_with_stops(copy, [&] {
+    const auto served = open_tables();
+    ASSERT_FALSE(served);
+    EXPECT_EQ(served.error().code, Errc::kPreconditionFailed);
+    EXPECT_THAT(served.error().text(), HasSubstr("was not finished"));
+    EXPECT_THAT(served.error().text(), HasSubstr("again"));
+  });
+  EXPECT_EQ(copied, 0U) << "everything was there by then";
+  EXPECT_TRUE(open_tables());
+}
+
+TEST_F(StoppedCopyTest, IntoAFolderItGoesOn) {
+  const auto there = to_tables();
+  ASSERT_TRUE(there);
+  const auto copy = [&](Steps steps) { return to_folder(std::move(steps)); };
+  const std::uint64_t copied = copy_with_stops(copy, [&] {
+    const auto served = open_embedded(back_, small_files());
+    ASSERT_FALSE(served);
+    EXPECT_EQ(served.error().code, Errc::kPreconditionFailed);
+    EXPECT_THAT(served.error().text(), HasSubstr("was not finished"));
+  });
+  EXPECT_EQ(copied, 0U);
+  EXPECT_EQ(digest_, there->state_digest);
+  EXPECT_TRUE(open_embedded(back_, small_files()));
+}
+
+// The last steps one by one: J2 at each.
+TEST_F(StoppedCopyTest, AtTheEndAtMostOneOfThemStarts) {
+  for (const std::string_view doing : {"moved", "store"}) {
+    const auto stopped = to_tables([&](const CopyStep& step) { return step.doing != doing; });
+    ASSERT_FALSE(stopped);
+    EXPECT_FALSE(open_tables());
+    EXPECT_FALSE(open_embedded(folder_, small_files()));
+  }
+  ASSERT_TRUE(to_tables());
+  const auto again = to_tables();
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_TRUE(again->done_before);
+  EXPECT_TRUE(open_tables());
+}
+
+TEST_F(CopyTest, WhatIsThereIsNotOverwritten) {
+  { ASSERT_TRUE(open_tables()); }
+  const auto other = to_tables();
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, Errc::kAlreadyExists) << other.error().text();
+  EXPECT_TRUE(open_tables());
+
+  uri_ = testing_postgres::Cluster::instance().make_database();
+  ASSERT_TRUE(to_tables());
+  fs::create_directory(back_);
+  std::ofstream(back_ / "letter.txt") << "dear";
+  const auto foreign = to_folder();
+  ASSERT_FALSE(foreign);
+  EXPECT_EQ(foreign.error().code, Errc::kAlreadyExists);
+  EXPECT_THAT(foreign.error().text(), HasSubstr("letter.txt"));
+  EXPECT_EQ(files(back_, "").size(), 1U) << "nothing of ours is there";
+}
+
+TEST_F(CopyTest, OnlyTheSameStoreGoesOn) {
+  ASSERT_FALSE(to_tables([](const CopyStep& step) { return step.doing != "log"; }));
+  { append(*open_embedded(folder_, small_files()).value(), 50'000, 50'001); }
+  const auto later = to_tables();
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().code, Errc::kAlreadyExists);
+  EXPECT_THAT(later.error().text(), HasSubstr("it has changed since"));
+  fs::remove_all(folder_);
+  { one(*open_embedded(folder_, small_files()).value(), CreateStream{"s", {}}); }
+  const auto other = to_tables();
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().text(), HasSubstr("another store"));
+}
+
+TEST_F(CopyTest, AStoreInUseIsNotCopied) {
+  {
+    const auto store = open_embedded(folder_, small_files()).value();
+    const auto used = to_tables();
+    ASSERT_FALSE(used);
+    EXPECT_EQ(used.error().code, Errc::kLocked);
+  }
+  ASSERT_TRUE(to_tables());
+  const auto store = open_tables().value();
+  const auto used = to_folder();
+  ASSERT_FALSE(used);
+  EXPECT_EQ(used.error().code, Errc::kLocked) << used.error().text();
+}
+
+// J3: who held the store open, and lost its connection, cannot write to it during the copy or
+// afterwards.
+TEST_F(CopyTest, WhoLostItsConnectionWritesNothingMore) {
+  ASSERT_TRUE(to_tables());
+  PostgresOptions options;
+  options.log = [](const std::string&) {};
+  options.patience = std::chrono::milliseconds{1};
+  const auto store = open_postgres(uri_, options).value();
+  bool refused = false;
+  const auto moved = [&] {
+    ignore(postgres::Connection::open(uri_)->run(
+               "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+               "current_database() AND pid <> pg_backend_pid()"),
+           "who was connected is not");
+    return to_folder([&](const CopyStep& step) {
+      if (step.doing == "log" && !refused) {
+        const Op late = Append{.stream = "orders", .payload = "late"};
+        refused = !store->commit({.ops = {&late, 1}});
+        EXPECT_TRUE(refused);
+      }
+      return true;
+    });
+  };
+  // The keeper may be back before the copy begins.
+  auto done = moved();
+  for (int tries = 0; !done && done.error().code == Errc::kLocked && tries < 50; ++tries) {
+    done = moved();
+  }
+  ASSERT_TRUE(done) << done.error().text();
+  EXPECT_TRUE(refused);
+  const Op late = Append{.stream = "orders", .payload = "late"};
+  EXPECT_FALSE(store->commit({.ops = {&late, 1}}));
+  EXPECT_EQ(sql("SELECT max(last) FROM hapax_store.log"), std::to_string(done->last_lsn));
+}
+
+// A step that changes something before it is compared.
+Steps before_verify(std::function<void()> act) {
+  return [act = std::move(act), done = false](const CopyStep& step) mutable {
+    if (step.doing == "verify" && !std::exchange(done, true)) act();
+    return true;
+  };
+}
+
+// J4
+TEST_F(CopyTest, AByteThatDiffersIsFound) {
+  const auto tables = to_tables(before_verify([&] {
+    sql("UPDATE hapax_store.log SET bytes = set_byte(bytes, 100, get_byte(bytes, 100) # 1) WHERE "
+        "(segment, at) = (SELECT segment, at FROM hapax_store.log ORDER BY last DESC LIMIT 1)");
+  }));
+  ASSERT_FALSE(tables);
+  EXPECT_EQ(tables.error().code, Errc::kCorruption) << tables.error().text();
+  EXPECT_THAT(tables.error().text(), HasSubstr("the copy is not what was copied"));
+  EXPECT_FALSE(open_tables());
+  EXPECT_TRUE(open_embedded(folder_, small_files())) << "it is not moved";
+
+  uri_ = testing_postgres::Cluster::instance().make_database();
+  ASSERT_TRUE(to_tables());
+  for (const std::string file : {"journal-", "snapshot-"}) {
+    fs::remove_all(back_);
+    const auto home = to_folder(before_verify([&] { flip(files(back_, file).front(), 200); }));
+    ASSERT_FALSE(home) << file;
+    EXPECT_EQ(home.error().code, Errc::kCorruption) << home.error().text();
+    EXPECT_THAT(home.error().text(), HasSubstr(file));
+    EXPECT_FALSE(open_embedded(back_, small_files()));
+  }
+}
+
+TEST_F(CopyTest, ADamagedSourceIsNotMoved) {
+  flip(files(folder_, "journal-").end()[-2], 100);
+  const auto moved = to_tables();
+  ASSERT_FALSE(moved);
+  EXPECT_EQ(moved.error().code, Errc::kCorruption);
+  EXPECT_THAT(moved.error().text(), HasSubstr("hapax repair"));
+}
+
+// A start does not read it; a record that somebody wants is there.
+TEST_F(CopyTest, DamageBelowTheSnapshotIsRepairedFirst) {
+  const fs::path segment = files(folder_, "journal-").front();
+  std::ifstream file(segment, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  flip(segment, bytes.find(payload_of(5)));
+  const auto damaged = to_tables();
+  ASSERT_FALSE(damaged);
+  EXPECT_EQ(damaged.error().code, Errc::kCorruption) << damaged.error().text();
+  EXPECT_THAT(damaged.error().text(), HasSubstr("hapax repair"));
+  {
+    const auto folder =
+        host::DiskFolder::open_folder(folder_, host::FolderMode::kMustExist).value();
+    host::HostEntropy entropy;
+    ASSERT_TRUE(engine::repair(*folder, entropy, journal::RepairMode::kAcceptLoss)->needed);
+  }
+  uri_ = testing_postgres::Cluster::instance().make_database();
+  const auto moved = to_tables();
+  ASSERT_TRUE(moved) << moved.error().text();
+  EXPECT_EQ(moved->left_out, 1U);
+  { EXPECT_TRUE(open_tables()); }
+  const auto home = to_folder();
+  ASSERT_TRUE(home) << home.error().text();
+  EXPECT_TRUE(open_embedded(back_, small_files()));
+}
+
+}  // namespace
+}  // namespace hapax

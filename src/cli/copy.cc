@@ -127,15 +127,17 @@ void show_text(const cluster::CopyReport& report, const CopyArguments& arguments
                                    ? std::string("none")
                                    : fmt::format("up to fact {}, {} files, {}", report.snapshot_lsn,
                                                  report.files, size(report.file_bytes)));
-  fmt::print("copied    {}; the rest was there\n", size(report.copied_bytes));
+  const std::uint64_t found = report.log_bytes + report.file_bytes - report.copied_bytes;
+  fmt::print("copied    {}{}\n", size(report.copied_bytes),
+             found == 0 ? "" : fmt::format("; {} were there already", size(found)));
   if (report.left_out != 0) {
     fmt::print("left out  {} damaged batches that nothing needs\n", report.left_out);
   }
   fmt::print("verified  every batch is the same, and so is the state: sha256 {}\n",
              report.state_digest);
-  fmt::print(arguments.keep ? "{} stays a store. Never use both: they have one identity.\n"
-                            : "{} is marked as moved and starts no more.\n",
-             journey.from);
+  fmt::print("{} {}\n", journey.from,
+             arguments.keep ? "stays a store. Never use both: they have one identity."
+                            : "is marked as moved and starts no more.");
 }
 
 Status copy(const CopyArguments& arguments) {

@@ -170,26 +170,21 @@ class CopyTest(FolderTest):
 
     def test_a_copy_that_is_killed_goes_on(self):
         self.fill()
-        first = self.start(self.data, self.uri)
-        wait_for(lambda: self.psql("SELECT to_regclass('hapax_store.piece')") or
-                 first.poll() is not None, "the tables")
-        if first.poll() is None:
-            first.kill()
-        first.wait()
-        if self.psql("SELECT count(*) FROM hapax_store.log") == "0":
-            session = self.blocked()
-            second = self.start(self.data, self.uri)
-            wait_for(lambda: self.psql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0",
-                     "a copy that waits")
-            said = self.refused("--store", self.uri)
-            second.kill()
-            second.wait()
-            session.communicate("ROLLBACK;\n", timeout=60)
-            self.assertIn("HX10", said)
-            self.assertIn("hapax copy " + self.data, self.refused("--store", self.uri))
+        self.copy(self.data, self.uri, "--keep")
+        self.psql("TRUNCATE hapax_store.log, hapax_store.file, hapax_store.piece")
+        session = self.blocked()
+        process = self.start(self.data, self.uri)
+        wait_for(lambda: self.psql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0",
+                 "a copy that waits")
+        self.assertIn("HX1012", self.refused("--store", self.uri))
+        process.kill()
+        process.wait()
+        session.communicate("ROLLBACK;\n", timeout=60)
+        self.assertIn("hapax copy " + self.data, self.refused("--store", self.uri))
         told = json.loads(self.copy(self.data, self.uri, "--json"))
-        if not told["done_before"]:
-            self.assertLessEqual(told["copied_bytes"], told["log_bytes"] + told["file_bytes"])
+        self.assertFalse(told["done_before"])
+        self.assertGreater(told["file_bytes"], 0)
+        self.assertLess(told["copied_bytes"], told["log_bytes"] + told["file_bytes"])
         # Killed after ever longer times, on the way back.
         for part in range(1, 8):
             process = self.start(self.uri, self.back)

@@ -90,7 +90,7 @@ Result<std::unique_ptr<cluster::CopySide>> side_of(const CopyArguments& argument
   const std::string& place = role == cluster::CopyRole::kSource ? arguments.from : arguments.to;
   if (!is_database(place)) return cluster::folder_side(place, role);
   return cluster::tables_side({place, arguments.schema}, role,
-                              static_cast<std::uint32_t>(PostgresOptions{}.segment_bytes));
+                              static_cast<std::uint32_t>(PostgresStoreOptions{}.segment_bytes));
 }
 
 void show_json(const cluster::CopyReport& report, const CopyArguments& arguments,

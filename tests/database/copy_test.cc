@@ -260,7 +260,7 @@ class CopyTest : public ::testing::Test {
     return cluster::copy_store(*source, *target, {{uri_, back_, "again"}, keep, std::move(steps)});
   }
   [[nodiscard]] auto open_tables() const {
-    PostgresOptions options;
+    PostgresStoreOptions options;
     options.log = [](const std::string&) {};
     return open_postgres(uri_, options);
   }
@@ -469,7 +469,7 @@ TEST_F(CopyTest, AStoreInUseIsNotCopied) {
 // afterwards.
 TEST_F(CopyTest, WhoLostItsConnectionWritesNothingMore) {
   ASSERT_TRUE(to_tables());
-  PostgresOptions options;
+  PostgresStoreOptions options;
   options.log = [](const std::string&) {};
   options.patience = std::chrono::milliseconds{1};
   const auto store = open_postgres(uri_, options).value();

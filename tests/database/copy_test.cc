@@ -343,6 +343,39 @@ TEST_F(CopyTest, ACopyThatIsKeptLeavesTheSourceAlone) {
   EXPECT_TRUE(open_tables());
 }
 
+// Full chunks of ids are files of their own.
+TEST_F(CopyTest, PartsOfASnapshotMoveWithIt) {
+  {
+    const auto store = open_embedded(folder_, small_files()).value();
+    std::vector<std::string> ids(1'000);
+    for (int round = 0; files(folder_, "part-").empty() && round < 500; ++round) {
+      std::vector<Op> ops;
+      for (std::size_t n = 0; n < ids.size(); ++n) {
+        ids[n] = std::to_string(round) + "-" + std::to_string(n);
+        ops.push_back(Append{.stream = "orders", .payload = "p", .id = ids[n]});
+      }
+      ASSERT_TRUE(store->commit({.ops = ops}));
+    }
+    // The snapshot that it is for.
+    const std::uint64_t before = store->statistics()->snapshots;
+    for (int n = 60'000; store->statistics()->snapshots == before && n < 70'000; ++n) {
+      append(*store, n, n + 1);
+    }
+  }
+  const auto there = to_tables();
+  ASSERT_TRUE(there) << there.error().text();
+  EXPECT_GT(there->files, 1U);
+  {
+    const auto store = open_tables().value();
+    EXPECT_EQ(word_of(one(*store, Append{.stream = "orders", .payload = "p", .id = "0-7"})),
+              "duplicate");
+  }
+  const auto home = to_folder();
+  ASSERT_TRUE(home) << home.error().text();
+  EXPECT_FALSE(files(back_, "part-").empty());
+  EXPECT_TRUE(open_embedded(back_, small_files()));
+}
+
 TEST_F(CopyTest, AnEmptyStoreMovesToo) {
   fs::remove_all(folder_);
   { ASSERT_TRUE(open_embedded(folder_, small_files())); }
@@ -360,7 +393,7 @@ class StoppedCopyTest : public CopyTest {
   template <class Copy, class Check>
   std::uint64_t copy_with_stops(const Copy& copy, const Check& check) {
     std::uint64_t steps = 0;
-    for (std::uint64_t stop = 1;; stop += 1 + stop / 3) {
+    for (std::uint64_t stop = 1;; stop += 1 + stop / 2) {
       steps = 0;
       const auto report = copy([&](const CopyStep&) { return ++steps < stop; });
       if (report) {

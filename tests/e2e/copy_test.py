@@ -9,7 +9,7 @@ from postgres import Cluster
 from running import FolderTest, Server, arguments, wait_for
 
 HAPAX, _ = arguments()
-USAGE, DAMAGED, MISSING, UNREACHABLE, LATER = 64, 65, 66, 69, 75
+USAGE, MISSING, UNREACHABLE, LATER, FORBIDDEN = 64, 66, 69, 75, 77
 
 SMALL = "store: {segment_bytes: 64KiB, snapshot_every_bytes: 64KiB}\n"
 
@@ -210,6 +210,11 @@ class CopyTest(FolderTest):
         self.hapax("stream", "create", "orders", "--data", self.data)
         nobody = "postgres://me:secret@127.0.0.1:1/x"
         self.assertNotIn("secret", self.copy(self.data, nobody, code=UNREACHABLE))
+        self.psql("CREATE ROLE poor LOGIN")
+        poor = self.uri.replace("user=postgres", "user=poor")
+        self.assertIn("HX1014", self.copy(self.data, poor, code=FORBIDDEN))
+        careless = self.uri + "&options=-csynchronous_commit%3Doff"
+        self.assertIn("synchronous_commit", self.copy(self.data, careless, code=USAGE))
         # A schema of its own, and a password that no note keeps.
         uri = self.uri + "&password=secret"
         told = self.copy(self.data, uri, "--schema", "mine", "--json")

@@ -14,6 +14,8 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 constexpr std::chrono::milliseconds kReadSilenceMax{10'000};
 constexpr std::chrono::milliseconds kWriteSilenceMax{60'000};  // Segments are removed at once.
 
+constexpr std::chrono::milliseconds kNoLockTimeout{0};
+
 bool is_segment(std::string_view name) {
   return journal::parse_name(name).kind == journal::FileName::Kind::kSegment;
 }
@@ -216,6 +218,7 @@ Result<std::unique_ptr<ports::Lock>> PostgresFolder::lock(std::string_view name)
     options.application_name = "hapax store keeper";
     options.silence_max = kWriteSilenceMax;
     HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
+    HAPAX_CHECK(settle_session(connection, kNoLockTimeout));
     writer_.emplace(std::move(connection));
   }
   Values values;

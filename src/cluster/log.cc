@@ -153,7 +153,8 @@ Result<std::uint32_t> make_store_tables(const StorePlace& place, std::uint32_t s
 
 Status check_durable(Connection& connection) {
   HAPAX_TRY(const Rows set, connection.run("SELECT current_setting('synchronous_commit'), "
-                                           "current_setting('fsync'), pg_is_in_recovery()"));
+                                           "current_setting('fsync'), pg_is_in_recovery(), "
+                                           "current_setting('default_transaction_read_only')"));
   if (set.at(0, 0) == "off" || set.at(0, 1) == "off") {
     return Error{Errc::kInvalidArgument,
                  "the database does not write to disk before it says so (synchronous_commit is " +
@@ -162,6 +163,11 @@ Status check_durable(Connection& connection) {
   }
   if (set.at(0, 2) == "t") {
     return Error{Errc::kUnavailable, "the database is a standby: connect to the primary"};
+  }
+  if (set.at(0, 3) == "on") {
+    return Error{Errc::kUnavailable,
+                 "default_transaction_read_only is on for this database or role: nothing can be "
+                 "written. Reset it there."};
   }
   return Ok{};
 }
@@ -182,6 +188,21 @@ Status check_store_tables(const StorePlace& place) {
 PostgresLog::PostgresLog(StorePlace place, DatabaseClock& clock, RecentBatches& recent)
     : place_(std::move(place)), clock_(clock), recent_(recent) {}
 
+// Settings that a role or a database may have for its applications do not fit here. A time limit
+// that ends a statement while it waits for a synchronous standby makes it a success that only this
+// server knows of. And a machine that is gone must not keep its locks for the hours that TCP takes.
+Status settle_session(Connection& connection, std::chrono::milliseconds lock_timeout) {
+  const std::string sql =
+      "SELECT set_config(name, wanted.value, false) FROM pg_catalog.pg_settings JOIN (VALUES "
+      "('statement_timeout', '0'), ('transaction_timeout', '0'), ('idle_session_timeout', '0'), "
+      "('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), "
+      "('tcp_keepalives_count', '3'), ('default_transaction_isolation', 'read committed'), "
+      "('lock_timeout', '" +
+      std::to_string(lock_timeout.count()) + "')) AS wanted(name, value) USING (name)";
+  HAPAX_CHECK(connection.run(sql));
+  return Ok{};
+}
+
 Status PostgresLog::connect() {
   connection_.reset();
   ConnectOptions options;
@@ -190,8 +211,7 @@ Status PostgresLog::connect() {
   HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
   // An append waits for another one at the same place, of a server process that stands still,
   // perhaps. Who gave up waiting must not leave a server process behind that still does.
-  HAPAX_CHECK(connection.run("SET lock_timeout = " + std::to_string(kSilenceMax.count() / 2) +
-                             "; SET default_transaction_isolation = 'read committed'"));
+  HAPAX_CHECK(settle_session(connection, kSilenceMax / 2));
   HAPAX_CHECK(check_durable(connection));
   HAPAX_CHECK(take_part(connection));
   const std::string log = table_of(place_, "log");
@@ -244,7 +264,12 @@ Status PostgresLog::take_part(Connection& connection) {
 
 Status PostgresLog::ready() {
   if (connection_ && !connection_->lost()) return Ok{};
-  return connect();
+  const Status connected = connect();
+  // Not to be mistaken for a batch that is not there.
+  if (!connected && connected.error().code == Errc::kNotFound) {
+    return Error{Errc::kUnavailable, connected.error().detail};
+  }
+  return connected;
 }
 
 Result<PostgresLog::Put> PostgresLog::append(const ports::LogTip& tip,

@@ -31,15 +31,18 @@ class Handover {
   std::optional<Value> value_;
 };
 
-// Between the look and the read the segment may have been emptied and removed: then what was
-// wanted lies elsewhere, or is gone, and a second look says so. If it says the same each time, the
-// segment is missing.
+// Between the look and the read the segment may have been emptied and removed, or a log that
+// several share may have lost its end and have something else there: then what was wanted lies
+// elsewhere, or is gone, and a second look says so. If it says the same each time, it is missing or
+// damaged.
 template <class Value, class Read>
 Result<Value> again_if_moved(const Read& read) {
   constexpr int kTries = 3;
   for (int tries = 1;; ++tries) {
     Result<Value> value = read();
-    if (value || value.error().code != Errc::kNotFound) return value;
+    const bool moved = !value && (value.error().code == Errc::kNotFound ||
+                                  value.error().code == Errc::kCorruption);
+    if (!moved) return value;
     if (tries == kTries) return Error{Errc::kCorruption, value.error().detail};
   }
 }

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,6 +26,10 @@ struct MemoryPlace {
   std::map<ports::LogPlace, ports::LogBatch> log;
   std::map<std::string, std::shared_ptr<std::string>, std::less<>> files;
   std::set<std::string, std::less<>> locks;
+  std::function<void()> before_payload;  // runs before the next read of a segment, once
+  std::string refused;                   // no file is made whose name begins so; empty: all are
+  std::atomic<bool> held{false};         // files are not made before this is false
+  std::atomic<bool> holds{false};        // somebody waits for that
 
   // What a database that fails over to a standby behind it does.
   void lose_last(std::size_t count) {
@@ -37,6 +44,32 @@ struct MemoryPlace {
     const std::lock_guard lock(mutex);
     return log.size();
   }
+};
+
+// A process that dies at one of its steps: then that step, and nothing later, may have had its
+// effect, and nobody hears of it.
+class Life {
+ public:
+  enum class End : std::uint8_t { kBeforeStep, kAfterStep };
+
+  void ends_at(int step, End end) {
+    end_ = end;
+    left_ = step;
+  }
+  [[nodiscard]] bool over() const { return left_ <= 0; }
+
+  // Runs the step, if it still does.
+  template <class Step>
+  auto run(const Step& step) -> decltype(step()) {
+    const int left = left_--;
+    if (left > 1) return step();
+    if (left == 1 && end_ == End::kAfterStep) ignore(step(), "nobody hears of it");
+    return Error{Errc::kUnavailable, "this process is dead"};
+  }
+
+ private:
+  std::atomic<int> left_ = std::numeric_limits<int>::max();
+  End end_ = End::kBeforeStep;
 };
 
 class MemoryLog final : public ports::SharedLog {
@@ -55,7 +88,20 @@ class MemoryLog final : public ports::SharedLog {
   // Runs before the next append, once: others were first.
   void before_append(std::function<void()> act) { before_append_ = std::move(act); }
 
+  [[nodiscard]] Life& life() { return life_; }
+
   Result<Put> append(const ports::LogTip& tip, const ports::LogBatch& batch) override {
+    return life_.run([&] { return append_now(tip, batch); });
+  }
+  Result<std::vector<ports::LogBatch>> read_behind(const ports::LogTip& tip) override {
+    return life_.run([&] { return read_behind_now(tip); });
+  }
+  Result<std::vector<ports::LogBatch>> read_from(std::uint64_t lsn) override {
+    return life_.run([&] { return read_from_now(lsn); });
+  }
+
+ private:
+  Result<Put> append_now(const ports::LogTip& tip, const ports::LogBatch& batch) {
     if (auto act = std::exchange(before_append_, nullptr)) act();
     const std::lock_guard lock(place_.mutex);
     const Trouble now = times_ > 0 ? trouble_ : Trouble::kNone;
@@ -71,7 +117,7 @@ class MemoryLog final : public ports::SharedLog {
     return Put::kDone;
   }
 
-  Result<std::vector<ports::LogBatch>> read_behind(const ports::LogTip& tip) override {
+  Result<std::vector<ports::LogBatch>> read_behind_now(const ports::LogTip& tip) {
     const std::lock_guard lock(place_.mutex);
     if (times_ > 0 && trouble_ == Trouble::kDown) return down();
     if (!tip.none && !is_there(tip)) return Error{Errc::kNotFound, "the tip is gone"};
@@ -82,7 +128,7 @@ class MemoryLog final : public ports::SharedLog {
     return found;
   }
 
-  Result<std::vector<ports::LogBatch>> read_from(std::uint64_t lsn) override {
+  Result<std::vector<ports::LogBatch>> read_from_now(std::uint64_t lsn) {
     const std::lock_guard lock(place_.mutex);
     const bool lasts = trouble_ == Trouble::kDown || trouble_ == Trouble::kNoHistory;
     if (times_ > 0 && lasts) return down();
@@ -93,7 +139,6 @@ class MemoryLog final : public ports::SharedLog {
     return found;
   }
 
- private:
   static Error down() { return Error{Errc::kUnavailable, "nobody answers"}; }
   [[nodiscard]] bool is_there(const ports::LogTip& tip) const {
     const auto found = place_.log.find(tip.at);
@@ -101,6 +146,7 @@ class MemoryLog final : public ports::SharedLog {
   }
 
   MemoryPlace& place_;
+  Life life_;
   std::function<void()> before_append_;
   // Guarded by the place's mutex:
   Trouble trouble_ = Trouble::kNone;
@@ -109,14 +155,16 @@ class MemoryLog final : public ports::SharedLog {
 
 class MemoryFile final : public ports::File {
  public:
-  MemoryFile(MemoryPlace& place, std::shared_ptr<std::string> bytes)
-      : place_(place), bytes_(std::move(bytes)) {}
+  MemoryFile(MemoryPlace& place, Life& life, std::shared_ptr<std::string> bytes)
+      : place_(place), life_(life), bytes_(std::move(bytes)) {}
 
   Result<std::size_t> write_at(std::uint64_t offset, std::string_view bytes) override {
-    const std::lock_guard lock(place_.mutex);
-    if (bytes_->size() < offset + bytes.size()) bytes_->resize(offset + bytes.size());
-    std::memcpy(bytes_->data() + offset, bytes.data(), bytes.size());
-    return bytes.size();
+    return life_.run([&]() -> Result<std::size_t> {
+      const std::lock_guard lock(place_.mutex);
+      if (bytes_->size() < offset + bytes.size()) bytes_->resize(offset + bytes.size());
+      std::memcpy(bytes_->data() + offset, bytes.data(), bytes.size());
+      return bytes.size();
+    });
   }
   Result<std::size_t> read_at(std::uint64_t offset, std::span<char> into) const override {
     const std::lock_guard lock(place_.mutex);
@@ -135,6 +183,7 @@ class MemoryFile final : public ports::File {
 
  private:
   MemoryPlace& place_;
+  Life& life_;
   const std::shared_ptr<std::string> bytes_;
 };
 
@@ -144,6 +193,7 @@ class MemorySegment final : public ports::File {
 
   Result<std::size_t> write_at(std::uint64_t, std::string_view) override { return no(); }
   Result<std::size_t> read_at(std::uint64_t offset, std::span<char> into) const override {
+    if (auto act = taken_act()) act();
     const std::lock_guard lock(place_.mutex);
     const std::string all = bytes();
     return std::string_view(all)
@@ -160,6 +210,10 @@ class MemorySegment final : public ports::File {
 
  private:
   static Error no() { return Error{Errc::kIo, "segments are written by appends"}; }
+  [[nodiscard]] std::function<void()> taken_act() const {
+    const std::lock_guard lock(place_.mutex);
+    return std::exchange(place_.before_payload, nullptr);
+  }
   [[nodiscard]] std::string bytes() const {
     std::string all;
     for (const auto& [at, batch] : place_.log) {
@@ -176,20 +230,48 @@ class MemorySegment final : public ports::File {
 
 class MemoryFolder final : public ports::Folder {
  public:
-  explicit MemoryFolder(MemoryPlace& place) : place_(place) {}
+  MemoryFolder(MemoryPlace& place, Life& life) : place_(place), life_(life) {}
 
   Result<std::unique_ptr<ports::File>> open(std::string_view name, ports::OpenMode mode) override {
+    while (mode == ports::OpenMode::kCreate && place_.held) {
+      place_.holds = true;
+      std::this_thread::yield();
+    }
+    return life_.run([&] { return open_now(name, mode); });
+  }
+  Status rename(std::string_view from, std::string_view to) override {
+    return life_.run([&] { return rename_now(from, to); });
+  }
+  Status remove(std::string_view name) override {
+    return life_.run([&] { return remove_now(name); });
+  }
+  Status sync() override { return Ok{}; }
+  Result<std::vector<std::string>> list() override {
+    return life_.run([&] { return list_now(); });
+  }
+  Result<std::unique_ptr<ports::Lock>> lock(std::string_view name) override {
+    return life_.run([&] { return lock_now(name); });
+  }
+  [[nodiscard]] std::string describe(std::string_view name) const override {
+    return "memory " + std::string(name);
+  }
+
+ private:
+  Result<std::unique_ptr<ports::File>> open_now(std::string_view name, ports::OpenMode mode) {
     const std::lock_guard lock(place_.mutex);
     if (const auto number = segment_number(name)) return segment(*number);
     const auto found = place_.files.find(name);
     if (mode == ports::OpenMode::kCreate) {
       if (found != place_.files.end()) return Error{Errc::kIo, "it is there"};
+      if (!place_.refused.empty() && name.starts_with(place_.refused)) {
+        return Error{Errc::kUnavailable, "not now"};
+      }
       return file(place_.files.emplace(name, std::make_shared<std::string>()).first->second);
     }
     if (found == place_.files.end()) return Error{Errc::kNotFound, std::string(name)};
     return file(found->second);
   }
-  Status rename(std::string_view from, std::string_view to) override {
+  Status rename_now(std::string_view from, std::string_view to) {
     const std::lock_guard lock(place_.mutex);
     const auto found = place_.files.find(from);
     if (found == place_.files.end()) return Error{Errc::kNotFound, std::string(from)};
@@ -197,7 +279,7 @@ class MemoryFolder final : public ports::Folder {
     place_.files.erase(found);
     return Ok{};
   }
-  Status remove(std::string_view name) override {
+  Status remove_now(std::string_view name) {
     const std::lock_guard lock(place_.mutex);
     if (const auto number = segment_number(name)) {
       std::erase_if(place_.log, [&](const auto& one) {
@@ -210,26 +292,20 @@ class MemoryFolder final : public ports::Folder {
     }
     return Ok{};
   }
-  Status sync() override { return Ok{}; }
-  Result<std::vector<std::string>> list() override {
+  Result<std::vector<std::string>> list_now() {
     const std::lock_guard lock(place_.mutex);
     std::set<std::string> names;
     for (const auto& [name, bytes] : place_.files) names.insert(name);
     for (const auto& [at, batch] : place_.log) names.insert(journal::segment_name(at.segment));
     return std::vector<std::string>(names.begin(), names.end());
   }
-  Result<std::unique_ptr<ports::Lock>> lock(std::string_view name) override {
+  Result<std::unique_ptr<ports::Lock>> lock_now(std::string_view name) {
     const std::lock_guard lock(place_.mutex);
     if (!place_.locks.insert(std::string(name)).second) {
       return Error{Errc::kLocked, std::string(name)};
     }
     return std::unique_ptr<ports::Lock>(std::make_unique<Held>(place_, std::string(name)));
   }
-  [[nodiscard]] std::string describe(std::string_view name) const override {
-    return "memory " + std::string(name);
-  }
-
- private:
   struct Held final : ports::Lock {
     Held(MemoryPlace& of, std::string what) : place(of), name(std::move(what)) {}
     ~Held() override {
@@ -253,10 +329,11 @@ class MemoryFolder final : public ports::Folder {
     return std::unique_ptr<ports::File>(std::make_unique<MemorySegment>(place_, number));
   }
   std::unique_ptr<ports::File> file(std::shared_ptr<std::string> bytes) {
-    return std::make_unique<MemoryFile>(place_, std::move(bytes));
+    return std::make_unique<MemoryFile>(place_, life_, std::move(bytes));
   }
 
   MemoryPlace& place_;
+  Life& life_;
 };
 
 }  // namespace hapax::shared

@@ -8,7 +8,6 @@
 #include "engine/queries.h"
 #include "engine/replay.h"
 #include "journal/segment.h"
-#include "journal/snapshot_file.h"
 
 namespace hapax::shared {
 
@@ -19,11 +18,6 @@ constexpr std::size_t kTasksMax = 16'384;
 constexpr std::size_t kSlice = 1'024;  // of clearing away, after each round
 
 ports::LogPlace place_of(journal::Slot slot) { return {slot.segment, slot.offset}; }
-journal::Slot slot_of(ports::LogPlace place) { return {place.segment, place.offset}; }
-
-std::uint32_t sealed_size(const ports::LogBatch& batch) {
-  return static_cast<std::uint32_t>(batch.bytes.size());
-}
 
 }  // namespace
 
@@ -188,11 +182,7 @@ void SharedStore::append() {
 }
 
 void SharedStore::sent_is_there() {
-  tip_ = {batch_.at, batch_.mark, false};
-  tip_bytes_ = sealed_size(batch_);
-  chain_ = batch_chain_;
-  durable_ = journal::Lsn{batch_.last};
-  log_time_ = batch_time_;
+  stand_behind(batch_, batch_chain_, {durable_.next(), journal::Lsn{batch_.last}}, batch_time_);
   sent_ = false;
   engine_->machine().completed(journal::Durable::vouched(durable_));
 }
@@ -247,7 +237,8 @@ void SharedStore::follow(const std::vector<ports::LogBatch>& news) {
 }
 
 Status SharedStore::follow_one(core::State& state, const ports::LogBatch& batch) {
-  HAPAX_TRY(const journal::BatchView view, journal::view_batch(batch.bytes, slot_of(batch.at)));
+  HAPAX_TRY(const journal::BatchView view,
+            journal::view_batch(batch.bytes, {batch.at.segment, batch.at.offset}));
   if (view.header.first != durable_.next() || view.header.chain != chain_) {
     return Error{Errc::kCorruption, "the batch in segment " + std::to_string(batch.at.segment) +
                                         " at offset " + std::to_string(batch.at.offset) +
@@ -257,12 +248,18 @@ Status SharedStore::follow_one(core::State& state, const ports::LogBatch& batch)
   HAPAX_CHECK(replay(view));
   if (engine_ != nullptr) engine_->clock().follow(view.header.log_time);
   if (options_.watched) note_appended(state, view);
-  tip_ = {batch.at, batch.mark, false};
-  chain_ = view.checksum;
-  tip_bytes_ = sealed_size(batch);
-  durable_ = view.header.last();
-  log_time_ = view.header.log_time;
+  stand_behind(batch, view.checksum, {view.header.first, view.header.last()}, view.header.log_time);
   return Ok{};
+}
+
+void SharedStore::stand_behind(const ports::LogBatch& batch, std::uint32_t checksum, Facts facts,
+                               Time log_time) {
+  tip_ = {batch.at, batch.mark, false};
+  tip_bytes_ = static_cast<std::uint32_t>(batch.bytes.size());
+  chain_ = checksum;
+  durable_ = facts.last;
+  log_time_ = log_time;
+  known_.add({batch.at, batch.mark, facts.first, facts.last, log_time});
 }
 
 void SharedStore::note_appended(const core::State& state, const journal::BatchView& batch) {
@@ -356,13 +353,17 @@ void SharedStore::try_again() {
   if (!failing_) end_round();
 }
 
-// E9. What is in flight was not written: it would have followed what is lost.
+// E9. What is in flight was not written if the log has lost its end, which it would have followed.
+// But if the keeper has removed what lay before it, it may have been.
 void SharedStore::build_anew(const Error& why) {
   tell("the log does not have what was there before (" + why.detail +
-       "): everything is read anew. If the database failed over to a standby that was behind, what "
-       "was acknowledged last is lost.");
+       "): everything is read anew.");
   const Error again{Errc::kUnavailable,
                     "the log changed under this process: nothing happened. Try again."};
+  const Error unknown{Errc::kOutcomeUnknown,
+                      "the log changed under this process, and may have the commit. Say it again "
+                      "with the same ids, or look what is there."};
+  if (sent_ && may_be_there_) engine_->machine().give_up(unknown, again);
   if (sent_) {
     sent_ = false;
     engine_->machine().refused(again);
@@ -378,94 +379,9 @@ void SharedStore::read_anew() {
   half_read_ = !read;
   if (read) return;
   failing_ = Error{Errc::kUnavailable, "the log could not be read: " + read.error().detail};
-  if (read.error().code != Errc::kUnavailable) stop_serving(read.error());
-}
-
-// --- reading everything
-// ----------------------------------------------------------------------------
-
-Status SharedStore::read_all() {
-  if (engine_ != nullptr) {
-    std::unique_lock lock(mutex_);
-    background_wake_.wait(lock, [this] { return to_write_ == nullptr; });
+  if (read.error().code == Errc::kCorruption || read.error().code == Errc::kNotFound) {
+    stop_serving(read.error());
   }
-  // The keeper may remove the snapshot, or what only it needs, while it is read.
-  constexpr int kTries = 10;
-  for (int tries = 1;; ++tries) {
-    HAPAX_TRY(const journal::Lsn before, newest_snapshot());
-    Status read = read_once();
-    const bool missing =
-        !read && (read.error().code == Errc::kCorruption || read.error().code == Errc::kNotFound);
-    if (!missing || tries == kTries) return read;
-    HAPAX_TRY(const journal::Lsn after, newest_snapshot());
-    if (after == before) return read;
-  }
-}
-
-Result<journal::Lsn> SharedStore::newest_snapshot() {
-  HAPAX_TRY(const journal::SnapshotFiles files, journal::list_snapshots(ports_.folder));
-  return files.snapshots.empty() ? journal::Lsn{0} : files.snapshots.front();
-}
-
-Status SharedStore::read_once() {
-  engine::Engine::Read read;
-  std::vector<std::string> lines;
-  HAPAX_TRY(read.snapshot,
-            engine::load_snapshot(ports_.folder, identity_, options_.engine.index_shards_log2,
-                                  read.state, lines));
-  for (const std::string& line : lines) tell(line);
-  HAPAX_CHECK(read_log(read));
-  engine_ = engine::Engine::over(ports_.folder, ports_.clock, files_, identity_, std::move(read),
-                                 options_.engine);
-  return Ok{};
-}
-
-Status SharedStore::read_log(engine::Engine::Read& read) {
-  tip_ = {};
-  tip_bytes_ = 0;
-  chain_ = 0;
-  durable_ = read.snapshot.lsn;
-  log_time_ = read.snapshot.log_time;
-  HAPAX_TRY(std::vector<ports::LogBatch> batches, ports_.log.read_from(durable_.value));
-  if (batches.empty() && durable_ != journal::Lsn{0}) {
-    return Error{Errc::kCorruption, "the log does not reach to its newest snapshot, of fact " +
-                                        std::to_string(durable_.value)};
-  }
-  if (!batches.empty() && batches.front().last == durable_.value) {
-    HAPAX_CHECK(stand_on(batches.front()));
-    batches.erase(batches.begin());
-  } else if (!batches.empty()) {
-    // The batch that it ends with was removed: the first one that follows says what it was.
-    HAPAX_TRY(const journal::BatchView first,
-              journal::view_batch(batches.front().bytes, slot_of(batches.front().at)));
-    chain_ = first.header.chain;
-  }
-  for (;;) {
-    for (const ports::LogBatch& batch : batches) {
-      read.bytes += batch.bytes.size();
-      HAPAX_CHECK(follow_one(*read.state, batch));
-    }
-    if (tip_.none) break;
-    HAPAX_TRY(batches, ports_.log.read_behind(tip_));
-    if (batches.empty()) break;
-  }
-  appended_.clear();
-  read.log_time = log_time_;
-  read.end = {options_.engine.segment_bytes, durable_.next(), end_of_log(), log_time_};
-  return Ok{};
-}
-
-Status SharedStore::stand_on(const ports::LogBatch& batch) {
-  HAPAX_TRY(const journal::BatchView view, journal::view_batch(batch.bytes, slot_of(batch.at)));
-  tip_ = {batch.at, batch.mark, false};
-  tip_bytes_ = sealed_size(batch);
-  chain_ = view.checksum;
-  return Ok{};
-}
-
-journal::Slot SharedStore::end_of_log() const {
-  if (tip_.none) return {1, journal::kHeaderBytes};
-  return journal::slot_after(slot_of(tip_.at), tip_bytes_, options_.engine.segment_bytes);
 }
 
 // --- what is due
@@ -499,7 +415,10 @@ void SharedStore::try_to_keep(std::int64_t now_ms) {
   } else {
     read_anew();
   }
-  if (!half_read_) keeper_ = *std::move(keeper);
+  if (half_read_) return;
+  keeper_ = *std::move(keeper);
+  // Before anything is written: the lock may be one of another server than the state is of.
+  followed_ms_ = now_ms - options_.keep_every.count();
 }
 
 void SharedStore::tend_as_keeper(std::int64_t now_ms) {
@@ -551,48 +470,6 @@ void SharedStore::run_background() {
     to_write_ = nullptr;
     background_wake_.notify_all();
   }
-}
-
-// --- the beginning
-// ---------------------------------------------------------------------------------
-
-namespace {
-
-// The first process makes the store; others wait for it.
-Result<journal::Identity> find_identity(const SharedPorts& ports) {
-  for (;;) {
-    auto found = journal::read_identity(ports.folder);
-    if (found || found.error().code != Errc::kNotFound) return found;
-    auto lock = ports.folder.lock(kMakingName);
-    if (!lock && lock.error().code != Errc::kLocked) return std::move(lock).error();
-    if (!lock) {
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
-      continue;
-    }
-    found = journal::read_identity(ports.folder);
-    if (found || found.error().code != Errc::kNotFound) return found;
-    const journal::Identity identity = journal::draw_identity(ports.entropy, ports.clock.wall_ms());
-    HAPAX_CHECK(journal::write_identity(ports.folder, identity));
-    HAPAX_CHECK(ports.folder.sync());
-    return identity;
-  }
-}
-
-}  // namespace
-
-Result<std::unique_ptr<SharedStore>> SharedStore::open(std::shared_ptr<void> owner,
-                                                       SharedPorts ports, SharedOptions options,
-                                                       TellPeople tell) {
-  HAPAX_TRY(const journal::Identity identity, find_identity(ports));
-  std::unique_ptr<SharedStore> store(
-      new SharedStore(std::move(owner), ports, std::move(options), identity,
-                      std::make_shared<journal::SegmentFiles>(ports.folder), std::move(tell)));
-  if (auto keeper = ports.folder.lock(kKeeperName)) store->keeper_ = *std::move(keeper);
-  HAPAX_CHECK(store->read_all());
-  // Not before everything is there: the threads begin at once.
-  store->background_ = std::thread([raw = store.get()] { raw->run_background(); });
-  store->driver_ = std::thread([raw = store.get()] { raw->run(); });
-  return store;
 }
 
 }  // namespace hapax::shared

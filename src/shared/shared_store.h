@@ -13,7 +13,8 @@
 // E8: an append that nobody knows the outcome of is said again, until it is known to be there, or
 //     something else in its place. Nothing else is decided before.
 // E9: a log without the latest batch that was known lost it (or dropped it while this process was
-//     asleep): the state is built anew from what is there.
+//     asleep): the state is built anew from what is there, and people are told which facts are
+//     lost.
 // E10: snapshots, removal and retention are the keeper's, who holds a lock in the place where the
 //     log is. A new keeper builds its state anew from the newest snapshot, so that the parts it
 //     refers to are the ones that it knows.
@@ -38,6 +39,7 @@
 #include "ports/entropy.h"
 #include "ports/files.h"
 #include "ports/shared_log.h"
+#include "shared/known_batches.h"
 
 namespace hapax::shared {
 
@@ -96,6 +98,12 @@ class SharedStore final : public engine::MachineStore {
   void ask_for_news();
   void follow(const std::vector<ports::LogBatch>& news);
   Status follow_one(core::State& state, const ports::LogBatch& batch);
+  struct Facts {
+    journal::Lsn first;
+    journal::Lsn last;
+  };
+  void stand_behind(const ports::LogBatch& batch, std::uint32_t checksum, Facts facts,
+                    Time log_time);
   void note_appended(const core::State& state, const journal::BatchView& batch);
   void announce();
 
@@ -106,6 +114,7 @@ class SharedStore final : public engine::MachineStore {
   void try_again();
   void build_anew(const Error& why);
   void read_anew();
+  void tell_losses();
   void refuse(std::deque<Task>& tasks, const Error& error);
 
   // driver: reading everything
@@ -152,7 +161,8 @@ class SharedStore final : public engine::MachineStore {
   Time log_time_{};       // of the tip
   std::uint32_t tip_bytes_ = 0;
   std::uint32_t chain_ = 0;  // checksum of the tip
-  bool sent_ = false;        // a batch is in flight
+  KnownBatches known_;
+  bool sent_ = false;  // a batch is in flight
   ports::LogBatch batch_;
   Time batch_time_{};
   std::uint32_t batch_chain_ = 0;

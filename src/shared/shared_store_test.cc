@@ -1,5 +1,7 @@
 #include "shared/shared_store.h"
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +13,7 @@ namespace hapax::shared {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::SizeIs;
 using Trouble = MemoryLog::Trouble;
 
@@ -28,12 +31,13 @@ class ShiftedClock final : public ports::Clock {
 // One process of several.
 struct Process {
   explicit Process(MemoryPlace& place, std::uint64_t snapshot_every = std::uint64_t{1} << 30,
-                   std::int64_t ahead_ms = 0)
-      : log(place), folder(place), clock(ahead_ms) {
+                   std::int64_t ahead_ms = 0,
+                   std::chrono::milliseconds patience = std::chrono::milliseconds{100})
+      : log(place), folder(place, log.life()), clock(ahead_ms) {
     SharedOptions options;
     options.engine.segment_bytes = 4'096;
     options.engine.snapshot_every_bytes = snapshot_every;
-    options.patience = std::chrono::milliseconds{100};
+    options.patience = patience;
     options.tend_every = std::chrono::milliseconds{2};
     options.keep_every = std::chrono::milliseconds{5};
     const auto tell = [this](const std::string& line) {
@@ -72,6 +76,15 @@ struct Process {
 std::string word(const Verdict& verdict) {
   const auto* refused = std::get_if<Refused>(&verdict);
   return refused == nullptr ? std::string(word_of(verdict)) : refused->error.text();
+}
+
+std::string newest_snapshot(MemoryPlace& place) {
+  const std::lock_guard lock(place.mutex);
+  std::string name;
+  for (const auto& [file, bytes] : place.files) {
+    if (file.starts_with("snapshot-") && file.ends_with(".snap")) name = file;
+  }
+  return name;
 }
 
 class SharedStoreTest : public testing::Test {
@@ -232,7 +245,22 @@ TEST_F(SharedStoreTest, ALogThatLostItsEndIsReadAnew) {
   EXPECT_THAT(b_.ids(), ElementsAre("1", "3"));
   EXPECT_EQ(word(b_.append("2")), "fresh");
   const std::lock_guard lock(a_.mutex);
-  EXPECT_THAT(a_.lines, SizeIs(1));
+  ASSERT_THAT(a_.lines, SizeIs(2));
+  EXPECT_THAT(a_.lines[0], HasSubstr("everything is read anew"));
+  EXPECT_THAT(a_.lines[1], HasSubstr("the facts 3 to 3, written since "));
+}
+
+// E5, E9: what a read wants may lie in the lost end, and something else in its place by now.
+TEST_F(SharedStoreTest, WhoReadsWhatIsLostMeanwhileTakesItForNoDamage) {
+  EXPECT_EQ(word(a_.append("1", std::string(100, 'x'))), "fresh");
+  place_.before_payload = [this] {
+    place_.lose_last(1);
+    while (word(a_.append("2", std::string(300, 'y'))) != "fresh") std::this_thread::yield();
+  };
+  const auto read = b_.store->read({.stream = "s"});
+  EXPECT_TRUE(read || read.error().code == Errc::kUnavailable) << read.error().text();
+  EXPECT_FALSE(b_.store->statistics()->damaged);
+  EXPECT_THAT(b_.ids(), ElementsAre("2"));
 }
 
 // E9: it cannot be read at once, perhaps: the database is still on its way up.
@@ -260,6 +288,23 @@ TEST_F(SharedStoreTest, DamageInWhatOthersWroteEndsTheService) {
   EXPECT_EQ(b_.store->read({.stream = "s"}).error().code, Errc::kCorruption);
 }
 
+// Who makes a store and stands still does not keep others waiting for ever.
+TEST(SharedBeginningTest, AStoreThatAnotherMakesIsWaitedForWithABound) {
+  MemoryPlace place;
+  place.locks.insert(std::string(kMakingName));
+  MemoryLog log(place);
+  MemoryFolder folder(place, log.life());
+  ShiftedClock clock(0);
+  host::HostEntropy entropy;
+  SharedOptions options;
+  options.patience = std::chrono::milliseconds{50};
+  const auto opened =
+      SharedStore::open(nullptr, {log, folder, clock, entropy}, options, [](const auto&) {});
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Errc::kLocked);
+  EXPECT_THAT(opened.error().text(), HasSubstr("another process makes this store"));
+}
+
 // --- E10: the keeper -----------------------------------------------------------------------------
 
 // E10: one process keeps; when it ends another one does, and what it keeps is whole.
@@ -274,14 +319,6 @@ TEST(SharedKeeperTest, AnotherKeeperGoesOn) {
     return std::count_if(place.files.begin(), place.files.end(),
                          [](const auto& one) { return one.first.starts_with("snapshot-"); });
   };
-  const auto newest = [&] {
-    const std::lock_guard lock(place.mutex);
-    std::string name;
-    for (const auto& [file, bytes] : place.files) {
-      if (file.starts_with("snapshot-")) name = file;
-    }
-    return name;
-  };
   int next = 0;
   const auto fill_until = [&](Process& by, const std::function<bool()>& enough) {
     for (; !enough(); std::this_thread::yield()) {
@@ -289,14 +326,193 @@ TEST(SharedKeeperTest, AnotherKeeperGoesOn) {
     }
   };
   fill_until(second, [&] { return snapshots() >= 2; });
-  const std::string of_first = newest();
+  const std::string of_first = newest_snapshot(place);
   first.reset();
-  fill_until(second, [&] { return newest() > of_first; });
+  fill_until(second, [&] { return newest_snapshot(place) > of_first; });
   Process third(place, kOften);
   EXPECT_EQ(word(third.append("id0", std::string(500, 'x'))), "duplicate");
   EXPECT_EQ(third.store->describe("s")->last.value, static_cast<std::uint64_t>(next));
   EXPECT_EQ(third.ids(), second.ids());
 }
+
+// A store with so many ids that a part of a snapshot is written for good.
+class SharedPartsTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kOften = std::uint64_t{1} << 20;
+
+  SharedPartsTest() {
+    EXPECT_TRUE(
+        keeper_->commit({CreateStream{"s", {.window = Window{std::chrono::hours{1}}}}}).ok());
+  }
+  // One more than fill a part.
+  void fill_a_part() {
+    for (int n = 0; n <= 65'536;) {
+      std::vector<std::string> ids;
+      std::vector<Op> ops;
+      for (int i = 0; i < 4'096; ++i) ids.push_back("id" + std::to_string(n++));
+      for (const std::string& id : ids) ops.push_back(Append{.stream = "s", .id = id});
+      ASSERT_TRUE(keeper_->commit(ops).ok());
+    }
+  }
+  static void append_until(Process& by, const std::function<bool()>& enough) {
+    for (; !enough(); std::this_thread::yield()) {
+      by.one(Append{.stream = "s", .payload = std::string(100'000, 'x')});
+    }
+  }
+  std::set<std::string> parts() {
+    const std::lock_guard lock(place_.mutex);
+    std::set<std::string> names;
+    for (const auto& [file, bytes] : place_.files) {
+      if (file.starts_with("part-") && file.ends_with(".part")) names.insert(file);
+    }
+    return names;
+  }
+
+  MemoryPlace place_;
+  std::unique_ptr<Process> keeper_ = std::make_unique<Process>(place_, kOften);
+};
+
+// E10: what the snapshot before its own needs is not removed by a new keeper, even if it needs none
+// of it itself.
+TEST_F(SharedPartsTest, ANewKeeperKeepsThePartsOfTheSnapshotBeforeItsOwn) {
+  append_until(*keeper_, [&] { return !newest_snapshot(place_).empty(); });
+  constexpr std::int64_t kAheadMs = 7'200'000;  // For it, and who follows it, the ids are over.
+  Process next(place_, kOften, kAheadMs);
+  fill_a_part();
+  append_until(*keeper_, [&] { return !parts().empty(); });
+  const std::string unfinished = newest_snapshot(place_);
+  append_until(*keeper_, [&] { return newest_snapshot(place_) > unfinished; });
+  keeper_.reset();
+  const std::string before = newest_snapshot(place_);
+  const std::set<std::string> needed = parts();
+  append_until(next, [&] { return newest_snapshot(place_) > before; });
+  next.store.reset();
+  ASSERT_TRUE(place_.files.contains(before));
+  EXPECT_EQ(parts(), needed);
+}
+
+// E10: a part that was written for a snapshot that never came may be gone with a failover that lost
+// nothing else.
+TEST_F(SharedPartsTest, APartOfASnapshotThatWasGivenUpIsNotReliedUpon) {
+  place_.refused = "snapshot-";
+  fill_a_part();
+  append_until(*keeper_, [&] { return !parts().empty(); });
+  const auto given_up = [&] {
+    const std::lock_guard lock(keeper_->mutex);
+    return keeper_->lines.size();
+  };
+  const std::size_t lines = given_up();
+  append_until(*keeper_, [&] { return given_up() > lines; });
+  {
+    const std::lock_guard lock(place_.mutex);
+    std::erase_if(place_.files, [](const auto& one) { return one.first.starts_with("part-"); });
+    place_.refused.clear();
+  }
+  append_until(*keeper_, [&] { return !newest_snapshot(place_).empty(); });
+  Process other(place_);
+  EXPECT_THAT(other.lines, SizeIs(0));
+  EXPECT_THAT(parts(), SizeIs(1));
+}
+
+// E8: an append was written, its answer was lost, and before it could be asked for, all of that was
+// removed behind snapshots. Nobody may say that nothing happened.
+TEST(SharedKeeperTest, WhatWasWrittenAndRemovedMeanwhileIsNotDenied) {
+  MemoryPlace place;
+  constexpr std::uint64_t kOften = 4'096;
+  Process keeper(place, kOften);
+  Process sleeper(place);
+  ASSERT_TRUE(keeper.commit({CreateStream{"s", {}}}).ok());
+  EXPECT_EQ(word(sleeper.append("0")), "fresh");
+  const auto begins = [&] {
+    const std::lock_guard lock(place.mutex);
+    return place.log.begin()->first.segment;
+  };
+  const std::uint32_t now = begins();
+  const auto remove_all = [&] {
+    for (std::uint64_t n = 1; begins() == now; ++n, std::this_thread::yield()) {
+      keeper.append("k" + std::to_string(n), std::string(700, 'x'));
+      EXPECT_TRUE(keeper.commit({Trim{"s", Sequence{n}}}).ok());
+    }
+  };
+  sleeper.log.trouble(Trouble::kAnswerLost);
+  // Before the first append nothing; before the second all of it.
+  sleeper.log.before_append([&] { sleeper.log.before_append(remove_all); });
+  EXPECT_EQ(std::get<Refused>(sleeper.append("1")).error.code, Errc::kOutcomeUnknown);
+  EXPECT_EQ(word(sleeper.append("1")), "duplicate");
+}
+
+// E9: nor does a snapshot that is on its way to a server that is gone keep callers waiting.
+TEST(SharedKeeperTest, CallersDoNotWaitForASnapshotThatDoesNotGetOn) {
+  MemoryPlace place;
+  Process keeper(place, 4'096);
+  ASSERT_TRUE(keeper.commit({CreateStream{"s", {}}}).ok());
+  place.held = true;
+  for (int n = 0; !place.holds; ++n) keeper.append("id" + std::to_string(n));
+  place.lose_last(1);
+  for (int n = 0; n < 3; ++n) {
+    EXPECT_EQ(std::get<Refused>(keeper.append("after")).error.code, Errc::kUnavailable);
+  }
+  place.held = false;
+  while (word(keeper.append("after")) != "fresh") std::this_thread::yield();
+}
+
+// --- a process ends anywhere ---------------------------------------------------------------------
+
+// E8, E10: whichever step is its last, done or not, what it had acknowledged is there, others go on
+// and agree, and who begins from nothing finds the same.
+class SharedDeathTest : public testing::TestWithParam<Life::End> {
+ protected:
+  static constexpr std::uint64_t kOften = 4'096;  // so that snapshots, segments and cleaning come
+
+  // Whether it died.
+  bool die_at(int step) {
+    MemoryPlace place;
+    auto mortal = std::make_unique<Process>(place, kOften, 0, std::chrono::milliseconds{0});
+    Process other(place);
+    EXPECT_TRUE(other.commit({CreateStream{"s", {}}}).ok());
+    const Life& life = mortal->log.life();
+    mortal->log.life().ends_at(step, GetParam());
+    std::set<std::string> acknowledged;
+    for (int i = 0; i < 24 && !life.over(); ++i) {
+      const std::string id = "id" + std::to_string(i);
+      if (word(mortal->append(id, std::string(700, 'x'))) == "fresh") acknowledged.insert(id);
+      if (i % 8 != 7) continue;
+      const std::string before = newest_snapshot(place);
+      while (!life.over() && newest_snapshot(place) == before) std::this_thread::yield();
+      const Sequence up_to{static_cast<std::uint64_t>(i - 4)};
+      ignore(mortal->commit({Trim{"s", up_to}}), "it may be dead");
+    }
+    const bool died = life.over();
+    mortal.reset();
+    check(place, other, acknowledged);
+    return died;
+  }
+
+  static void check(MemoryPlace& place, Process& other, const std::set<std::string>& acknowledged) {
+    for (const std::string& id : acknowledged) {
+      ASSERT_TRUE(other.store->find_id("s", id, "")->has_value()) << id;
+    }
+    Process third(place, kOften);
+    ASSERT_EQ(word(third.append("after")), "fresh");
+    ASSERT_EQ(word(other.append("after")), "duplicate");
+    ASSERT_EQ(third.ids(), other.ids());
+    ASSERT_EQ(third.store->describe("s")->last, other.store->describe("s")->last);
+    ASSERT_FALSE(third.store->statistics()->damaged);
+    ASSERT_FALSE(other.store->statistics()->damaged);
+  }
+};
+
+TEST_P(SharedDeathTest, NothingIsLostAndOthersGoOn) {
+  for (int step = 1; die_at(step) && !HasFatalFailure(); ++step) {
+  }
+}
+
+std::string name_of_end(const testing::TestParamInfo<Life::End>& info) {
+  return info.param == Life::End::kBeforeStep ? "BeforeTheStep" : "AfterTheStep";
+}
+INSTANTIATE_TEST_SUITE_P(Ends, SharedDeathTest,
+                         testing::Values(Life::End::kBeforeStep, Life::End::kAfterStep),
+                         name_of_end);
 
 }  // namespace
 }  // namespace hapax::shared

@@ -20,13 +20,19 @@ class Cluster:
             self.user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
             os.chown(self.folder, pwd.getpwnam("postgres").pw_uid, -1)
         self.log = open(os.path.join(self.folder, "log"), "a", encoding="utf-8")
-        subprocess.run([*self.user, PROGRAMS + "initdb", "-D", self.folder + "/data", "-U",
-                        "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"],
-                       check=True, stdout=self.log, stderr=self.log, cwd="/")
+        self.make()
         with open(self.folder + "/data/postgresql.auto.conf", "a", encoding="utf-8") as file:
             file.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\n"
                        "shared_buffers = 64MB\n")
         self.start()
+
+    def make(self):
+        self.program("initdb", "-D", self.folder + "/data", "-U", "postgres", "-A", "trust",
+                     "-E", "UTF8", "--no-locale", "--no-sync")
+
+    def program(self, name, *words):
+        subprocess.run([*self.user, PROGRAMS + name, *words], check=True, stdout=self.log,
+                       stderr=self.log, cwd="/")
 
     def start(self):
         self.process = subprocess.Popen(
@@ -55,3 +61,24 @@ class Cluster:
         if check and done.returncode != 0:
             raise AssertionError(done.stderr)
         return done.stdout.strip()
+
+
+class Standby(Cluster):
+    """Follows another one, and is behind it by what it was not sent."""
+
+    def __init__(self, primary):
+        self.primary = primary
+        super().__init__()
+
+    def make(self):
+        self.program("pg_basebackup", "-d", self.primary.uri("postgres"), "-D",
+                     self.folder + "/data", "--write-recovery-conf", "--checkpoint=fast",
+                     "--no-sync")
+
+    def wait_until_level(self):
+        end = self.primary.psql("SELECT pg_current_wal_lsn()", "postgres")
+        level = f"SELECT pg_last_wal_replay_lsn() >= '{end}'"
+        wait_for(lambda: self.psql(level, "postgres") == "t", "the standby")
+
+    def promote(self):
+        self.psql("SELECT pg_promote()", "postgres")

@@ -37,8 +37,12 @@ void check_postgres(const DatabaseDoctorOptions& options, std::int64_t patience_
   auto connection =
       postgres::Connection::open(options.database, {.application_name = "hapax doctor"});
   if (!connection) {
-    return findings.critical("reach", connection.error().detail,
-                             "start the server, or correct the address or the role");
+    const bool full = connection.error().detail.find("max_connections") != std::string::npos;
+    return findings.critical(
+        "reach", connection.error().detail,
+        full ? "end sessions that nobody needs (pg_stat_activity, as a superuser), put a pool "
+               "before the server, or raise max_connections and restart it"
+             : "start the server, or correct the address or the role");
   }
   findings.ok("reach", checkup.shown + " answers");
   postgres::check_server(checkup, *connection, findings);

@@ -1,28 +1,16 @@
 #include "cli/way.h"
 
-#include <cstdlib>
-#include <filesystem>
-
 #include <gtest/gtest.h>
-#include <unistd.h>
+
+#include "host/temporary_folder_test.h"
 
 namespace hapax::cli {
 namespace {
 
-class Temporary {
- public:
-  Temporary() {
-    std::string pattern = std::filesystem::temp_directory_path() / "hapax-way-XXXXXX";
-    path = ::mkdtemp(pattern.data());
-  }
-  ~Temporary() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
-};
-
 // A11: another user of the machine may find the port, and gets nothing.
 TEST(Inside, AnswersNobodyWithoutItsCredential) {
-  const Temporary folder;
-  const auto inside = serve::Inside::open(folder.path / "data", "test");
+  const host::TemporaryFolder folder;
+  const auto inside = serve::Inside::open(folder.path() / "data", "test");
   ASSERT_TRUE(inside) << inside.error().text();
   const auto status = [&](const std::string& token) {
     client::Options options;
@@ -40,8 +28,8 @@ TEST(Inside, AnswersNobodyWithoutItsCredential) {
 
 // A10
 TEST(Inside, ReadsNoBodyFromOthers) {
-  const Temporary folder;
-  const auto inside = serve::Inside::open(folder.path / "data", "test");
+  const host::TemporaryFolder folder;
+  const auto inside = serve::Inside::open(folder.path() / "data", "test");
   ASSERT_TRUE(inside) << inside.error().text();
   client::Options options;
   options.url = *client::parse_url((*inside)->url());
@@ -52,10 +40,10 @@ TEST(Inside, ReadsNoBodyFromOthers) {
 }
 
 TEST(Inside, HasTheFolderToItself) {
-  const Temporary folder;
-  const auto first = serve::Inside::open(folder.path / "data", "test");
+  const host::TemporaryFolder folder;
+  const auto first = serve::Inside::open(folder.path() / "data", "test");
   ASSERT_TRUE(first);
-  const auto second = serve::Inside::open(folder.path / "data", "test");
+  const auto second = serve::Inside::open(folder.path() / "data", "test");
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Errc::kLocked);
 }

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kRecentBytesMax = std::size_t{32} << 20;
 constexpr int kRowsAtOnce = 32;
 constexpr std::chrono::milliseconds kSilenceMax{5'000};
+constexpr std::chrono::milliseconds kLockMax{1'000};            // An append is over much sooner.
 constexpr std::chrono::milliseconds kMakingSilenceMax{60'000};  // Others may be making them.
 
 std::string identifier(std::string_view name) {
@@ -211,7 +212,7 @@ Status PostgresLog::connect() {
   HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
   // An append waits for another one at the same place, of a server process that stands still,
   // perhaps. Who gave up waiting must not leave a server process behind that still does.
-  HAPAX_CHECK(settle_session(connection, kSilenceMax / 2));
+  HAPAX_CHECK(settle_session(connection, kLockMax));
   HAPAX_CHECK(check_durable(connection));
   HAPAX_CHECK(take_part(connection));
   const std::string log = table_of(place_, "log");

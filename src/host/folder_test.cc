@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/temporary_folder_test.h"
+
 namespace hapax::host {
 namespace {
 
@@ -17,19 +19,13 @@ namespace fs = std::filesystem;
 using ports::OpenMode;
 
 class HostFolder : public ::testing::Test {
- public:
-  HostFolder() {
-    std::string pattern = (fs::temp_directory_path() / "hapax_folder_XXXXXX").string();
-    path = ::mkdtemp(pattern.data());
-  }
-  ~HostFolder() override { fs::remove_all(path); }
-
  protected:
   std::unique_ptr<ports::Folder> open_folder() {
     return DiskFolder::open_folder(path, FolderMode::kMustExist).value();
   }
 
-  fs::path path;
+  const TemporaryFolder folder_;
+  const fs::path& path = folder_.path();
 };
 
 std::string read_all(const ports::File& file, std::uint64_t offset, std::size_t size) {

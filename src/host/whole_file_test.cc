@@ -9,20 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/temporary_folder_test.h"
+
 namespace hapax::host {
 namespace {
 
 namespace fs = std::filesystem;
 
 class WholeFile : public ::testing::Test {
- public:
-  WholeFile() {
-    std::string pattern = (fs::temp_directory_path() / "hapax_file_XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    path_ = folder_ / "tokens";
-  }
-  ~WholeFile() override { fs::remove_all(folder_); }
-
  protected:
   static Status append(const fs::path& path, const std::string& more) {
     return edit_file(path, [&](std::string_view before) -> Result<std::string> {
@@ -30,8 +24,9 @@ class WholeFile : public ::testing::Test {
     });
   }
 
-  fs::path folder_;
-  fs::path path_;
+  const TemporaryFolder temporary_;
+  const fs::path& folder_ = temporary_.path();
+  const fs::path path_ = folder_ / "tokens";
 };
 
 TEST_F(WholeFile, IsMadeChangedAndReadBack) {

@@ -223,7 +223,11 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
       text.find("invalid ") != std::string::npos) {
     return Error{Errc::kInvalidArgument, "connect to PostgreSQL: " + text};
   }
-  return Error{Errc::kUnavailable, "connect to PostgreSQL: " + text};
+  const bool full = text.find("too many clients") != std::string::npos ||
+                    text.find("remaining connection slots") != std::string::npos ||
+                    text.find("too many connections for") != std::string::npos;
+  return Error{Errc::kUnavailable,
+               "connect to PostgreSQL: " + text + std::string(full ? advice_of("53300") : "")};
 }
 
 Result<Rows> Connection::run(const std::string& sql) {

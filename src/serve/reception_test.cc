@@ -1,13 +1,12 @@
 #include "serve/reception.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "auth/tokens.h"
 #include "host/entropy.h"
+#include "host/temporary_folder_test.h"
 
 namespace hapax::serve {
 namespace {
@@ -21,12 +20,7 @@ class HeldClock final : public ports::Clock {
 
 class ReceptionTest : public testing::Test {
  protected:
-  ReceptionTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hapax_auth_XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    auth_.tokens_file = folder_ + "/tokens";
-  }
-  ~ReceptionTest() override { std::filesystem::remove_all(folder_); }
+  ReceptionTest() { auth_.tokens_file = folder_.text() + "/tokens"; }
 
   // The tokens of the file are these and no others.
   void put(std::initializer_list<auth::Token> tokens) {
@@ -39,7 +33,7 @@ class ReceptionTest : public testing::Test {
     return *auth::make_token({"acme", {front::Right::kProduce}, "", now, expires, ""}, entropy);
   }
 
-  std::string folder_;
+  const host::TemporaryFolder folder_;
   config::Auth auth_;
   front::Accounts accounts_{limits_of({})};
   HeldClock clock_;

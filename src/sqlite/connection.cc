@@ -1,6 +1,7 @@
 #include "sqlite/connection.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <thread>
 #include <utility>
 
@@ -189,8 +190,11 @@ bool Connection::in_transaction() const { return ::sqlite3_get_autocommit(raw())
 
 Error Connection::failure(int code) const {
   const int extended = ::sqlite3_extended_errcode(raw());
-  return {code_of(code), "SQLite: " + std::string(::sqlite3_errmsg(raw())) + " [" +
-                             std::to_string(extended) + "]" + std::string(advice_of(extended))};
+  // The index of the log, which is shared memory, cannot grow, either; SQLite calls that I/O.
+  const bool full = (code & 0xff) == SQLITE_IOERR && ::sqlite3_system_errno(raw()) == ENOSPC;
+  return {full ? Errc::kNoSpace : code_of(code),
+          "SQLite: " + std::string(::sqlite3_errmsg(raw())) + " [" + std::to_string(extended) +
+              "]" + std::string(advice_of(full ? SQLITE_FULL : extended))};
 }
 
 }  // namespace hapax::sqlite

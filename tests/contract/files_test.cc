@@ -1,11 +1,9 @@
 // What a ports::Folder promises when nothing goes wrong, asked of the real disk and of the
 // simulated one: a simulation that is kinder or stranger than the disk proves nothing.
-#include <cstdlib>
-#include <filesystem>
-
 #include <gtest/gtest.h>
 
 #include "host/folder.h"
+#include "host/temporary_folder_test.h"
 #include "sim/disk.h"
 
 namespace hapax {
@@ -24,17 +22,12 @@ class World {
 
 class HostWorld final : public World {
  public:
-  HostWorld() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hapax_files_XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~HostWorld() override { std::filesystem::remove_all(path_); }
   std::unique_ptr<ports::Folder> open_folder() override {
-    return host::DiskFolder::open_folder(path_, host::FolderMode::kMustExist).value();
+    return host::DiskFolder::open_folder(folder_.path(), host::FolderMode::kMustExist).value();
   }
 
  private:
-  std::filesystem::path path_;
+  const host::TemporaryFolder folder_;
 };
 
 class SimWorld final : public World {

@@ -4,7 +4,6 @@
 // clock.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -18,6 +17,8 @@
 #include <gtest/gtest.h>
 
 #include <hapax/hapax.h>
+
+#include "host/temporary_folder_test.h"
 
 // The thread sanitizer looks at the store itself; the doors have tests of their own there.
 #ifndef HAPAX_CONTRACT_EMBEDDED_ONLY
@@ -88,30 +89,22 @@ inline std::vector<std::string> payloads(const std::vector<Record>& records) {
 
 class StoreContract : public testing::TestWithParam<StoreKind> {
  protected:
-  StoreContract() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hapax_store_XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    open();
-  }
+  StoreContract() { open(); }
   void SetUp() override {
     const auto cannot = GetParam().cannot;
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     const std::string why = cannot == nullptr ? std::string() : cannot(test->name());
     if (!why.empty()) GTEST_SKIP() << why;
   }
-  ~StoreContract() override {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
-  }
 
   Store& store() { return *store_; }
   void close() { store_.reset(); }
-  void open() { store_ = std::move(GetParam().open(folder_)).value(); }
+  void open() { store_ = std::move(GetParam().open(folder())).value(); }
   void reopen() {
     close();
     open();
   }
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
 
   // Enough traffic that segments are sealed, snapshots written and dead segments removed.
   void churn() {
@@ -200,7 +193,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   }
 
  private:
-  std::filesystem::path folder_;
+  const host::TemporaryFolder folder_;
   std::unique_ptr<Store> store_;
 };
 

@@ -2,7 +2,6 @@
 // of database is one more line in all_kinds().
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include <hapax/sqlite.h>
 
 #include "../postgres/cluster.h"
+#include "host/temporary_folder_test.h"
 #include "postgres/migrate.h"
 #include "sqlite/migrate.h"
 
@@ -109,15 +109,9 @@ inline void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 class ApplicationTest : public testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hapax-app-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    address_ = GetParam().prepare(folder_);
+    address_ = GetParam().prepare(folder_.text());
     app_ = start();
     ASSERT_TRUE(app_->run("CREATE TABLE orders (id TEXT PRIMARY KEY)"));
-  }
-  void TearDown() override {
-    app_.reset();
-    std::filesystem::remove_all(folder_);
   }
 
   std::unique_ptr<Process> start() { return GetParam().start(address_); }
@@ -133,7 +127,7 @@ class ApplicationTest : public testing::TestWithParam<Kind> {
     return process.run("INSERT INTO orders VALUES ('" + id + "')");
   }
 
-  std::string folder_;
+  const host::TemporaryFolder folder_;
   std::string address_;
   std::unique_ptr<Process> app_;
 };

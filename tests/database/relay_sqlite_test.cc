@@ -1,5 +1,4 @@
 // Relays over an SQLite file.
-#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/temporary_folder_test.h"
 #include "relay_rig.h"
 #include "sqlite/migrate.h"
 #include "sqlite/outbox_source.h"
@@ -33,14 +33,10 @@ struct Relay : testing_relay::Relay {
 class SqliteRelay : public testing::Test {
  protected:
   SqliteRelay() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hapax-sl-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    path = folder_ + "/app.db";
     app = std::make_unique<Connection>(*Connection::open(path));
     EXPECT_TRUE(migrate(*app, {}).has_value());
     run(*app, "PRAGMA synchronous = OFF");  // Power stays on here.
   }
-  ~SqliteRelay() override { std::filesystem::remove_all(folder_); }
 
   static void run(Connection& connection, const std::string& sql) {
     const auto done = connection.run(sql);
@@ -52,12 +48,10 @@ class SqliteRelay : public testing::Test {
   }
   std::int64_t number(const std::string& sql) { return app->ask(sql, {})->at(0).at(0).number; }
 
-  std::string path;
+  const host::TemporaryFolder folder;
+  const std::string path = folder.text() + "/app.db";
   std::unique_ptr<Connection> app;
   Receiver receiver;
-
- private:
-  std::string folder_;
 };
 
 TEST_F(SqliteRelay, CarriesEverythingOfAnEvent) {

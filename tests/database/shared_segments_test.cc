@@ -1,12 +1,19 @@
+#include <atomic>
+#include <thread>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <hapax/hapax.h>
 #include <hapax/postgres_store.h>
 
 #include "../postgres/cluster.h"
+#include "cluster/log.h"
 
 namespace hapax {
 namespace {
+
+using testing::HasSubstr;
 
 // The place of a batch follows from the size of a segment: two that disagree would both succeed.
 TEST(SharedSegments, WhoMadeTheStoreChoseTheirSize) {
@@ -26,12 +33,149 @@ TEST(SharedSegments, WhoMadeTheStoreChoseTheirSize) {
   EXPECT_EQ(other->describe("s")->last, Sequence{20});
 }
 
+// A database of its own, a store in it, and somebody who looks at it from the side.
+class SharedDatabase : public testing::Test {
+ protected:
+  static Result<std::unique_ptr<Store>> open(const std::string& uri) {
+    return open_postgres(uri, {.patience = std::chrono::milliseconds{100}});
+  }
+  static Result<Answer> append(Store& store, std::string_view id) {
+    const std::vector<Op> ops{Append{.stream = "s", .payload = "p", .id = id}};
+    return store.commit({.ops = ops});
+  }
+  void run(const std::string& sql) {
+    const auto done = side_.run(sql);
+    ASSERT_TRUE(done) << sql << ": " << done.error().text();
+  }
+  // ALTER DATABASE this one …
+  void alter(const std::string& setting) {
+    run("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I " + setting +
+        "', current_database()); END $$");
+  }
+  void wait_until(const std::string& condition) {
+    for (;;) {
+      const auto rows = side_.run("SELECT " + condition);
+      ASSERT_TRUE(rows) << rows.error().text();
+      if (rows->at(0, 0) == "t") return;
+      std::this_thread::yield();
+    }
+  }
+  // For the whole server, and known to new sessions when it returns.
+  void set_system(const std::string& name, const std::string& value) {
+    run("ALTER SYSTEM SET " + name + " = '" + value + "'");
+    run("SELECT pg_reload_conf()");
+    wait_until("current_setting('" + name + "') = '" + value + "'");
+  }
+
+  const std::string uri_ = testing_postgres::Cluster::instance().make_database();
+  postgres::Connection side_ = *postgres::Connection::open(uri_);
+};
+
 // What is acknowledged must be on disk.
-TEST(SharedSegments, ADatabaseThatAnswersBeforeItWritesIsRefused) {
-  const std::string uri = testing_postgres::Cluster::instance().make_database();
-  const auto opened = open_postgres(uri + "&options=-csynchronous_commit%3Doff");
+TEST_F(SharedDatabase, OneThatAnswersBeforeItWritesIsRefused) {
+  const auto opened = open(uri_ + "&options=-csynchronous_commit%3Doff");
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Errc::kInvalidArgument) << opened.error().text();
+  set_system("fsync", "off");
+  const auto unsafe = open(uri_);
+  set_system("fsync", "on");
+  ASSERT_FALSE(unsafe);
+  EXPECT_EQ(unsafe.error().code, Errc::kInvalidArgument);
+  EXPECT_THAT(unsafe.error().detail, HasSubstr("fsync is off"));
+}
+
+TEST_F(SharedDatabase, OneWhoseSessionsAreReadOnlyIsRefused) {
+  ASSERT_TRUE(open(uri_));
+  alter("SET default_transaction_read_only = on");
+  const auto opened = open(uri_);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Errc::kUnavailable);
+  EXPECT_THAT(opened.error().detail, HasSubstr("default_transaction_read_only is on"));
+}
+
+// A statement that a time limit ends while it waits for a synchronous standby succeeds, and the
+// standby does not have it.
+TEST_F(SharedDatabase, NoTimeLimitEndsTheWaitForASynchronousStandby) {
+  const auto store = open(uri_).value();
+  ASSERT_TRUE(store->commit({.ops = std::vector<Op>{CreateStream{"s", {}}}}));
+  alter("SET statement_timeout = 50");
+  const auto limited = open(uri_).value();
+  run("SET synchronous_commit = local");
+  set_system("synchronous_standby_names", "nobody");
+  std::atomic<bool> answered{false};
+  std::thread caller([&] {
+    EXPECT_TRUE(append(*limited, "1"));
+    answered = true;
+  });
+  wait_until(
+      "EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = "
+      "'SyncRep' AND clock_timestamp() - query_start > interval '500 ms')");
+  EXPECT_FALSE(answered);
+  set_system("synchronous_standby_names", "");
+  caller.join();
+}
+
+// Somebody has begun to append at a place and stands still: others are told that nothing happened,
+// and leave nobody behind who waits for it.
+TEST_F(SharedDatabase, APlaceThatAnotherHoldsIsWaitedForWithABound) {
+  const auto store = open(uri_).value();
+  ASSERT_TRUE(store->commit({.ops = std::vector<Op>{CreateStream{"s", {}}}}));
+  run("BEGIN");
+  run("INSERT INTO hapax_store.log SELECT segment, at + length(bytes), last + 1, 7, '' "
+      "FROM hapax_store.log ORDER BY segment DESC, at DESC LIMIT 1");
+  const auto refused = append(*store, "1");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kUnavailable) << refused.error().text();
+  const auto waiting = side_.run("SELECT count(*) FROM pg_locks WHERE NOT granted");
+  EXPECT_EQ(waiting->number(0, 0), 0);
+  run("ROLLBACK");
+  while (!append(*store, "1")) std::this_thread::yield();
+  EXPECT_EQ(store->describe("s")->last, Sequence{1});
+}
+
+// --- the batches that are kept in memory
+
+using cluster::RecentBatches;
+
+std::string bytes_at(const RecentBatches& recent, std::uint32_t segment, std::uint64_t offset,
+                     std::size_t size) {
+  std::string into(size, '?');
+  return recent.read(segment, offset, size, into.data()) ? into : "none";
+}
+
+TEST(SharedRecent, WhatLiesInOneBatchIsFound) {
+  RecentBatches recent;
+  recent.add({{1, 64}, 1, 0, "abcdef"});
+  recent.add({{1, 70}, 2, 0, "ghi"});
+  recent.add({{2, 64}, 3, 0, "xyz"});
+  EXPECT_EQ(bytes_at(recent, 1, 66, 2), "cd");
+  EXPECT_EQ(bytes_at(recent, 1, 70, 3), "ghi");
+  EXPECT_EQ(bytes_at(recent, 2, 64, 1), "x");
+  EXPECT_EQ(bytes_at(recent, 1, 68, 4), "none");  // in two batches
+  EXPECT_EQ(bytes_at(recent, 1, 60, 2), "none");
+  EXPECT_EQ(bytes_at(recent, 2, 10, 2), "none");
+  EXPECT_EQ(bytes_at(recent, 3, 64, 1), "none");
+  recent.clear();
+  EXPECT_EQ(bytes_at(recent, 2, 64, 1), "none");
+}
+
+// E9: another batch in the same place, or an earlier one, ends what was known.
+TEST(SharedRecent, NothingOfALogThatWentBackIsFound) {
+  RecentBatches recent;
+  recent.add({{1, 64}, 1, 0, "abc"});
+  recent.add({{1, 72}, 2, 0, "old"});
+  recent.add({{1, 72}, 2, 0, "new"});
+  EXPECT_EQ(bytes_at(recent, 1, 72, 3), "new");
+  EXPECT_EQ(bytes_at(recent, 1, 64, 3), "none");
+}
+
+TEST(SharedRecent, TheOldestMakeRoom) {
+  RecentBatches recent;
+  const std::string large(std::size_t{12} << 20, 'x');
+  for (std::uint32_t segment = 1; segment <= 3; ++segment) recent.add({{segment, 64}, 1, 0, large});
+  EXPECT_EQ(bytes_at(recent, 1, 64, 1), "none");
+  EXPECT_EQ(bytes_at(recent, 2, 64, 1), "x");
+  EXPECT_EQ(bytes_at(recent, 3, 64, 1), "x");
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 // What can go wrong with a database, and what is said then: nothing is lost, nothing half done.
 #include <thread>
 
+#include <hapax/hapax.h>
+#include <hapax/postgres_store.h>
 #include <hapax/uuid.h>
 
 #include "application.h"
+#include "postgres/outbox_source.h"
 
 namespace hapax::application {
 namespace {
@@ -128,6 +131,44 @@ TEST_F(PostgresTest, a_read_only_server_is_named) {
   EXPECT_THAT(done.error().detail, HasSubstr("connect to the primary"));
 }
 
+// Who is connected goes on; who is not is told why, and gets through as soon as there is room.
+TEST_F(PostgresTest, a_server_without_free_connections_is_named) {
+  const auto store = open_postgres(address_, {.patience = std::chrono::milliseconds{100}}).value();
+  const auto append = [&](std::string_view id) -> Status {
+    const std::vector<Op> ops{Append{.stream = "s", .payload = "p", .id = id}};
+    HAPAX_CHECK(store->commit({.ops = ops}));
+    return Ok{};
+  };
+  ASSERT_TRUE(store->commit({.ops = std::vector<Op>{CreateStream{"s", {}}}}));
+  std::vector<postgres::Connection> all;
+  const auto take_all = [&] {
+    for (;;) {
+      auto more = postgres::Connection::open(address_);
+      if (!more) return more.error();
+      all.push_back(*std::move(more));
+    }
+  };
+  const auto is_named = [](const Error& error) {
+    EXPECT_EQ(error.code, Errc::kUnavailable);
+    EXPECT_THAT(error.detail, HasSubstr("all connections are in use: use fewer or raise max_conn"));
+  };
+  is_named(take_all());
+  is_named(open_postgres(address_).error());
+  is_named(postgres::OutboxSource::open({.uri = address_}).error());
+  EXPECT_TRUE(append("1"));
+  ASSERT_TRUE(
+      app_.run("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE "
+               "application_name = 'hapax store log' AND datname = current_database()"));
+  is_named(take_all());
+  // What was sent over the connection that is gone may have happened, for all that is known.
+  const Status lost = append("2");
+  ASSERT_FALSE(lost);
+  EXPECT_THAT(lost.error().detail, HasSubstr("max_connections"));
+  all.clear();
+  while (!append("2")) std::this_thread::yield();
+  EXPECT_EQ(store->describe("s")->last, Sequence{2});
+}
+
 TEST_F(PostgresTest, states_become_codes) {
   EXPECT_EQ(postgres::code_of("53100"), Errc::kNoSpace);
   EXPECT_EQ(postgres::code_of("53300"), Errc::kUnavailable);
@@ -180,14 +221,8 @@ TEST(Uuid, of_version_7_grow) {
 
 class SqliteTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hapax-app-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    path_ = prepare_sqlite(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
-  std::string path_;
+  const host::TemporaryFolder folder_;
+  const std::string path_ = prepare_sqlite(folder_.text());
 };
 
 TEST_F(SqliteTest, another_writer_is_waited_for_with_a_bound) {
@@ -200,6 +235,25 @@ TEST_F(SqliteTest, another_writer_is_waited_for_with_a_bound) {
   EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds{200});
   ASSERT_TRUE(holder.run("COMMIT"));
   EXPECT_TRUE(app.database().with_transaction([]() -> Status { return Ok{}; }));
+}
+
+// The first statement of a connection reads the schema when it is compiled, which a process that
+// recovers the file, or has it to itself, does not let it.
+TEST_F(SqliteTest, a_file_that_another_has_to_itself_is_waited_for_from_the_first_statement_on) {
+  OnSqlite holder(path_);
+  ASSERT_TRUE(holder.run("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE"));
+  constexpr std::chrono::milliseconds kPatience{100};
+  const auto is_waited_for = [&](const std::function<Errc(sqlite::Connection&)>& first) {
+    auto connection = *sqlite::Connection::open(path_);
+    connection.set_patience(kPatience);
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_EQ(first(connection), Errc::kLocked);
+    EXPECT_GE(std::chrono::steady_clock::now() - began, kPatience);
+  };
+  const std::string sql = "SELECT count(*) FROM hapax_outbox";
+  is_waited_for([&](sqlite::Connection& connection) { return connection.run(sql).error().code; });
+  is_waited_for(
+      [&](sqlite::Connection& connection) { return connection.ask(sql, {}).error().code; });
 }
 
 TEST_F(SqliteTest, a_transaction_that_began_as_a_reader_is_told_how_to_begin) {
@@ -220,7 +274,7 @@ TEST_F(SqliteTest, a_file_that_cannot_be_written_is_named) {
   Outbox outbox(app.database());
   ASSERT_TRUE(app.run("BEGIN"));
   EXPECT_EQ(outbox.publish({.type = "t"}).error().code, Errc::kForbidden);
-  EXPECT_EQ(sqlite::Connection::open(folder_ + "/no/such.db").error().code, Errc::kNotFound);
+  EXPECT_EQ(sqlite::Connection::open(folder_.text() + "/no/such.db").error().code, Errc::kNotFound);
 }
 
 TEST_F(SqliteTest, a_full_disk_stores_nothing) {

@@ -12,28 +12,12 @@
 
 #include <hapax/hapax.h>
 
+#include "host/temporary_folder_test.h"
+
 namespace hapax {
 namespace {
 
 namespace fs = std::filesystem;
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "hapax-golden-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 Verdict commit_one(Store& store, const Op& op, std::string_view id = {}) {
   const auto answer = store.commit({.ops = {&op, 1}, .id = id, .id_window = Window::forever()});
@@ -171,7 +155,7 @@ TEST(Golden, EveryReleasedFormatOpensWithAllThatWasInIt) {
   for (const auto& version : fs::directory_iterator(HAPAX_GOLDEN_FOLDER)) {
     if (!version.is_directory()) continue;
     SCOPED_TRACE(version.path().filename().string());
-    const TemporaryFolder scratch;
+    const host::TemporaryFolder scratch;
     fs::copy(version.path(), scratch.path(), fs::copy_options::recursive);
     auto store = open_embedded(scratch.path(), options);
     ASSERT_TRUE(store.ok()) << store.error().text();

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/temporary_folder_test.h"
 #include "postgres/connection.h"
 
 namespace hapax::testing_postgres {
@@ -33,8 +33,6 @@ class Cluster {
 
   // `settings` are lines of its configuration.
   explicit Cluster(const std::string& settings = "") {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hapax-pg-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
     if (::geteuid() == 0) {  // PostgreSQL refuses to run as root.
       user_ = {"setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"};
       run({"chown", "postgres", folder_});
@@ -48,10 +46,7 @@ class Cluster {
         << settings;
     start();
   }
-  ~Cluster() {
-    stop(SIGQUIT);
-    std::filesystem::remove_all(folder_);
-  }
+  ~Cluster() { stop(SIGQUIT); }
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
@@ -121,7 +116,8 @@ class Cluster {
     std::abort();
   }
 
-  std::string folder_;
+  const host::TemporaryFolder place_;
+  const std::string folder_ = place_.text();
   std::vector<std::string> user_;  // words before a command that make it run as somebody else
   pid_t server_ = 0;
 };

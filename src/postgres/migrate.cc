@@ -78,7 +78,9 @@ namespace {
 // it, and tries again.
 Status run_step(Connection& connection, const std::string& sql) {
   for (int tried = 1;; ++tried) {
-    HAPAX_CHECK(connection.run("BEGIN; SET LOCAL lock_timeout = '1s'; SET LOCAL search_path = ''"));
+    HAPAX_CHECK(
+        connection.run("BEGIN; SET LOCAL lock_timeout = '1s'; SET LOCAL search_path = ''; "
+                       "SET LOCAL client_min_messages = warning"));
     auto done = connection.run(sql);
     if (done) return connection.commit();
     const bool again = connection.sqlstate() == "55P03" && tried < kLockTries;
@@ -90,10 +92,10 @@ Status run_step(Connection& connection, const std::string& sql) {
 
 Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOptions& options) {
   HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, options.schema));
-  HAPAX_TRY(const std::vector<Migration> left, database::pending(migrations(), applied));
+  HAPAX_TRY(const std::vector<Migration> left, database::pending(options.known, applied));
   MigrationReport report;
   report.before = applied.empty() ? 0 : applied.back().version;
-  report.after = migrations().back().version;
+  report.after = options.known.back().version;
   for (const Migration& one : left) {
     report.steps.push_back(std::to_string(one.version) + " " + std::string(one.name));
   }
@@ -127,7 +129,7 @@ Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& op
 
 std::string script(const MigrateOptions& options) {
   std::string all = "BEGIN;\n" + table_sql(options.schema) + "COMMIT;\n";
-  for (const Migration& one : migrations()) {
+  for (const Migration& one : options.known) {
     all += "\nBEGIN;\n" + step_sql(options.schema, one) + "COMMIT;\n";
   }
   if (options.retention) all += "\n" + retention_sql(options.schema, *options.retention);

@@ -20,6 +20,7 @@ struct MigrateOptions {
   std::string schema{kSchemaDefault};
   bool dry_run = false;
   std::optional<std::chrono::seconds> retention;  // of the outbox; none: as it is
+  std::span<const database::Migration> known = migrations();
 };
 
 // Each step commits together with its line in the table of migrations, so a run that ends midway is

@@ -117,6 +117,68 @@ TEST(PostgresMigrate, a_role_without_rights_is_told_which) {
   EXPECT_EQ(refused.error().code, Errc::kForbidden) << refused.error().text();
 }
 
+// A table with many rows, and somebody who writes all the while.
+class PostgresUpgrade : public testing::Test {
+ protected:
+  PostgresUpgrade() {
+    EXPECT_TRUE(postgres::migrate(connection_, {.known = postgres::migrations().first(1)}));
+    run(connection_,
+        "INSERT INTO hapax.outbox (part, xid, lane, id, type, payload) "
+        "SELECT hapax.outbox_part(), pg_current_xact_id(), n % 16, n, 't', 'p' "
+        "FROM generate_series(1, 20000) AS n");
+    run(holder_, "BEGIN; SELECT hapax.publish('t', 'held')");
+  }
+  static std::int64_t run(postgres::Connection& connection, const std::string& sql) {
+    const auto rows = connection.run(sql);
+    EXPECT_TRUE(rows) << sql << ": " << rows.error().text();
+    return rows && rows->size() > 0 ? rows->number(0, 0) : 0;
+  }
+  // Changes when a table or an index of the outbox is written anew.
+  std::int64_t files() {
+    return run(connection_,
+               "SELECT sum(hashtext(c.oid || ':' || c.relfilenode)) FROM pg_class AS c WHERE "
+               "c.relnamespace = 'hapax'::regnamespace AND c.relispartition");
+  }
+
+  const std::string uri_ = Cluster::instance().make_database();
+  postgres::Connection connection_ = *postgres::Connection::open(uri_);
+  postgres::Connection holder_ = *postgres::Connection::open(uri_);
+};
+
+// No step waits for a transaction that writes, so nobody waits behind it.
+TEST_F(PostgresUpgrade, needs_no_lock_that_a_writer_holds_and_rewrites_nothing) {
+  const std::int64_t before = files();
+  const auto report = postgres::migrate(connection_, {});
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(report->before, 1u);
+  EXPECT_EQ(files(), before);
+  run(holder_, "COMMIT");
+  EXPECT_EQ(run(connection_, "SELECT count(*) FROM hapax.outbox"), 20'001);
+}
+
+// A step that cannot do without: it lets go again and again, and writers pass.
+TEST_F(PostgresUpgrade, that_must_lock_a_table_lets_writers_pass_while_it_waits) {
+  std::vector<database::Migration> known(postgres::migrations().begin(),
+                                         postgres::migrations().end());
+  known.push_back({static_cast<std::uint32_t>(known.size() + 1), "later",
+                   "ALTER TABLE \"{schema}\".outbox ADD COLUMN later text;\n"});
+  auto upgrading = *postgres::Connection::open(uri_);
+  std::thread upgrade([&] {
+    const auto report = postgres::migrate(upgrading, {.known = known});
+    EXPECT_TRUE(report) << report.error().text();
+  });
+  while (run(connection_,
+             "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = "
+             "'AccessExclusiveLock'") == 0) {
+    std::this_thread::yield();
+  }
+  // Behind the waiting one; the transaction that it waits for is still open when this returns.
+  run(connection_, "SELECT hapax.publish('t', 'passes')");
+  run(holder_, "COMMIT");
+  upgrade.join();
+  EXPECT_EQ(run(connection_, "SELECT count(*) FROM hapax.outbox WHERE later IS NULL"), 20'002);
+}
+
 TEST(SqliteMigrate, is_idempotent_and_says_what_it_did) {
   auto connection = *sqlite::Connection::open(":memory:");
   EXPECT_EQ(sqlite::check_version(connection, "hapax_", 1).error().code, Errc::kFormatVersion);

@@ -71,16 +71,17 @@ void check_durability(Look& look) {
     look.findings().ok("durability", "fsync, synchronous_commit and full_page_writes are on");
 }
 
+// Of sessions of other roles most is hidden, but not that they are there.
 void check_connections(Look& look) {
   const auto rows = look.ask(
       "connections",
-      "SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), "
-      "current_setting('max_connections')::int "
+      "WITH clients AS (SELECT coalesce(nullif(application_name, ''), '(no name)') AS name "
+      "FROM pg_stat_activity WHERE datid IS NOT NULL AND usesysid IS NOT NULL "
+      "AND coalesce(backend_type, 'client backend') = 'client backend') "
+      "SELECT (SELECT count(*) FROM clients), current_setting('max_connections')::int "
       "- current_setting('superuser_reserved_connections')::int, "
-      "(SELECT string_agg(n || ' ' || application_name, ', ') FROM (SELECT count(*) AS n, "
-      " coalesce(nullif(application_name, ''), '(no name)') AS application_name "
-      " FROM pg_stat_activity WHERE backend_type = 'client backend' GROUP BY 2 "
-      " ORDER BY 1 DESC LIMIT 3) AS most)");
+      "(SELECT string_agg(n || ' ' || name, ', ') FROM (SELECT count(*) AS n, name FROM clients "
+      "GROUP BY 2 ORDER BY 1 DESC LIMIT 3) AS most)");
   if (!rows) return;
   const std::int64_t used = rows->number(0, 0);
   const std::int64_t most = rows->number(0, 1);
@@ -120,6 +121,20 @@ void check_clock(Look& look) {
   look.findings().add(std::move(finding));
 }
 
+// What is hidden from this role is not said to be absent.
+void tell_none_open(Look& look) {
+  const auto all = look.ask("transactions",
+                            "SELECT pg_has_role('pg_read_all_stats', 'USAGE'), "
+                            "quote_ident(current_user)");
+  if (!all) return;
+  if (all->at(0, 0) == "t") {
+    return look.findings().ok("transactions", "no other one is open in this database");
+  }
+  look.findings().warn("transactions",
+                       "this role does not see those of other roles, and has none open itself",
+                       "GRANT pg_monitor TO " + text_of(*all, 0, 1) + ", or ask as another");
+}
+
 // Transactions of other databases do not keep rows of this one; a standby that feeds back does.
 void check_transactions(const CheckupOptions& options, Look& look) {
   const auto rows =
@@ -135,9 +150,7 @@ void check_transactions(const CheckupOptions& options, Look& look) {
                "AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL) "
                "ORDER BY greatest(age(backend_xmin), age(backend_xid)) DESC, xact_start LIMIT 1");
   if (!rows) return;
-  if (rows->size() == 0) {
-    return look.findings().ok("transactions", "no other one is open in this database");
-  }
+  if (rows->size() == 0) return tell_none_open(look);
   const std::int64_t ms = rows->number(0, 4);
   Finding finding{"transactions", severity_of(ms, options.patience_ms),
                   "the oldest xmin is held by pid " + text_of(*rows, 0, 0) + " (application " +

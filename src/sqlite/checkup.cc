@@ -42,6 +42,7 @@ class FileCheckup {
     if (!check_version()) return;
     if (!check_structure()) return;
     check_ids();
+    check_inbox_ids();
     check_lane();
     check_retries();
     check_dead_letters();
@@ -250,8 +251,7 @@ class FileCheckup {
         "(SELECT count(*) FROM newest WHERE id IS NULL OR id = ''), "
         "(SELECT count(*) FROM (SELECT 1 FROM newest WHERE id <> '' GROUP BY id "
         "HAVING count(*) > 1)), (SELECT quote(id) FROM newest WHERE id <> '' GROUP BY id "
-        "HAVING count(*) > 1 LIMIT 1), "
-        "(SELECT count(*) FROM (SELECT 1 FROM {prefix}inbox WHERE subscriber = '' LIMIT 1))");
+        "HAVING count(*) > 1 LIMIT 1)");
     if (!row) return;
     const std::string looked = " of the newest " + std::to_string((*row)[0].number) + " rows";
     if ((*row)[1].number > 0) {
@@ -276,6 +276,27 @@ class FileCheckup {
     if ((*row)[1].number == 0 && (*row)[2].number == 0) {
       findings_.ok("ids", "every one" + looked + " of the outbox has an id of its own");
     }
+  }
+
+  // From subscriber to subscriber along the primary key, not along the rows.
+  void check_inbox_ids() {
+    const auto row =
+        ask("inbox ids",
+            "WITH RECURSIVE s(subscriber) AS (SELECT min(subscriber) FROM {prefix}inbox UNION ALL "
+            "SELECT (SELECT min(i.subscriber) FROM {prefix}inbox AS i WHERE i.subscriber > "
+            "s.subscriber) FROM s WHERE s.subscriber IS NOT NULL LIMIT 1000) "
+            "SELECT quote(min(subscriber)) FROM s WHERE subscriber = '' OR EXISTS (SELECT 1 FROM "
+            "{prefix}inbox AS i WHERE i.subscriber = s.subscriber AND i.message_id = '')");
+    if (!row || (*row)[0].bytes == "NULL") return;
+    const std::string subscriber = (*row)[0].bytes;
+    findings_.critical(
+        "inbox ids",
+        "the subscriber " + subscriber +
+            " has taken a message without an id: every other one like it is taken for its "
+            "duplicate",
+        "set ids where messages are sent, then: " +
+            shell(named("DELETE FROM {prefix}inbox WHERE subscriber = " + subscriber +
+                        " AND message_id = ''")));
   }
 
   void check_lane() {

@@ -64,12 +64,8 @@ class DoctorTest(FolderTest):
 class PostgresDoctorTest(DoctorTest):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster()
-        cls.cluster.stop()
-        with open(cls.cluster.folder + "/data/postgresql.auto.conf", "a", encoding="utf-8") as file:
-            file.write("max_prepared_transactions = 5\nmax_connections = 20\n"
-                       "timezone = 'UTC'\n")
-        cls.cluster.start()
+        cls.cluster = Cluster("max_prepared_transactions = 5\nmax_connections = 20\n"
+                              "timezone = 'UTC'\n")
         cls.cluster.psql("CREATE DATABASE migrated", "postgres")
         subprocess.run([cls.HAPAX, "migrate", cls.cluster.uri("migrated")], check=True,
                        stdout=subprocess.DEVNULL)
@@ -81,8 +77,14 @@ class PostgresDoctorTest(DoctorTest):
     def setUp(self):
         super().setUp()
         self.cluster.psql("CREATE DATABASE shop TEMPLATE migrated", "postgres")
-        self.addCleanup(self.cluster.psql, "DROP DATABASE shop WITH (FORCE)", "postgres")
+        self.addCleanup(self.put_aside)
         self.psql = self.cluster.psql
+
+    def put_aside(self):
+        """Dropping it would wait for a checkpoint."""
+        self.cluster.psql("SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE "
+                          "datname = 'shop';"
+                          f"ALTER DATABASE shop RENAME TO was_{self._testMethodName}", "postgres")
 
     def found(self, *arguments, **more):
         self.assertFound(self.doctor(self.cluster.uri()), *arguments, **more)
@@ -138,14 +140,17 @@ class PostgresDoctorTest(DoctorTest):
         self.psql("DROP INDEX hapax.inbox_expires;"
                   "ALTER TABLE hapax.inbox DROP CONSTRAINT inbox_pkey;"
                   "DROP INDEX hapax.outbox_xid; DROP TABLE hapax.outbox_p07;"
-                  "DROP FUNCTION hapax.relay_clean;"
+                  "DROP FUNCTION hapax.relay_clean; DROP SEQUENCE hapax.outbox_listening;"
+                  "SET allow_system_table_mods = on; UPDATE pg_index SET indisvalid = false "
+                  "WHERE indexrelid = 'hapax.outbox_retry_due'::regclass;"
                   "ALTER TABLE hapax.inbox ALTER message_id DROP NOT NULL;"
                   "ALTER TABLE hapax.outbox ALTER id DROP NOT NULL;"
                   "ALTER TABLE hapax.claims SET UNLOGGED; DELETE FROM hapax.outbox_lane")
         checks = self.doctor(self.cluster.uri())
         for found in ("index inbox_expires", "primary key of inbox", "index outbox_xid",
                       "partition outbox_p07", "function relay_clean()", "outbox.id may be NULL",
-                      "inbox.message_id may be NULL"):
+                      "inbox.message_id may be NULL", "sequence outbox_listening",
+                      "a valid index outbox_retry_due"):
             self.assertFound(checks, "structure", "critical", found)
         self.assertFound(checks, "unlogged", "critical", "claims", "SET LOGGED")
         for check in checks:
@@ -242,14 +247,42 @@ class PostgresDoctorTest(DoctorTest):
         self.assertEqual(self.doctor(self.cluster.uri())[0]["state"], "ok")
         holder.stdin.write("COMMIT;\n")
         self.psql("ROLLBACK PREPARED 'tx-1'")
-        for _ in range(12):
-            self.session("")
-        self.found("connections", "warning", "of 17 are used", "max_connections")
         # A clock that is wrong, to who asks in this database.
         self.psql("CREATE SCHEMA wrong; CREATE FUNCTION wrong.clock_timestamp() "
                   "RETURNS timestamptz LANGUAGE sql AS $$ SELECT now() + interval '90 s' $$;"
                   "ALTER DATABASE shop SET search_path = wrong, pg_catalog")
         self.found("clock", "critical", "differs by ", "ntp")
+        self.psql("CREATE OR REPLACE FUNCTION wrong.clock_timestamp() "
+                  "RETURNS timestamptz LANGUAGE sql AS $$ SELECT now() - interval '9 s' $$")
+        self.found("clock", "warning", "differs by -", "ntp")
+
+    def test_connections_run_out(self):
+        self.psql("CREATE ROLE clerk LOGIN")
+        clerk = self.cluster.uri().replace("user=postgres", "user=clerk")
+        for _ in range(13):
+            self.session("")
+        self.found("connections", "warning", "of 17 are used, most by: 13 psql", "max_connections")
+        for _ in range(3):
+            self.session("")
+        checks = self.doctor(clerk)
+        self.assertFound(checks, "connections", "critical", "17 of 17 are used", "max_connections")
+        self.assertFound(checks, "notify", "warning", "a second connection", "direct connection")
+        self.assertFound(checks, "transactions", "warning", "does not see", "pg_monitor TO clerk")
+        self.session("")
+        checks = self.doctor(clerk)
+        self.assertFound(checks, "reach", "critical", "all connections are in use",
+                         "pg_stat_activity")
+        done = subprocess.run([self.HAPAX, "serve", "--store", clerk, "--http", "127.0.0.1:0"],
+                              capture_output=True, text=True, timeout=60, cwd=self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("raise max_connections", done.stderr)
+
+    def test_a_slot_that_nobody_uses(self):
+        self.psql("SELECT pg_create_physical_replication_slot('left_behind', true)")
+        checks = self.doctor(self.cluster.uri())
+        self.psql(self.assertFound(checks, "slots", "warning", "'left_behind', which keeps",
+                                   "pg_drop_replication_slot")["advice"])
+        self.assertNotIn("slots", [check["check"] for check in self.doctor(self.cluster.uri())])
 
     def test_notify_behind_a_pooler(self):
         pooler = socket.socket(socket.AF_UNIX)
@@ -286,6 +319,10 @@ class PostgresDoctorTest(DoctorTest):
         self.assertFound(checks, "store keeper", "ok", "the keeper is pid ")
         self.assertFound(checks, "store size", "ok", "1 segments")
         server.end()
+        self.found("store keeper", "ok", "nobody uses it now")
+        self.session("SET application_name = 'hapax store log';")
+        self.found("store keeper", "warning", "1 processes are connected, and none keeps it",
+                   "hapax serve")
         self.psql("UPDATE hapax_store.format SET version = 9")
         self.found("store format", "critical", "has format 9", "everywhere")
         self.psql("UPDATE hapax_store.format SET version = 1;"
@@ -345,6 +382,38 @@ class SqliteDoctorTest(DoctorTest):
         self.run_sql(missing["advice"] + "UPDATE hapax_outbox_lane SET owner = 'relay-7', "
                      "lease_until = 9e15, attempts = 5")
         self.assertFound(self.examined(), "stuck lanes", "critical", "relay-7", "restart")
+
+    def test_versions_and_structure(self):
+        self.run_sql("INSERT INTO hapax_migrations (version, name, checksum) "
+                     "VALUES (99, 'later', 'x')")
+        self.assertFound(self.examined(), "schema", "warning", "has version 99", "newer Hapax")
+        self.run_sql("DELETE FROM hapax_migrations WHERE version > 1")
+        self.assertFound(self.examined(), "schema", "critical", "has version 1", "hapax migrate")
+        self.run_sql("UPDATE hapax_migrations SET checksum = 'x'")
+        self.assertFound(self.examined(), "schema", "critical", "checksum", "build")
+
+    def test_structure_and_ids(self):
+        self.run_sql("DROP INDEX hapax_inbox_expires; DELETE FROM hapax_outbox_lane")
+        checks = self.examined()
+        self.run_sql(self.assertFound(checks, "structure", "critical", "hapax_inbox_expires")
+                     ["advice"])
+        lane = self.assertFound(checks, "structure", "critical", "the lane of the outbox")["advice"]
+        subprocess.run(lane, shell=True, check=True, cwd=self.folder)
+        self.run_sql("PRAGMA ignore_check_constraints = on;"
+                     "INSERT INTO hapax_outbox (id, type, payload) VALUES ('', 't', x'');"
+                     "INSERT INTO hapax_inbox (subscriber, message_id) VALUES "
+                     "('a', '1'), ('a', '2'), ('mail', ''), ('mail', '3'), ('z', '1')")
+        checks = self.examined()
+        self.assertFound(checks, "ids", "critical", "1 of the newest 1 rows", "WHERE id IS NULL")
+        self.assertFound(checks, "inbox ids", "critical", "'mail' has taken", "DELETE FROM")
+        self.run_sql("DROP TABLE hapax_outbox_retry")
+        self.assertFound(self.examined(), "structure", "critical", "the table hapax_outbox_retry")
+
+    def test_a_relay_that_is_behind(self):
+        self.run_sql("INSERT INTO hapax_outbox (id, type, payload, created_at) VALUES "
+                     "('a', 't', x'', 0);"
+                     "UPDATE hapax_outbox_lane SET owner = 'relay-7', lease_until = 9e15")
+        self.assertFound(self.examined(), "waiting", "critical", "1 records", "log of relay-7")
 
     def test_a_writer_that_does_not_end_and_a_log_that_has_grown(self):
         with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as writer:

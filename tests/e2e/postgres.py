@@ -13,7 +13,8 @@ PROGRAMS = "/usr/lib/postgresql/15/bin/"
 
 
 class Cluster:
-    def __init__(self):
+    def __init__(self, settings=""):
+        """`settings` are lines of its configuration."""
         self.folder = tempfile.mkdtemp(prefix="hapax-pg-")
         self.user = []
         if os.geteuid() == 0:  # PostgreSQL refuses to run as root.
@@ -23,7 +24,7 @@ class Cluster:
         self.make()
         with open(self.folder + "/data/postgresql.auto.conf", "a", encoding="utf-8") as file:
             file.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\n"
-                       "shared_buffers = 64MB\n")
+                       "shared_buffers = 64MB\n" + settings)
         self.start()
 
     def make(self):

@@ -189,9 +189,9 @@ Status check_store_tables(const StorePlace& place) {
 PostgresLog::PostgresLog(StorePlace place, DatabaseClock& clock, RecentBatches& recent)
     : place_(std::move(place)), clock_(clock), recent_(recent) {}
 
-// Settings that a role or a database may have for its applications do not fit here. A time limit
-// that ends a statement while it waits for a synchronous standby makes it a success that only this
-// server knows of. And a machine that is gone must not keep its locks for the hours that TCP takes.
+// Settings that a role or a database may have for its applications do not fit here: reading a large
+// log or removing a segment takes its time, and a keeper is idle for long. And a machine that is
+// gone must not keep its locks for the hours that TCP takes to notice.
 Status settle_session(Connection& connection, std::chrono::milliseconds lock_timeout) {
   const std::string sql =
       "SELECT set_config(name, wanted.value, false) FROM pg_catalog.pg_settings JOIN (VALUES "

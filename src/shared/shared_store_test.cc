@@ -253,10 +253,13 @@ TEST_F(SharedStoreTest, ALogThatLostItsEndIsReadAnew) {
 // E5, E9: what a read wants may lie in the lost end, and something else in its place by now.
 TEST_F(SharedStoreTest, WhoReadsWhatIsLostMeanwhileTakesItForNoDamage) {
   EXPECT_EQ(word(a_.append("1", std::string(100, 'x'))), "fresh");
-  place_.before_payload = [this] {
-    place_.lose_last(1);
-    while (word(a_.append("2", std::string(300, 'y'))) != "fresh") std::this_thread::yield();
-  };
+  {
+    const std::lock_guard lock(place_.mutex);
+    place_.before_payload = [this] {
+      place_.lose_last(1);
+      while (word(a_.append("2", std::string(300, 'y'))) != "fresh") std::this_thread::yield();
+    };
+  }
   const auto read = b_.store->read({.stream = "s"});
   EXPECT_TRUE(read || read.error().code == Errc::kUnavailable) << read.error().text();
   EXPECT_FALSE(b_.store->statistics()->damaged);
@@ -394,7 +397,10 @@ TEST_F(SharedPartsTest, ANewKeeperKeepsThePartsOfTheSnapshotBeforeItsOwn) {
 // E10: a part that was written for a snapshot that never came may be gone with a failover that lost
 // nothing else.
 TEST_F(SharedPartsTest, APartOfASnapshotThatWasGivenUpIsNotReliedUpon) {
-  place_.refused = "snapshot-";
+  {
+    const std::lock_guard lock(place_.mutex);
+    place_.refused = "snapshot-";
+  }
   fill_a_part();
   append_until(*keeper_, [&] { return !parts().empty(); });
   const auto given_up = [&] {

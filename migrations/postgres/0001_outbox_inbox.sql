@@ -32,7 +32,6 @@ BEGIN
                    lpad(part::text, 2, '0'), part);
   END LOOP;
 END $$;
-CREATE INDEX outbox_xid ON "{schema}".outbox (xid);
 
 -- date_part() answers a float8 where extract() does slow numeric arithmetic.
 -- The partition of this instant: each is used for a thirtieth of the retention, so that one has rested

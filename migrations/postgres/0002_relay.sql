@@ -19,16 +19,18 @@ INSERT INTO "{schema}".outbox_lane (lane) SELECT generate_series(0, 15);
 -- How far a lane was sent: rows are added and the newest counts (highest fence, then highest n), so
 -- that no transaction held open elsewhere makes finding it slower.
 -- Y6: sent is every row with seq <= pos, but for those of the transactions in `pending`, which were
--- running when a row up to pos was first seen; of these, `draining` have finished, and their rows
--- are sent up to late_to.
+-- running when a row up to pos was first seen; their rows are behind `since`, where the lane stood
+-- then. Of these, `draining` have finished, and their rows are sent up to late_to.
 CREATE TABLE "{schema}".outbox_progress (
   lane smallint NOT NULL,
   fence bigint NOT NULL,
   n bigint GENERATED ALWAYS AS IDENTITY,
   pos bigint NOT NULL,
   pending xid8[] NOT NULL,
+  since bigint[] NOT NULL,  -- as many
   draining xid8[] NOT NULL,
   late_to bigint NOT NULL,
+  sent bigint NOT NULL,       -- so many were accepted since the lane exists
   attempts integer NOT NULL,  -- how often what follows was taken and not settled
   at timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (lane, fence, n)
@@ -71,8 +73,8 @@ CREATE TABLE "{schema}".outbox_dead (
 -- to its share. What it held and does not name is taken anew. Leases end by this server's clock.
 CREATE FUNCTION "{schema}".relay_lease(
   relay text, kept_lanes integer[], kept_fences bigint[], span interval)
-RETURNS TABLE (share integer, lane integer, fence bigint, pos bigint, pending text, draining text,
-  late_to bigint, attempts integer)
+RETURNS TABLE (share integer, lane integer, fence bigint, pos bigint, pending text, since text,
+  draining text, late_to bigint, sent bigint, attempts integer)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -104,12 +106,13 @@ BEGIN
 
   RETURN QUERY
     SELECT fair, l.lane::integer, l.fence, coalesce(p.pos, 0), coalesce(p.pending::text, '{}'),
-           coalesce(p.draining::text, '{}'), coalesce(p.late_to, 0), coalesce(p.attempts, 0)
+           coalesce(p.since::text, '{}'), coalesce(p.draining::text, '{}'),
+           coalesce(p.late_to, 0), coalesce(p.sent, 0), coalesce(p.attempts, 0)
     FROM "{schema}".outbox_lane AS l
     LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
                        ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true
     WHERE l.owner = relay AND l.lease_until > instant
-    UNION ALL SELECT fair, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
+    UNION ALL SELECT fair, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
 END $$;
 
 CREATE FUNCTION "{schema}".relay_release(
@@ -131,16 +134,24 @@ CREATE FUNCTION "{schema}".relay_announce(span_ms bigint) RETURNS void LANGUAGE 
     greatest(last_value, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + span_ms))
   FROM "{schema}".outbox_listening
 $$;
+-- The only relay has so much to do that it does not sleep.
+CREATE FUNCTION "{schema}".relay_renounce() RETURNS void LANGUAGE sql AS $$
+  SELECT setval('"{schema}".outbox_listening', 0)
+$$;
 
 -- The next records of lanes: due retries, rows of transactions that finished late, and new rows.
 -- All in one statement, which has one snapshot; it comes back in the first row, with this
 -- transaction's xid: every transaction that was running then is in the snapshot's list, or not
 -- below its xmax and below this xid, which is given out after the snapshot was made.
 -- Nothing may have taken an xid in this transaction before.
+-- Late rows are looked for along the seqs, from where their transactions can have begun to publish,
+-- `span` numbers at a time. An index by xid would find them at once, and cost each event a twentieth
+-- of its transaction.
 -- Commits of relays need no flush: what a crash of the server takes back is sent again, by its id.
 CREATE FUNCTION "{schema}".relay_take(
-  lanes integer[], fences bigint[], positions bigint[], pendings text[], drainings text[],
-  late_tos bigint[], tries integer[], most integer[])
+  lanes integer[], fences bigint[], positions bigint[], pendings text[], sinces text[],
+  drainings text[], late_tos bigint[], sents bigint[], tries integer[], most integer[],
+  span bigint)
 RETURNS TABLE (kind text, lane text, n text, seq text, part text, attempt text, blocked text,
   id text, type text, key text, payload bytea, headers text, correlation_id text, causation_id text)
 LANGUAGE plpgsql
@@ -153,20 +164,26 @@ BEGIN
   RETURN QUERY
   WITH wanted AS MATERIALIZED (
     SELECT w.lane::smallint AS lane, w.fence, w.pos, w.pending::xid8[] AS pending,
-           w.draining::xid8[] AS draining, w.late_to, w.tries, w.most,
+           w.since::bigint[] AS since, w.draining::xid8[] AS draining, w.late_to, w.sent, w.tries,
+           w.most,
            EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
                    WHERE r.lane = w.lane::smallint) AS has_retries,
            EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r WHERE r.lane = w.lane::smallint
                    AND r.next_at <= clock_timestamp() AND r.taken) AS alone
-    FROM unnest(lanes, fences, positions, pendings, drainings, late_tos, tries, most)
-      AS w(lane, fence, pos, pending, draining, late_to, tries, most)
+    FROM unnest(lanes, fences, positions, pendings, sinces, drainings, late_tos, sents, tries, most)
+      AS w(lane, fence, pos, pending, since, draining, late_to, sent, tries, most)
     JOIN "{schema}".outbox_lane AS l ON l.lane = w.lane::smallint AND l.fence = w.fence
   ), finished AS MATERIALIZED (  -- Y6: a lane drains one set to the end before it begins another.
-    SELECT w.lane, x.xid FROM wanted AS w, LATERAL unnest(w.pending) AS x(xid)
+    SELECT w.lane, x.xid, x.since
+    FROM wanted AS w, LATERAL unnest(w.pending, w.since) AS x(xid, since)
     WHERE w.draining = '{}' AND NOT w.alone
       AND pg_visible_in_snapshot(x.xid, pg_current_snapshot())
-  ), probed AS MATERIALIZED (
-    SELECT DISTINCT f.xid FROM finished AS f
+  ), hunted AS MATERIALIZED (  -- Whose rows may be late, and where they are looked for.
+    SELECT w.lane, w.most, w.has_retries, h.xids, h.low, least(w.pos, h.low + span) AS high
+    FROM wanted AS w, LATERAL (
+      SELECT array_agg(f.xid) AS xids, min(f.since) AS low FROM finished AS f
+      WHERE f.lane = w.lane HAVING count(*) > 0
+      UNION ALL SELECT w.draining, w.late_to WHERE w.draining <> '{}' AND NOT w.alone) AS h
   ), heads AS MATERIALIZED (
     SELECT w.lane, h.n, h.part, h.seq, h.attempts + 1 AS attempt FROM wanted AS w,
       LATERAL (SELECT * FROM "{schema}".outbox_retry AS r
@@ -176,40 +193,33 @@ BEGIN
   ), touched AS (
     UPDATE "{schema}".outbox_retry AS r SET attempts = h.attempt, taken = true
     FROM heads AS h WHERE r.n = h.n
-  ), found AS MATERIALIZED (  -- Each xid is looked up once, not once per lane; by index (OFFSET 0),
-    SELECT o.* FROM probed AS p,  -- whatever statistics of a bulk load make of it.
-      LATERAL (SELECT s.lane, s.part, s.seq, s.xid FROM "{schema}".outbox AS s
-               WHERE s.xid = p.xid OFFSET 0) AS o
-  ), late AS MATERIALIZED (  -- Few of them are found by their xids, many along the seqs.
-    SELECT s.lane, s.part, s.seq, s.has_retries FROM (
-      SELECT w.lane, o.part, o.seq, w.most, w.has_retries,
-             row_number() OVER (PARTITION BY w.lane ORDER BY o.seq) AS number
-      FROM found AS o
-      JOIN wanted AS w ON w.lane = o.lane AND o.seq <= w.pos AND NOT w.alone
-      WHERE EXISTS (SELECT 1 FROM finished AS f WHERE f.lane = o.lane AND f.xid = o.xid)) AS s
-    WHERE s.number <= s.most
-    UNION ALL
-    SELECT w.lane, d.part, d.seq, w.has_retries FROM wanted AS w,
+  ), late AS MATERIALIZED (
+    SELECT h.lane, d.part, d.seq, h.has_retries FROM hunted AS h,
       LATERAL (SELECT o.part, o.seq FROM "{schema}".outbox AS o
-               WHERE o.lane = w.lane AND o.seq > w.late_to AND o.seq <= w.pos
-                 AND o.xid = ANY (w.draining) ORDER BY o.seq LIMIT w.most) AS d
-    WHERE w.draining <> '{}' AND NOT w.alone
+               WHERE o.lane = h.lane AND o.seq > h.low AND o.seq <= h.high
+                 AND o.xid = ANY (h.xids) ORDER BY o.seq LIMIT h.most) AS d
   ), fresh AS MATERIALIZED (
     SELECT w.lane AS of_lane, w.tries, w.has_retries, f.* FROM wanted AS w,
       LATERAL (SELECT * FROM "{schema}".outbox AS o WHERE o.lane = w.lane AND o.seq > w.pos
                ORDER BY o.seq LIMIT w.most) AS f
     WHERE NOT w.alone AND w.draining = '{}'
   ), noted AS (
-    INSERT INTO "{schema}".outbox_progress (lane, fence, pos, pending, draining, late_to, attempts)
-    SELECT w.lane, w.fence, w.pos, w.pending, w.draining, w.late_to, w.tries + 1 FROM wanted AS w
+    INSERT INTO "{schema}".outbox_progress
+      (lane, fence, pos, pending, since, draining, late_to, sent, attempts)
+    SELECT w.lane, w.fence, w.pos, w.pending, w.since, w.draining, w.late_to, w.sent, w.tries + 1
+    FROM wanted AS w
     WHERE EXISTS (SELECT 1 FROM fresh AS f WHERE f.of_lane = w.lane)
        OR EXISTS (SELECT 1 FROM late AS t WHERE t.lane = w.lane)
   )
-  SELECT 'snapshot', NULL, NULL,
+  SELECT 'snapshot', NULL,
+         (SELECT ceil(date_part('epoch', min(r.next_at) - clock_timestamp()) * 1000)::bigint::text
+          FROM wanted AS w JOIN "{schema}".outbox_retry AS r ON r.lane = w.lane
+          WHERE w.has_retries AND r.next_at IS NOT NULL),
          CASE WHEN EXISTS (SELECT 1 FROM fresh) THEN pg_current_xact_id()::text END,
          NULL, NULL, NULL, pg_current_snapshot()::text, NULL, NULL, NULL::bytea, NULL, NULL, NULL
   UNION ALL
-  SELECT 'lane', w.lane::text, NULL, NULL, NULL, NULL, NULL,
+  SELECT 'lane', w.lane::text, NULL, (SELECT h.high::text FROM hunted AS h WHERE h.lane = w.lane),
+         NULL, NULL, NULL,
          (SELECT array_agg(f.xid)::text FROM finished AS f WHERE f.lane = w.lane),
          NULL, NULL, NULL::bytea, NULL, NULL, NULL FROM wanted AS w
   UNION ALL
@@ -236,6 +246,23 @@ BEGIN
   FROM fresh AS o;
 END $$;
 
+-- O4: of these transactions, those that run and have not published: whoever publishes locks the outbox
+-- before it takes a number, until it ends. Their rows will have numbers above all that were given
+-- out before this was asked. (The list of locks tells the xids after the tables, so that one which
+-- ended in between is not taken for one that holds nothing.)
+CREATE FUNCTION "{schema}".relay_bystanders(xids text) RETURNS text LANGUAGE sql AS $$
+  WITH held AS MATERIALIZED (SELECT * FROM pg_locks AS l WHERE l.granted), publishing AS (
+    SELECT h.virtualtransaction FROM held AS h
+    WHERE h.locktype = 'relation' AND h.mode <> 'AccessShareLock'
+      AND h.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+      AND (h.relation = '"{schema}".outbox'::regclass OR h.relation IN (
+        SELECT i.inhrelid FROM pg_inherits AS i WHERE i.inhparent = '"{schema}".outbox'::regclass)))
+  SELECT coalesce(array_agg(x.xid)::text, '{}') FROM unnest(xids::xid8[]) AS x(xid)
+  JOIN held AS t ON t.locktype = 'transactionid' AND t.mode = 'ExclusiveLock'
+                AND t.transactionid = x.xid::xid
+  WHERE t.virtualtransaction NOT IN (SELECT p.virtualtransaction FROM publishing AS p)
+$$;
+
 -- [["name", "value"], …] as netstrings: 4:name5:value.
 CREATE FUNCTION "{schema}".relay_headers(headers jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -248,8 +275,8 @@ $$;
 -- those that are not simply "accepted and new": accepted, retry, dead, held, back (not sent).
 -- Answers the lanes that are no longer the relay's; nothing happened for these.
 CREATE FUNCTION "{schema}".relay_settle(
-  lanes integer[], fences bigint[], positions bigint[], pendings text[], drainings text[],
-  late_tos bigint[],
+  lanes integer[], fences bigint[], positions bigint[], pendings text[], sinces text[],
+  drainings text[], late_tos bigint[], sents bigint[],
   of_lanes integer[], kinds text[], ns bigint[], parts integer[], seqs bigint[], keys text[],
   tries integer[], after_ms bigint[], reasons text[])
 RETURNS TABLE (lost integer) LANGUAGE plpgsql
@@ -266,10 +293,12 @@ BEGIN
   WHERE NOT EXISTS (SELECT 1 FROM "{schema}".outbox_lane AS l
                     WHERE l.lane = w.lane AND l.fence = w.fence);
 
-  INSERT INTO "{schema}".outbox_progress (lane, fence, pos, pending, draining, late_to, attempts)
-  SELECT w.lane, w.fence, w.pos, w.pending::xid8[], w.draining::xid8[], w.late_to, 0
-  FROM unnest(lanes, fences, positions, pendings, drainings, late_tos)
-    AS w(lane, fence, pos, pending, draining, late_to)
+  INSERT INTO "{schema}".outbox_progress
+    (lane, fence, pos, pending, since, draining, late_to, sent, attempts)
+  SELECT w.lane, w.fence, w.pos, w.pending::xid8[], w.since::bigint[], w.draining::xid8[],
+         w.late_to, w.sent, 0
+  FROM unnest(lanes, fences, positions, pendings, sinces, drainings, late_tos, sents)
+    AS w(lane, fence, pos, pending, since, draining, late_to, sent)
   WHERE w.lane <> ALL (gone);
   IF random() < 0.02 THEN
     DELETE FROM "{schema}".outbox_progress AS p
@@ -328,6 +357,16 @@ BEGIN
   END LOOP;
 END $$;
 
+-- Publishes dead letters anew, under their ids and in the order of their numbers; NULL = all.
+-- Answers how many.
+CREATE FUNCTION "{schema}".relay_redrive(ids text[]) RETURNS bigint LANGUAGE sql AS $$
+  WITH back AS (
+    DELETE FROM "{schema}".outbox_dead AS d WHERE ids IS NULL OR d.id = ANY (ids) RETURNING d.*)
+  SELECT count("{schema}".publish(b.type, b.payload, b.key, b.id, b.headers, b.correlation_id,
+                                  b.causation_id))
+  FROM (SELECT * FROM back ORDER BY seq) AS b
+$$;
+
 -- Empties one partition whose rows are all older than the retention and sent, if there is one;
 -- answers how many were emptied. One at a time, however many ask. Inserts go to other partitions;
 -- whoever reads waits for the moment that it takes.
@@ -369,18 +408,20 @@ CREATE FUNCTION "{schema}".relay_is_old(p integer) RETURNS boolean LANGUAGE sql 
     AND NOT EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r WHERE r.part = p)
     AND NOT EXISTS (
       SELECT 1 FROM generate_series(0, 15) AS l(lane)
-      LEFT JOIN LATERAL (SELECT q.pos, q.pending, q.draining FROM "{schema}".outbox_progress AS q
+      LEFT JOIN LATERAL (SELECT q.pos, q.pending, q.since FROM "{schema}".outbox_progress AS q
                          WHERE q.lane = l.lane ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS g ON true
       WHERE EXISTS (SELECT 1 FROM "{schema}".outbox AS o
                     WHERE o.part = p AND o.lane = l.lane AND o.seq > coalesce(g.pos, 0))
          OR EXISTS (SELECT 1 FROM "{schema}".outbox AS o
-                    WHERE o.part = p AND o.lane = l.lane AND o.xid = ANY (g.pending || g.draining)))
+                    WHERE o.part = p AND o.lane = l.lane AND o.xid = ANY (g.pending)
+                      AND o.seq > (SELECT min(s.since) FROM unnest(g.since) AS s(since))))
 $$;
 
 -- One row per lane: who holds it, how far it is, what waits.
 CREATE FUNCTION "{schema}".relay_lanes() RETURNS TABLE (
   lane integer, owner text, lease_ms bigint, fence bigint, pos bigint, settled_at timestamptz,
-  attempts integer, waiting bigint, oldest_ms bigint, retries bigint, blocked_keys bigint)
+  attempts integer, waiting bigint, oldest_ms bigint, retries bigint, blocked_keys bigint,
+  sent bigint)
 LANGUAGE sql AS $$
   SELECT l.lane::integer, CASE WHEN l.lease_until > clock_timestamp() THEN l.owner END,
     CASE WHEN l.lease_until > clock_timestamp()
@@ -392,7 +433,8 @@ LANGUAGE sql AS $$
      FROM "{schema}".outbox AS o WHERE o.lane = l.lane AND o.seq > coalesce(p.pos, 0)
      ORDER BY o.seq LIMIT 1),
     (SELECT count(*) FROM "{schema}".outbox_retry AS r WHERE r.lane = l.lane),
-    (SELECT count(DISTINCT r.key) FROM "{schema}".outbox_retry AS r WHERE r.lane = l.lane)
+    (SELECT count(DISTINCT r.key) FROM "{schema}".outbox_retry AS r WHERE r.lane = l.lane),
+    coalesce(p.sent, 0)
   FROM "{schema}".outbox_lane AS l
   LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
                      ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true

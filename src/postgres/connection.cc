@@ -280,7 +280,7 @@ struct Arguments {
 
 }  // namespace
 
-Result<Rows> Connection::ask(const std::string& sql, const Values& values, Rowed rowed) {
+int Connection::send(pg_conn* to, const std::string& sql, const Values& values, Rowed rowed) {
   Arguments all;
   for (const Values::Value& value : values.values_) {
     all.types.push_back(value.is_binary ? kBytea : kUntyped);
@@ -288,9 +288,42 @@ Result<Rows> Connection::ask(const std::string& sql, const Values& values, Rowed
     all.lengths.push_back(static_cast<int>(value.bytes.size()));
     all.formats.push_back(value.is_binary ? 1 : 0);
   }
-  return checked(answer_of(::PQsendQueryParams(
-      ready(), sql.c_str(), static_cast<int>(all.values.size()), all.types.data(),
-      all.values.data(), all.lengths.data(), all.formats.data(), rowed == Rowed::kBinary ? 1 : 0)));
+  return ::PQsendQueryParams(to, sql.c_str(), static_cast<int>(all.values.size()), all.types.data(),
+                             all.values.data(), all.lengths.data(), all.formats.data(),
+                             rowed == Rowed::kBinary ? 1 : 0);
+}
+
+Result<Rows> Connection::ask(const std::string& sql, const Values& values, Rowed rowed) {
+  return checked(answer_of(send(ready(), sql, values, rowed)));
+}
+
+Result<std::pair<Rows, Rows>> Connection::ask_both(const Question& first, const Question& second) {
+  const auto send_one = [this](const Question& each) {
+    return send(raw(), each.sql, each.values, each.rowed) == 1 && ::PQpipelineSync(raw()) == 1;
+  };
+  const bool sent = ::PQenterPipelineMode(ready()) == 1 && send_one(first) && send_one(second);
+  auto one = piped_answer(sent);
+  auto two = piped_answer(sent && !lost());
+  if (::PQexitPipelineMode(raw()) != 1) lost_ = true;
+  if (!one) return one.error();
+  if (!two) return two.error();
+  return std::pair(*std::move(one), *std::move(two));
+}
+
+pg_result* Connection::next_result() {
+  silent_ = silent_ || !wait_for_answer();
+  return silent_ ? nullptr : ::PQgetResult(raw());
+}
+
+// The result, none, and the mark between the statements.
+Result<Rows> Connection::piped_answer(bool sent) {
+  silent_ = false;
+  if (!sent) return failure(nullptr);
+  auto answer = checked(next_result());
+  if (lost()) return answer;
+  ::PQclear(next_result());
+  ::PQclear(next_result());
+  return answer;
 }
 
 Status Connection::prepare(const std::string& name, const std::string& sql) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <hapax/result.h>
@@ -63,6 +64,12 @@ class Values {
 
 enum class Rowed : std::uint8_t { kText, kBinary };  // how the answered columns are written
 
+struct Question {
+  std::string sql;
+  Values values;
+  Rowed rowed = Rowed::kText;
+};
+
 enum class Notified : std::uint8_t { kNothing, kChannel };
 
 struct ConnectOptions {
@@ -86,6 +93,10 @@ class Connection {
   // works behind any pooler.
   [[nodiscard]] Result<Rows> ask(const std::string& sql, const Values& values,
                                  Rowed rowed = Rowed::kText);
+  // Two in one round trip, each a transaction of its own; the second happens whatever becomes of
+  // the first. The error of the first that failed.
+  [[nodiscard]] Result<std::pair<Rows, Rows>> ask_both(const Question& first,
+                                                       const Question& second);
   // Once per connection; then ask_prepared() by that name.
   [[nodiscard]] Status prepare(const std::string& name, const std::string& sql);
   [[nodiscard]] Result<Rows> ask_prepared(const std::string& name, const Values& values,
@@ -112,6 +123,10 @@ class Connection {
   explicit Connection(pg_conn* connection, bool owned);
   [[nodiscard]] pg_conn* ready();
   [[nodiscard]] pg_result* answer_of(int sent);
+  [[nodiscard]] static int send(pg_conn* to, const std::string& sql, const Values& values,
+                                Rowed rowed);
+  [[nodiscard]] pg_result* next_result();
+  [[nodiscard]] Result<Rows> piped_answer(bool sent);
   [[nodiscard]] bool wait_for_answer();
   Result<Rows> checked(pg_result* result);
   Error failure(const pg_result* result);

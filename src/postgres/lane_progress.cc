@@ -10,9 +10,14 @@ namespace {
 
 using Kind = TakenRow::Kind;
 
-Xids joined(const Xids& xids, const Xids& others) {
-  Xids all;
-  std::set_union(xids.begin(), xids.end(), others.begin(), others.end(), std::back_inserter(all));
+// Y6: one that was running before keeps where its rows begin.
+std::vector<Pending> joined(const std::vector<Pending>& pending, const Xids& running,
+                            std::int64_t since) {
+  std::vector<Pending> more;
+  for (const std::uint64_t xid : running) more.push_back({xid, since});
+  std::vector<Pending> all;
+  std::set_union(pending.begin(), pending.end(), more.begin(), more.end(), std::back_inserter(all),
+                 [](const Pending& a, const Pending& b) { return a.xid < b.xid; });
   return all;
 }
 
@@ -39,38 +44,59 @@ std::size_t first_unsent(const TakenLane& taken, const std::vector<relay::Outcom
   return taken.rows.size();
 }
 
+bool is_late(const TakenRow& row) { return row.kind == Kind::kLate; }
+
+const Xids& hunted(const LaneProgress& progress, const TakenLane& taken) {
+  return progress.draining.empty() ? taken.finished : progress.draining;
+}
+
+// Behind this, rows of `draining` or `finished` may be unsent.
+std::int64_t late_begin(const LaneProgress& progress, const TakenLane& taken) {
+  if (!progress.draining.empty()) return progress.late_to;
+  std::int64_t begin = progress.pos;
+  for (const Pending& each : progress.pending) {
+    const bool ended = std::binary_search(taken.finished.begin(), taken.finished.end(), each.xid);
+    if (ended) begin = std::min(begin, each.since);
+  }
+  return begin;
+}
+
 void advance_late(LaneProgress& progress, const TakenLane& taken, std::size_t counted) {
-  const auto is_late = [](const TakenRow& row) { return row.kind == Kind::kLate; };
+  if (hunted(progress, taken).empty() || !taken.late_end) return;
+  const Xids xids = hunted(progress, taken);
   const auto counted_end = taken.rows.begin() + static_cast<std::ptrdiff_t>(counted);
-  const bool done = taken.all_late && std::none_of(counted_end, taken.rows.end(), is_late);
-  const Xids& finished = progress.draining.empty() ? taken.finished : progress.draining;
-  if (done) {
-    progress.pending = without(progress.pending, finished);
-    progress.draining.clear();
-    progress.late_to = 0;
-    return;
+  std::int64_t sent_to = *taken.late_end;
+  if (std::any_of(counted_end, taken.rows.end(), is_late)) {
+    sent_to = late_begin(progress, taken);
+    for (auto row = taken.rows.begin(); row != counted_end; ++row) {
+      if (is_late(*row)) sent_to = row->seq;
+    }
   }
-  if (progress.draining.empty()) {
-    const auto first = std::find_if(taken.rows.begin(), taken.rows.end(), is_late);
-    progress.late_to = first->seq - 1;
-    progress.draining = taken.finished;
-  }
-  for (auto row = taken.rows.begin(); row != counted_end; ++row) {
-    if (is_late(*row)) progress.late_to = row->seq;
-  }
+  const bool done = sent_to >= progress.pos;
+  if (done) progress.pending = without(std::move(progress.pending), xids);
+  progress.draining = done ? Xids{} : xids;
+  progress.late_to = done ? 0 : sent_to;
 }
 
 }  // namespace
+
+bool has_all_late(const LaneProgress& before, const TakenLane& taken) {
+  return hunted(before, taken).empty() || (taken.late_end && *taken.late_end >= before.pos);
+}
 
 Advanced advance(const LaneProgress& before, const TakenLane& taken,
                  const std::vector<relay::Outcome>& outcomes) {
   Advanced after{before, first_unsent(taken, outcomes)};
   advance_late(after.progress, taken, after.counted);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const bool counts = i < after.counted || taken.rows[i].kind == Kind::kRetry;
+    if (counts && outcomes[i].kind == relay::Outcome::Kind::kAccepted) ++after.progress.sent;
+  }
   for (std::size_t i = 0; i < after.counted; ++i) {
     if (taken.rows[i].kind != Kind::kFresh) continue;
     // Y6: a row below this one that the snapshot did not see belongs to one of `running`.
     if (after.progress.pos == before.pos) {
-      after.progress.pending = joined(after.progress.pending, taken.running);
+      after.progress.pending = joined(after.progress.pending, taken.running, before.pos);
     }
     after.progress.pos = taken.rows[i].seq;
   }
@@ -102,11 +128,36 @@ std::string text_of(const Xids& xids) {
   return text + "}";
 }
 
-Xids without(const Xids& xids, const Xids& others) {
-  Xids rest;
-  std::set_difference(xids.begin(), xids.end(), others.begin(), others.end(),
-                      std::back_inserter(rest));
-  return rest;
+std::vector<Pending> pending_of(std::string_view xids, std::string_view since) {
+  const Xids numbers = numbers_in(xids);
+  const Xids places = numbers_in(since);
+  std::vector<Pending> all;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const bool known = i < places.size();
+    all.push_back({numbers[i], known ? static_cast<std::int64_t>(places[i]) : 0});
+  }
+  std::sort(all.begin(), all.end(),
+            [](const Pending& a, const Pending& b) { return a.xid < b.xid; });
+  return all;
+}
+
+std::string xids_text_of(const std::vector<Pending>& pending) {
+  Xids xids;
+  for (const Pending& each : pending) xids.push_back(each.xid);
+  return text_of(xids);
+}
+
+std::string since_text_of(const std::vector<Pending>& pending) {
+  Xids places;
+  for (const Pending& each : pending) places.push_back(static_cast<std::uint64_t>(each.since));
+  return text_of(places);
+}
+
+std::vector<Pending> without(std::vector<Pending> pending, const Xids& others) {
+  std::erase_if(pending, [&](const Pending& each) {
+    return std::binary_search(others.begin(), others.end(), each.xid);
+  });
+  return pending;
 }
 
 }  // namespace hapax::postgres

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,14 +14,22 @@ namespace hapax::postgres {
 
 using Xids = std::vector<std::uint64_t>;  // sorted
 
+struct Pending {
+  std::uint64_t xid = 0;
+  std::int64_t since =
+      0;  // where the lane stood when it was first seen running: its rows are behind
+  friend bool operator==(const Pending&, const Pending&) = default;
+};
+
 // Y6: sent is every row with seq <= pos, but for those of the transactions in `pending`, which were
 // running when a row up to pos was first seen. Of these, `draining` have finished, and their rows
 // are sent up to late_to.
 struct LaneProgress {
   std::int64_t pos = 0;
-  Xids pending{};
+  std::vector<Pending> pending{};  // by xid
   Xids draining{};
   std::int64_t late_to = 0;
+  std::int64_t sent = 0;  // so many were accepted since the lane exists
   friend bool operator==(const LaneProgress&, const LaneProgress&) = default;
 };
 
@@ -35,11 +44,15 @@ struct TakenRow {
 };
 
 struct TakenLane {
-  std::vector<TakenRow> rows;  // retries, then late ones, then fresh ones; each by seq
-  Xids finished;               // of `pending`, as the snapshot saw it
-  Xids running;                // transactions that the snapshot saw running
-  bool all_late = true;        // no late rows were left out for their number
+  std::vector<TakenRow> rows{};  // retries, then late ones, then fresh ones; each by seq
+  Xids finished{};               // of `pending`, as the snapshot saw it
+  Xids running{};                // transactions that the snapshot saw running
+  // Up to which seq all late rows are among `rows`; none if they were not looked for.
+  std::optional<std::int64_t> late_end{};
 };
+
+// Whether all late rows were taken, so that fresh ones may follow.
+[[nodiscard]] bool has_all_late(const LaneProgress& before, const TakenLane& taken);
 
 // Where the lane stands after these outcomes, one per row. What comes behind the first late or
 // fresh row that was not sent does not count; `counted` is how many rows do, apart from that all
@@ -56,6 +69,9 @@ struct Advanced {
 
 [[nodiscard]] Xids xids_of(std::string_view array);  // "{10,14}"
 [[nodiscard]] std::string text_of(const Xids& xids);
-[[nodiscard]] Xids without(const Xids& xids, const Xids& others);
+[[nodiscard]] std::vector<Pending> pending_of(std::string_view xids, std::string_view since);
+[[nodiscard]] std::string xids_text_of(const std::vector<Pending>& pending);
+[[nodiscard]] std::string since_text_of(const std::vector<Pending>& pending);
+[[nodiscard]] std::vector<Pending> without(std::vector<Pending> pending, const Xids& others);
 
 }  // namespace hapax::postgres

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <random>
 #include <utility>
 
-#include <libpq-fe.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -25,16 +21,13 @@ using relay::Outcome;
 using Kind = TakenRow::Kind;
 
 constexpr std::uint32_t kNeedsVersion = 2;
-constexpr Duration kNapFirst{5};
-constexpr Duration kNapMax{2'000};       // with notifications
-constexpr Duration kNapMaxPolling{250};  // without
-constexpr Duration kAnnounced{10'000};   // so long publishers notify, once asked to
-constexpr Duration kProbeTime{2'000};
-
-std::int64_t steady_ms() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
+constexpr std::uint32_t kLanes = 16;
+constexpr std::uint32_t kBusyRounds = 8;
+// So many numbers are looked through for late rows at once.
+constexpr std::int64_t kLateSpan = 100'000;
+// A transaction that runs while a lane goes on by so many numbers may be a bystander.
+constexpr std::int64_t kBystander = 20'000;
+constexpr std::int64_t kBystandersEveryMs = 1'000;
 
 std::int64_t number_of(std::string_view text) {
   std::int64_t number = 0;
@@ -83,18 +76,21 @@ class ArrayText {
 
 // Lanes and where they stand, as the first values of settling and taking.
 struct LaneArrays {
-  ArrayText lanes, fences, positions, pendings, drainings, late_tos;
+  ArrayText lanes, fences, positions, pendings, sinces, drainings, late_tos, sents;
 
   void add(const relay::Lease& lease, const LaneProgress& progress) {
     lanes.add(std::int64_t{lease.lane});
     fences.add(lease.fence);
     positions.add(progress.pos);
-    pendings.add(text_of(progress.pending));
+    pendings.add(xids_text_of(progress.pending));
+    sinces.add(since_text_of(progress.pending));
     drainings.add(text_of(progress.draining));
     late_tos.add(progress.late_to);
+    sents.add(progress.sent);
   }
   void give(Values& values) const {
-    for (const ArrayText* each : {&lanes, &fences, &positions, &pendings, &drainings, &late_tos}) {
+    for (const ArrayText* each :
+         {&lanes, &fences, &positions, &pendings, &sinces, &drainings, &late_tos, &sents}) {
       values.text(each->text());
     }
   }
@@ -137,6 +133,7 @@ Result<std::unique_ptr<OutboxSource>> OutboxSource::open(OutboxSourceOptions opt
   HAPAX_CHECK(source->connect());
   HAPAX_CHECK(check_version(*source->connection_, source->options_.schema, kNeedsVersion));
   if (source->options_.listen) source->test_notify();
+  source->listens_ = source->is_notified();
   return source;
 }
 
@@ -149,9 +146,18 @@ std::string OutboxSource::named(std::string_view sql) const {
   return database::expanded(sql, "schema", options_.schema);
 }
 
-Result<Rows> OutboxSource::ask(const std::string& sql, const Values& values, Rowed rowed) {
-  if (!connection_ || connection_->lost()) HAPAX_CHECK(connect());
-  return connection_->ask(named(sql), values, rowed);
+Status OutboxSource::reconnect() {
+  return !connection_ || connection_->lost() ? connect() : Status{Ok{}};
+}
+
+Result<Rows> OutboxSource::ask(const Question& question) {
+  HAPAX_CHECK(reconnect());
+  ++questions_;
+  return connection_->ask(question.sql, question.values, question.rowed);
+}
+
+Result<Rows> OutboxSource::ask(const std::string& sql, const Values& values) {
+  return ask({.sql = named(sql), .values = values});
 }
 
 Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Duration span) {
@@ -176,25 +182,43 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
     Lane* known = find(lease);
     Lane lane;
     lane.fence = lease.fence;
-    lane.progress = {rows.number(i, 3), xids_of(rows.at(i, 4)), xids_of(rows.at(i, 5)),
-                     rows.number(i, 6)};
-    lane.attempts = static_cast<std::uint32_t>(rows.number(i, 7));
+    lane.progress = {rows.number(i, 3), pending_of(rows.at(i, 4), rows.at(i, 5)),
+                     xids_of(rows.at(i, 6)), rows.number(i, 7), rows.number(i, 8)};
+    lane.attempts = static_cast<std::uint32_t>(rows.number(i, 9));
     held.emplace(lease.lane, known == nullptr ? std::move(lane) : std::move(*known));
   }
   lanes_ = std::move(held);
+  is_alone_ = told.share == kLanes;
   return told;
 }
 
 Result<relay::Taken> OutboxSource::next(std::span<const relay::Turn> turns,
                                         std::uint32_t attempts_max) {
+  HAPAX_CHECK(drop_bystanders());
   relay::Taken told;
-  HAPAX_CHECK(settle(turns, told));
-  HAPAX_CHECK(take(turns, attempts_max, told));
-  if (!told.batches.empty()) nap_ = Duration{0};
+  const std::optional<Question> settling = settling_of(turns);
+  const std::vector<relay::Turn> wanted = wanted_of(turns, attempts_max);
+  if (settling && !wanted.empty()) {
+    HAPAX_CHECK(reconnect());
+    questions_ += 2;
+    HAPAX_TRY(const auto answers, connection_->ask_both(*settling, taking_of(wanted)));
+    read_lost(answers.first, told);
+    read(answers.second, wanted, told);
+  } else if (settling) {
+    HAPAX_TRY(const Rows rows, ask(*settling));
+    read_lost(rows, told);
+  } else if (!wanted.empty()) {
+    HAPAX_TRY(const Rows rows, ask(taking_of(wanted)));
+    read(rows, wanted, told);
+  }
+  busy_rounds_ = told.batches.empty() ? 0 : busy_rounds_ + 1;
+  if (busy_rounds_ > 0) nap_ = Duration{0};
+  if (busy_rounds_ >= kBusyRounds) renounce();
   return told;
 }
 
-Status OutboxSource::settle(std::span<const relay::Turn> turns, relay::Taken& told) {
+// None if there is nothing to settle. From now on the lanes stand where they will stand.
+std::optional<Question> OutboxSource::settling_of(std::span<const relay::Turn> turns) {
   LaneArrays lanes;
   OutcomeArrays rest;
   bool any = false;
@@ -214,50 +238,53 @@ Status OutboxSource::settle(std::span<const relay::Turn> turns, relay::Taken& to
     lanes.add(turn.lease, lane->progress);
     any = true;
   }
-  if (!any) return Ok{};
-  Values values;
-  lanes.give(values);
-  rest.give(values);
-  HAPAX_TRY(const Rows rows, ask("SELECT * FROM \"{schema}\".relay_settle($1, $2, $3, $4, $5, $6, "
-                                 "$7, $8, $9, $10, $11, $12, $13, $14, $15)",
-                                 values));
+  if (!any) return {};
+  Question question{.sql = named("SELECT * FROM \"{schema}\".relay_settle($1, $2, $3, $4, $5, $6, "
+                                 "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"),
+                    .values = {}};
+  lanes.give(question.values);
+  rest.give(question.values);
+  return question;
+}
+
+void OutboxSource::read_lost(const Rows& rows, relay::Taken& told) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     told.lost.push_back(static_cast<std::uint32_t>(rows.number(i, 0)));
     lanes_.erase(told.lost.back());
   }
-  return Ok{};
 }
 
-Status OutboxSource::take(std::span<const relay::Turn> turns, std::uint32_t attempts_max,
-                          relay::Taken& told) {
-  LaneArrays lanes;
-  ArrayText tries;
-  ArrayText most;
-  bool any = false;
-  for (const relay::Turn& turn : turns) {
-    Lane* lane = find(turn.lease);
-    if (lane == nullptr || turn.take == 0) continue;
-    lanes.add(turn.lease, lane->progress);
-    tries.add(std::int64_t{lane->attempts});
-    most.add(std::int64_t{relay::piece_to_take(turn.take, lane->attempts, attempts_max)});
-    any = true;
-  }
-  if (!any) return Ok{};
-  Values values;
-  lanes.give(values);
-  values.text(tries.text()).text(most.text());
-  HAPAX_TRY(const Rows rows,
-            ask("SELECT * FROM \"{schema}\".relay_take($1, $2, $3, $4, $5, $6, $7, $8)", values,
-                Rowed::kBinary));
-  std::vector<relay::Turn> taking;
+// The turns that take something, with how much.
+std::vector<relay::Turn> OutboxSource::wanted_of(std::span<const relay::Turn> turns,
+                                                 std::uint32_t attempts_max) {
+  std::vector<relay::Turn> wanted;
   for (const relay::Turn& turn : turns) {
     const Lane* lane = find(turn.lease);
     if (lane == nullptr || turn.take == 0) continue;
-    taking.push_back(
+    wanted.push_back(
         {turn.lease, {}, relay::piece_to_take(turn.take, lane->attempts, attempts_max)});
   }
-  read(rows, taking, told);
-  return Ok{};
+  return wanted;
+}
+
+Question OutboxSource::taking_of(std::span<const relay::Turn> wanted) {
+  LaneArrays lanes;
+  ArrayText tries;
+  ArrayText most;
+  for (const relay::Turn& turn : wanted) {
+    const Lane& lane = lanes_.at(turn.lease.lane);
+    lanes.add(turn.lease, lane.progress);
+    tries.add(std::int64_t{lane.attempts});
+    most.add(std::int64_t{turn.take});
+  }
+  Question question{
+      .sql = named("SELECT * FROM \"{schema}\".relay_take($1, $2, $3, $4, $5, $6, $7, "
+                   "$8, $9, $10, $11)"),
+      .values = {},
+      .rowed = Rowed::kBinary};
+  lanes.give(question.values);
+  question.values.text(tries.text()).text(most.text()).number(kLateSpan);
+  return question;
 }
 
 void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, relay::Taken& told) {
@@ -284,13 +311,16 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, re
     if (kind == "snapshot") {
       const auto xid = static_cast<std::uint64_t>(number_of(rows.at(i, kSeq)));
       running = running_in(rows.at(i, kId), xid);
+      due_in_.reset();
+      if (!rows.is_null(i, kN)) due_in_ = Duration{number_of(rows.at(i, kN))};
       continue;
     }
     const auto number = static_cast<std::uint32_t>(number_of(rows.at(i, kLane)));
     Lane& lane = lanes_.at(number);
     relay::Batch& batch = batches[number];
     if (kind == "lane") {
-      lane.taken = {{}, xids_of(rows.at(i, kId)), running, true};
+      lane.taken = {{}, xids_of(rows.at(i, kId)), running, {}};
+      if (!rows.is_null(i, kSeq)) lane.taken.late_end = number_of(rows.at(i, kSeq));
       continue;
     }
     const std::int64_t seq = number_of(rows.at(i, kSeq));
@@ -314,6 +344,7 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, re
   for (const relay::Turn& turn : turns) {
     const auto found = batches.find(turn.lease.lane);
     if (found == batches.end()) {
+      if (!lanes_.contains(turn.lease.lane)) continue;  // It is known as lost.
       told.lost.push_back(turn.lease.lane);
       lanes_.erase(turn.lease.lane);
     } else {
@@ -328,17 +359,22 @@ void OutboxSource::finish_taking(std::uint32_t number, const relay::Turn& turn, 
   std::vector<TakenRow>& rows = lane.taken.rows;
   const auto late = std::count_if(rows.begin(), rows.end(),
                                   [](const TakenRow& row) { return row.kind == Kind::kLate; });
-  lane.taken.all_late = late < static_cast<std::ptrdiff_t>(turn.take);
-  if (!lane.taken.all_late) {  // Fresh rows come after all that are late.
-    while (rows.back().kind == Kind::kFresh) {
+  if (late >= static_cast<std::ptrdiff_t>(turn.take)) {  // There may be more behind the last.
+    const auto last = std::find_if(rows.rbegin(), rows.rend(),
+                                   [](const TakenRow& row) { return row.kind == Kind::kLate; });
+    lane.taken.late_end = last->seq;
+  }
+  if (!has_all_late(lane.progress, lane.taken)) {  // Fresh rows come after all that are late.
+    while (!rows.empty() && rows.back().kind == Kind::kFresh) {
       rows.pop_back();
       batch.records.pop_back();
     }
   }
   if (rows.empty()) {
-    // While late rows were sent in parts, nothing else was looked for.
-    if (!lane.progress.draining.empty()) told.more = true;
+    // While late rows are looked for in parts, nothing else is.
+    const bool drained = lane.progress.draining.empty();
     lane.progress = advance(lane.progress, lane.taken, {}).progress;
+    if (!drained || !lane.progress.draining.empty()) told.more = true;
     return;
   }
   if (rows.back().kind != Kind::kRetry) ++lane.attempts;
@@ -369,8 +405,8 @@ Result<bool> OutboxSource::clean() {
 Result<relay::Report> OutboxSource::report() {
   relay::Report report;
   HAPAX_TRY(const Rows lanes,
-            ask("SELECT lane, owner, lease_ms, waiting, oldest_ms, attempts, retries, blocked_keys "
-                "FROM \"{schema}\".relay_lanes()",
+            ask("SELECT lane, owner, lease_ms, waiting, oldest_ms, attempts, retries, "
+                "blocked_keys, sent FROM \"{schema}\".relay_lanes()",
                 Values{}));
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     relay::LaneReport& lane = report.lanes.emplace_back();
@@ -382,6 +418,7 @@ Result<relay::Report> OutboxSource::report() {
     lane.attempts = static_cast<std::uint32_t>(lanes.number(i, 5));
     lane.retries = static_cast<std::uint64_t>(lanes.number(i, 6));
     lane.blocked_keys = static_cast<std::uint64_t>(lanes.number(i, 7));
+    lane.sent = static_cast<std::uint64_t>(lanes.number(i, 8));
   }
   HAPAX_TRY(const Rows all, ask("SELECT * FROM \"{schema}\".relay_figures()", Values{}));
   if (all.size() != 1) return report;
@@ -393,51 +430,58 @@ Result<relay::Report> OutboxSource::report() {
   return report;
 }
 
-// Behind a pooler LISTEN may seem to work and never tell anything; so it is tried.
-void OutboxSource::test_notify() {
-  auto listener = Connection::open(options_.uri, {.application_name = "hapax relay (listens)"});
-  if (!listener) return;
-  const std::string nonce = "hapax_probe_" + std::to_string(std::random_device{}());
-  if (!listener->run("LISTEN " + nonce) || !connection_->run("NOTIFY " + nonce)) return;
-  const auto told = listener->wait_notified(kProbeTime);
-  if (!told || *told != Notified::kChannel) return;
-  if (!listener->run("UNLISTEN *; LISTEN " + named("\"{schema}_outbox\""))) return;
-  listener_ = std::move(*listener);
-}
-
-bool OutboxSource::announce() {
-  const std::int64_t now = steady_ms();
-  if (now + nap_.count() < asked_until_ms_) return true;
+Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
   Values values;
-  values.number(kAnnounced.count());
-  if (!ask("SELECT \"{schema}\".relay_announce($1)", values)) return true;
-  asked_until_ms_ = now + kAnnounced.count();
-  return false;
+  values.number(most);
+  HAPAX_TRY(const Rows rows,
+            ask("SELECT id, type, coalesce(key, ''), attempts, reason, (extract(epoch FROM "
+                "clock_timestamp() - died_at) * 1000)::bigint FROM \"{schema}\".outbox_dead "
+                "ORDER BY seq LIMIT $1",
+                values));
+  std::vector<relay::DeadLetter> letters;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    letters.push_back({.id = std::string(rows.at(i, 0)),
+                       .type = std::string(rows.at(i, 1)),
+                       .key = std::string(rows.at(i, 2)),
+                       .attempts = static_cast<std::uint32_t>(rows.number(i, 3)),
+                       .reason = std::string(rows.at(i, 4)),
+                       .dead_for = Duration{rows.number(i, 5)}});
+  }
+  return letters;
 }
 
-void OutboxSource::wait(Duration most) {
-  const Duration nap_max = listener_ ? kNapMax : kNapMaxPolling;
-  nap_ = std::clamp(nap_ * 2, kNapFirst, nap_max);
-  // What was committed before publishers were asked to notify is looked for once more.
-  if (listener_ && nap_ > 4 * kNapFirst && !announce()) return;
-  pollfd watched[2] = {{wake_, POLLIN, 0}, {-1, POLLIN, 0}};
-  if (listener_) watched[1].fd = ::PQsocket(listener_->raw());
-  const int ready = ::poll(watched, 2, static_cast<int>(std::min(nap_, most).count()));
-  if (ready <= 0) return;
-  if (watched[0].revents != 0) {
-    eventfd_t count = 0;
-    ::eventfd_read(wake_, &count);
-  }
-  if (watched[1].revents == 0) return;
-  nap_ = Duration{0};
-  if (::PQconsumeInput(listener_->raw()) != 1) {
-    listener_.reset();
-    return;
-  }
-  while (PGnotify* told = ::PQnotifies(listener_->raw())) ::PQfreemem(told);
+Result<std::uint64_t> OutboxSource::redrive(std::span<const std::string> ids) {
+  ArrayText wanted;
+  for (const std::string& id : ids) wanted.add(id);
+  Values values;
+  ids.empty() ? values.null() : values.text(wanted.text());
+  HAPAX_TRY(const Rows rows, ask("SELECT \"{schema}\".relay_redrive($1)", values));
+  return static_cast<std::uint64_t>(rows.size() == 1 ? rows.number(0, 0) : 0);
 }
 
-void OutboxSource::wake() { ::eventfd_write(wake_, 1); }
+// They are pending, because a snapshot saw them run; when they end, everything since then would be
+// looked through for rows of theirs.
+Status OutboxSource::drop_bystanders() {
+  Xids old;
+  for (const auto& [number, lane] : lanes_) {
+    for (const Pending& each : lane.progress.pending) {
+      if (lane.progress.pos - each.since > kBystander) old.push_back(each.xid);
+    }
+  }
+  if (old.empty() || steady_ms() < bystanders_at_ms_) return Ok{};
+  std::sort(old.begin(), old.end());
+  old.erase(std::unique(old.begin(), old.end()), old.end());
+  Values values;
+  values.text(text_of(old));
+  HAPAX_TRY(const Rows rows, ask("SELECT \"{schema}\".relay_bystanders($1)", values));
+  if (rows.size() != 1) return Ok{};
+  const Xids bystanders = xids_of(rows.at(0, 0));
+  for (auto& [number, lane] : lanes_) {
+    lane.progress.pending = without(std::move(lane.progress.pending), bystanders);
+  }
+  bystanders_at_ms_ = steady_ms() + kBystandersEveryMs;
+  return Ok{};
+}
 
 OutboxSource::Lane* OutboxSource::find(const relay::Lease& lease) {
   const auto found = lanes_.find(lease.lane);

@@ -34,11 +34,19 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Status release(std::span<const relay::Lease> leases) override;
   [[nodiscard]] Result<bool> clean() override;  // one partition
   [[nodiscard]] Result<relay::Report> report() override;
+  [[nodiscard]] Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t most) override;
+  [[nodiscard]] Result<std::uint64_t> redrive(std::span<const std::string> ids) override;
 
   void wait(Duration most) override;
   void wake() override;
 
+  // What wait() does before it sleeps, and for how long it then does; 0 = look again first.
+  // `now_ms` is steady time.
+  [[nodiscard]] Duration ready_to_sleep(Duration most, std::int64_t now_ms);
+
   [[nodiscard]] bool is_notified() const { return listener_.has_value(); }
+  [[nodiscard]] std::uint64_t notifications() const { return notifications_; }
+  [[nodiscard]] std::uint64_t questions() const { return questions_; }  // asked of the database
 
  private:
   struct Lane {
@@ -49,28 +57,47 @@ class OutboxSource final : public relay::Source {
   };
 
   explicit OutboxSource(OutboxSourceOptions options);
+  [[nodiscard]] static std::int64_t steady_ms();
   [[nodiscard]] Status connect();
-  [[nodiscard]] Result<Rows> ask(const std::string& sql, const Values& values,
-                                 Rowed rowed = Rowed::kText);
-  [[nodiscard]] Status settle(std::span<const relay::Turn> turns, relay::Taken& told);
-  [[nodiscard]] Status take(std::span<const relay::Turn> turns, std::uint32_t attempts_max,
-                            relay::Taken& told);
+  [[nodiscard]] Status reconnect();  // if the connection is lost
+  [[nodiscard]] Result<Rows> ask(const Question& question);
+  [[nodiscard]] Result<Rows> ask(const std::string& sql, const Values& values);
+  [[nodiscard]] std::optional<Question> settling_of(std::span<const relay::Turn> turns);
+  void read_lost(const Rows& rows, relay::Taken& told);
+  [[nodiscard]] std::vector<relay::Turn> wanted_of(std::span<const relay::Turn> turns,
+                                                   std::uint32_t attempts_max);
+  [[nodiscard]] Question taking_of(std::span<const relay::Turn> wanted);
   void read(const Rows& rows, std::span<const relay::Turn> turns, relay::Taken& told);
   void finish_taking(std::uint32_t number, const relay::Turn& turn, relay::Batch batch,
                      relay::Taken& told);
   [[nodiscard]] Lane* find(const relay::Lease& lease);
+  // Y6, O4: who runs for long and has not published has no rows up to here.
+  [[nodiscard]] Status drop_bystanders();
   void test_notify();
+  void keep_listening(std::int64_t now_ms);
   // Whether publishers had been asked before to notify until the nap is over.
-  [[nodiscard]] bool announce();
+  [[nodiscard]] bool announce(std::int64_t now_ms);
+  // Under load nobody sleeps, and publishers need not notify.
+  void renounce();
+  void read_notifications();
   [[nodiscard]] std::string named(std::string_view sql) const;  // with the schema in it
 
   const OutboxSourceOptions options_;
   std::optional<Connection> connection_;
   std::optional<Connection> listener_;
   std::map<std::uint32_t, Lane> lanes_;
-  int wake_ = -1;                    // eventfd
-  Duration nap_{0};                  // the latest; grows while nothing comes
-  std::int64_t asked_until_ms_ = 0;  // steady; so long publishers notify
+  int wake_ = -1;                     // eventfd
+  Duration nap_{0};                   // the latest; grows while nothing comes
+  std::optional<Duration> due_in_{};  // the next retry, as of the latest look
+  std::int64_t asked_until_ms_ = 0;   // steady; so long publishers notify
+  std::uint32_t busy_rounds_ = 0;     // in a row in which something was taken
+  bool is_alone_ = false;             // no other relay shares the lanes
+  bool listens_ = false;              // notifications got through at the start
+  Duration listen_pause_{0};          // between attempts to listen again
+  std::int64_t listen_at_ms_ = 0;     // steady; not before
+  std::int64_t bystanders_at_ms_ = 0;
+  std::uint64_t questions_ = 0;
+  std::uint64_t notifications_ = 0;
 };
 
 }  // namespace hapax::postgres

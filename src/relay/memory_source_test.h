@@ -107,6 +107,10 @@ class MemorySource final : public Source {
   }
   Result<bool> clean() override { return false; }
   Result<Report> report() override { return Report{}; }
+  Result<std::vector<DeadLetter>> dead_letters(std::uint32_t) override {
+    return std::vector<DeadLetter>{};
+  }
+  Result<std::uint64_t> redrive(std::span<const std::string>) override { return 0; }
   void wait(Duration) override {}
   void wake() override {}
 

@@ -68,6 +68,7 @@ struct LaneReport {
   std::uint32_t attempts = 0;  // how often what comes next was taken and not settled
   std::uint64_t retries = 0;   // records that wait for another attempt, or behind one
   std::uint64_t blocked_keys = 0;
+  std::uint64_t sent = 0;  // accepted, since the lane exists
 };
 
 struct Report {
@@ -77,6 +78,15 @@ struct Report {
   std::uint64_t dead_rows = 0;  // that the database has not cleaned up yet, in all of our tables
   std::optional<Duration> oldest_transaction{};  // of this database
   std::string oldest_transaction_of;             // who
+};
+
+struct DeadLetter {
+  std::string id;
+  std::string type;
+  std::string key;
+  std::uint32_t attempts = 0;
+  std::string reason;
+  Duration dead_for{0};
 };
 
 class Source {
@@ -98,6 +108,12 @@ class Source {
   // Forgets some of what was sent and is older than the retention; false: there is no more.
   [[nodiscard]] virtual Result<bool> clean() = 0;
   [[nodiscard]] virtual Result<Report> report() = 0;
+
+  // The oldest, at most so many.
+  [[nodiscard]] virtual Result<std::vector<DeadLetter>> dead_letters(std::uint32_t most) = 0;
+  // Publishes dead letters anew, in their order and under their ids; those with these ids, or all.
+  // Answers how many.
+  [[nodiscard]] virtual Result<std::uint64_t> redrive(std::span<const std::string> ids) = 0;
 
   // Returns when there may be something new, after `most`, or when woken.
   virtual void wait(Duration most) = 0;

@@ -236,7 +236,7 @@ class FileCheckup {
     if (good && number("structure", "SELECT count(*) FROM {prefix}outbox_lane") != 1) {
       findings_.critical(
           "structure", "the lane of the outbox is missing: nothing is sent",
-          shell(named("INSERT INTO {prefix}outbox_lane VALUES (1, NULL, 0, 0, 0, 0)")));
+          shell(named("INSERT INTO {prefix}outbox_lane VALUES (1, NULL, 0, 0, 0, 0, 0)")));
     }
     if (good)
       findings_.ok("structure", std::to_string(all.size()) + " tables and indexes expected");

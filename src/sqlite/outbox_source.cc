@@ -158,21 +158,24 @@ Status OutboxSource::settle(const std::vector<Outcome>& outcomes) {
   const std::vector<Taken> taken = std::exchange(taken_, {});
   HAPAX_ASSERT(outcomes.size() == taken.size(), "each row has its outcome");
   std::int64_t pos = 0;
+  std::int64_t sent = 0;
   bool counts = true;  // What is behind a new row that was not sent does not.
   for (std::size_t i = 0; i < taken.size(); ++i) {
+    const bool accepted = outcomes[i].kind == OutcomeKind::kAccepted;
     if (taken[i].n != 0) {
+      sent += accepted ? 1 : 0;
       HAPAX_CHECK(settle_retry(taken[i], outcomes[i]));
       continue;
     }
     counts = counts && outcomes[i].kind != OutcomeKind::kNotSent;
     if (!counts) continue;
     pos = taken[i].seq;
-    if (outcomes[i].kind != OutcomeKind::kAccepted) {
-      HAPAX_CHECK(settle_new(taken[i], outcomes[i]));
-    }
+    sent += accepted ? 1 : 0;
+    if (!accepted) HAPAX_CHECK(settle_new(taken[i], outcomes[i]));
   }
   HAPAX_CHECK(
-      ask("UPDATE {prefix}outbox_lane SET pos = max(pos, ?1), attempts = 0", {Value::of(pos)}));
+      ask("UPDATE {prefix}outbox_lane SET pos = max(pos, ?1), sent = sent + ?2, attempts = 0",
+          {Value::of(pos), Value::of(sent)}));
   return Ok{};
 }
 
@@ -312,7 +315,7 @@ Result<relay::Report> OutboxSource::report() {
                 "LIMIT 1), "
                 "(SELECT count(*) FROM {prefix}outbox_retry), "
                 "(SELECT count(DISTINCT key) FROM {prefix}outbox_retry), "
-                "(SELECT count(*) FROM {prefix}outbox_dead) FROM {prefix}outbox_lane AS l",
+                "(SELECT count(*) FROM {prefix}outbox_dead), l.sent FROM {prefix}outbox_lane AS l",
                 {}));
   const Row& row = rows.at(0);
   const std::int64_t now = wall_ms();
@@ -326,6 +329,7 @@ Result<relay::Report> OutboxSource::report() {
   if (!row[4].is_null()) lane.oldest_waiting = Duration{now - row[4].number};
   lane.retries = static_cast<std::uint64_t>(row[5].number);
   lane.blocked_keys = static_cast<std::uint64_t>(row[6].number);
+  lane.sent = static_cast<std::uint64_t>(row[8].number);
   relay::Report report;
   report.lanes.push_back(std::move(lane));
   report.dead_letters = static_cast<std::uint64_t>(row[7].number);
@@ -334,6 +338,43 @@ Result<relay::Report> OutboxSource::report() {
                                  {}));
   report.outbox_bytes = static_cast<std::uint64_t>(size.at(0)[0].number);
   return report;
+}
+
+Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
+  HAPAX_TRY(const auto rows, ask("SELECT id, type, key, attempts, reason, died_at "
+                                 "FROM {prefix}outbox_dead ORDER BY seq LIMIT ?1",
+                                 {Value::of(most)}));
+  std::vector<relay::DeadLetter> letters;
+  const std::int64_t now = wall_ms();
+  for (const Row& row : rows) {
+    letters.push_back({.id = row[0].bytes,
+                       .type = row[1].bytes,
+                       .key = row[2].bytes,
+                       .attempts = static_cast<std::uint32_t>(row[3].number),
+                       .reason = row[4].bytes,
+                       .dead_for = Duration{now - row[5].number}});
+  }
+  return letters;
+}
+
+Result<std::uint64_t> OutboxSource::redrive(std::span<const std::string> ids) {
+  std::uint64_t count = 0;
+  const auto act = [&]() -> Status {
+    HAPAX_TRY(const auto rows, ask("SELECT seq, id FROM {prefix}outbox_dead ORDER BY seq", {}));
+    for (const Row& row : rows) {
+      if (!ids.empty() && std::find(ids.begin(), ids.end(), row[1].bytes) == ids.end()) continue;
+      HAPAX_CHECK(
+          ask("INSERT INTO {prefix}outbox (id, type, key, payload, headers, correlation_id, "
+              "causation_id) SELECT id, type, key, payload, headers, correlation_id, causation_id "
+              "FROM {prefix}outbox_dead WHERE seq = ?1",
+              {row[0]}));
+      HAPAX_CHECK(ask("DELETE FROM {prefix}outbox_dead WHERE seq = ?1", {row[0]}));
+      ++count;
+    }
+    return Ok{};
+  };
+  HAPAX_CHECK(in_write(act));
+  return count;
 }
 
 // A commit is written to the log first and counts a moment later; so after a sign of life the naps
@@ -351,8 +392,7 @@ void OutboxSource::wait(Duration most) {
   if (watched[1].revents == 0) return;
   nap_ = Duration{0};
   std::array<char, 4096> events{};
-  while (::read(watch_, events.data(), events.size()) > 0) {
-  }
+  while (::read(watch_, events.data(), events.size()) > 0) ++signs_;
 }
 
 void OutboxSource::wake() { ::eventfd_write(wake_, 1); }

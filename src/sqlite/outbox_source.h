@@ -32,8 +32,11 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Status release(std::span<const relay::Lease> leases) override;
   [[nodiscard]] Result<bool> clean() override;
   [[nodiscard]] Result<relay::Report> report() override;
+  [[nodiscard]] Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t most) override;
+  [[nodiscard]] Result<std::uint64_t> redrive(std::span<const std::string> ids) override;
   void wait(Duration most) override;
   void wake() override;
+  [[nodiscard]] std::uint64_t signs() const { return signs_; }  // that the file's log gave
 
  private:
   struct Taken {
@@ -63,8 +66,9 @@ class OutboxSource final : public relay::Source {
   const OutboxSourceOptions options_;
   Connection connection_;
   std::vector<Taken> taken_;
-  int wake_ = -1;    // eventfd
-  int watch_ = -1;   // inotify of the file's log; -1 = there is none, and the file is looked at
+  int wake_ = -1;   // eventfd
+  int watch_ = -1;  // inotify of the file's log; -1 = there is none, and the file is looked at
+  std::uint64_t signs_ = 0;
   Duration nap_{0};  // the latest; grows while nothing comes
 };
 

@@ -186,15 +186,81 @@ TEST_F(PostgresRelay, OpenTransactionsElsewhereAndAHeldSnapshotHoldNothingUp) {
   EXPECT_LT(number("SELECT max(cardinality(pending)) FROM hapax.outbox_progress"), 3);
 }
 
+// Y6: late rows are looked for along the numbers, in parts if there were many meanwhile.
+TEST_F(PostgresRelay, ALateRowIsFoundFarBehind) {
+  auto late = connect();
+  auto app = connect();
+  Relay relay(uri, receiver, "a");
+  const std::int64_t lane = number("SELECT hashtext('k') & 15");
+  const std::string neighbour =
+      "SELECT hapax.publish('t', '', k, 'n' || k) FROM (SELECT i::text AS k FROM "
+      "generate_series(1, 500) AS i) AS s WHERE hashtext(k) & 15 = " +
+      std::to_string(lane) + " AND hashtext(k) & 1023 <> hashtext('k') & 1023 LIMIT 1";
+  run(app, neighbour);
+  relay.drain();
+  run(late, "BEGIN");
+  run(late, publish("1", "k"));
+  run(app, neighbour);
+  relay.drain();
+  run(app, "SELECT setval('hapax.outbox_seq', 450000)");
+  run(late, publish("2", "k"));
+  run(app, neighbour);
+  relay.drain();
+  run(late, "COMMIT");
+  run(app, publish("3", "k"));
+  relay.drain();
+  ASSERT_EQ(receiver.sent.size(), 6U);
+  EXPECT_EQ(Ids(receiver.sent.begin() + 3, receiver.sent.end()), (Ids{"1", "2", "3"}));
+}
+
+// Y6, O4: who runs for long and has not published is not looked for.
+TEST_F(PostgresRelay, ABystanderIsForgottenAndAPublisherIsNot) {
+  auto bystander = connect();
+  auto publisher = connect();
+  auto undone = connect();
+  auto app = connect();
+  Relay relay(uri, receiver, "a");
+  const auto publish_everywhere = [&](const std::string& name) {
+    for (int i = 0; i < 100; ++i) run(app, publish(name + std::to_string(i), std::to_string(i)));
+    relay.drain();
+  };
+  const auto looked_for_since_long = [&] {
+    return number(
+        "SELECT max((SELECT count(*) FROM unnest(p.since) AS s WHERE s < 50000)) FROM "
+        "(SELECT DISTINCT ON (lane) since FROM hapax.outbox_progress "
+        "ORDER BY lane, fence DESC, n DESC) AS p");
+  };
+  run(bystander, "BEGIN; SELECT pg_current_xact_id()");
+  run(publisher, "BEGIN");
+  run(publisher, publish("late"));
+  run(undone, "BEGIN; SAVEPOINT s");
+  run(undone, publish("undone"));
+  run(undone, "ROLLBACK TO s");
+  publish_everywhere("a");
+  EXPECT_EQ(looked_for_since_long(), 3);
+  run(app, "SELECT setval('hapax.outbox_seq', 50000)");
+  publish_everywhere("b");
+  publish_everywhere("c");
+  EXPECT_EQ(looked_for_since_long(), 1);
+  run(bystander, publish("of the bystander"));
+  publish_everywhere("d");
+  EXPECT_EQ(looked_for_since_long(), 1);
+  for (Connection* each : {&bystander, &publisher, &undone}) run(*each, "COMMIT");
+  relay.drain();
+  ASSERT_EQ(receiver.sent.size(), 402U);
+  const std::set<std::string> last(receiver.sent.end() - 2, receiver.sent.end());
+  EXPECT_EQ(last, (std::set<std::string>{"late", "of the bystander"}));
+}
+
 // Y6: a server with thousands of running transactions.
 TEST_F(PostgresRelay, ThousandsOfPendingTransactionsAreLookedUpTogether) {
   auto app = connect();
   for (int i = 0; i < 20; ++i) run(app, publish(std::to_string(i), "k" + std::to_string(i)));
   run(app,
-      "INSERT INTO hapax.outbox_progress (lane, fence, pos, pending, draining, late_to, "
-      "attempts) SELECT l, 0, 1000, (SELECT array_agg(x::text::xid8) FROM generate_series("
+      "INSERT INTO hapax.outbox_progress (lane, fence, pos, pending, since, draining, late_to, "
+      "sent, attempts) SELECT l, 0, 1000, (SELECT array_agg(x::text::xid8) FROM generate_series("
       "pg_current_xact_id()::text::bigint - 5000, pg_current_xact_id()::text::bigint + 5000) "
-      "AS x), '{}', 0, 0 FROM generate_series(0, 15) AS l");
+      "AS x), array_fill(0, '{10001}'), '{}', 0, 0, 0 FROM generate_series(0, 15) AS l");
   Relay relay(uri, receiver, "a");
   const auto begun = relay.clock.steady_ms();
   relay.drain();
@@ -224,22 +290,41 @@ TEST_F(PostgresRelay, ARefusedRecordHoldsUpItsKeyAndDiesWithItsReason) {
                    "AND reason LIKE 'no \"thanks\"%'"),
             2);
   EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox_retry"), 0);
+
+  const auto letters = successor.source->dead_letters(10);
+  ASSERT_EQ(letters->size(), 1U);
+  EXPECT_EQ(letters->front().id, "a1");
+  EXPECT_EQ(letters->front().attempts, 2U);
+  const Ids others{"a2"};
+  EXPECT_EQ(*successor.source->redrive(others), 0U);
+  EXPECT_EQ(*successor.source->redrive({}), 1U);
+  receiver.refused.clear();
+  while (receiver.sent.size() < 5) successor.drain();
+  successor.drain();
+  EXPECT_EQ(receiver.sent.back(), "a1");
+  EXPECT_EQ(successor.source->report()->dead_letters, 0U);
+  std::uint64_t sent = 0;
+  for (const auto& lane : successor.source->report()->lanes) sent += lane.sent;
+  EXPECT_EQ(sent, 5U);
 }
 
 // Y2, Y3, Y5: a relay that stands still loses its lanes; what it took is sent again by the other,
 // and it sends nothing when it goes on.
 TEST_F(PostgresRelay, TwoRelaysShareAndOneStandsStill) {
   auto app = connect();
-  const relay::Settings brief{.lease = Duration{400}, .margin = Duration{50}};
+  const Duration renewal{30'000};
+  const relay::Settings settings{.lease = 2 * renewal};
   Receiver of_b;
-  Relay a(uri, receiver, "a", brief);
-  Relay b(uri, of_b, "b", brief);
+  Relay a(uri, receiver, "a", settings);
+  Relay b(uri, of_b, "b", settings);
   a.round();
   EXPECT_EQ(a.engine.lanes(), 16U);
-  while (a.engine.lanes() != 8 || b.engine.lanes() != 8) {
-    a.round();
-    b.round();
-  }
+  b.round();
+  EXPECT_EQ(b.engine.lanes(), 0U);
+  a.round_after(renewal);
+  b.round_after(renewal);
+  EXPECT_EQ(a.engine.lanes(), 8U);
+  EXPECT_EQ(b.engine.lanes(), 8U);
   for (int i = 0; i < 64; ++i) run(app, publish(std::to_string(i), std::to_string(i)));
   while (receiver.sent.size() + of_b.sent.size() < 64) {
     a.round();
@@ -248,37 +333,93 @@ TEST_F(PostgresRelay, TwoRelaysShareAndOneStandsStill) {
   EXPECT_FALSE(receiver.sent.empty());
   EXPECT_FALSE(of_b.sent.empty());
   const std::size_t before = receiver.sent.size();
-  while (b.engine.lanes() != 16) b.round();  // `a` stands still, with what it sent not settled.
+  // `a` stands still, with what it sent not settled, until its leases are over.
+  run(app,
+      "UPDATE hapax.outbox_lane SET lease_until = '-infinity' WHERE owner = 'a'; "
+      "UPDATE hapax.outbox_relay SET alive_until = '-infinity' WHERE owner = 'a'");
+  b.round_after(renewal);
+  EXPECT_EQ(b.engine.lanes(), 16U);
   b.drain();
   for (int i = 64; i < 128; ++i) run(app, publish(std::to_string(i), std::to_string(i)));
   b.drain();
   const std::set<std::string> distinct(of_b.sent.begin(), of_b.sent.end());
   EXPECT_GE(distinct.size(), 64U);
-  a.round();
+  a.round_after(2 * renewal);
   EXPECT_EQ(receiver.sent.size(), before);
   EXPECT_GT(a.engine.counts().lanes_lost, 0U);
 }
 
-// A publisher's NOTIFY wakes a relay that sleeps.
+// A relay that listens, until publishers know that it sleeps.
+class Listening {
+ public:
+  Listening(std::unique_ptr<OutboxSource> source, relay::Sink& sink)
+      : source_(std::move(source)), engine_(*source_, sink, clock_, {}) {}
+
+  void turn() {
+    const auto told = engine_.round();
+    if (!told) throw std::runtime_error(told.error().text());
+    if (told->idle_for > Duration{0}) source_->wait(std::min(told->idle_for, Duration{1'000}));
+  }
+  OutboxSource& source() { return *source_; }
+
+ private:
+  host::HostClock clock_;
+  std::unique_ptr<OutboxSource> source_;
+  relay::Engine engine_;
+};
+
+// A publisher's NOTIFY wakes a relay that sleeps; also one whose connection for it was lost.
 TEST_F(PostgresRelay, SleepsUntilSomethingIsPublished) {
   auto opened = OutboxSource::open({.uri = uri, .owner = "a"});
   ASSERT_TRUE(opened.has_value());
-  OutboxSource& source = **opened;
+  Listening relay(*std::move(opened), receiver);
+  OutboxSource& source = relay.source();
   ASSERT_TRUE(source.is_notified());
-  host::HostClock clock;
-  relay::Engine engine(source, receiver, clock, {});
-  for (int i = 0; i < 12; ++i) {  // Until it sleeps for longer than the next test allows.
-    ASSERT_TRUE(engine.round().has_value());
-    if (i < 9) source.wait(Duration{1'000});
-  }
   auto app = connect();
-  run(app, publish("1"));
-  const std::int64_t begun = clock.steady_ms();
-  while (receiver.sent.empty()) {
-    source.wait(Duration{10'000});
-    ASSERT_TRUE(engine.round().has_value());
+  const auto publish_to_a_sleeper = [&](const std::string& id) {
+    while (number("SELECT hapax.outbox_is_awaited()::int") == 0) relay.turn();
+    const std::uint64_t before = source.notifications();
+    run(app, publish(id));
+    // It may look by itself before the notification is there.
+    for (int i = 0; i < 30 && source.notifications() == before; ++i) relay.turn();
+    EXPECT_EQ(source.notifications(), before + 1);
+  };
+  publish_to_a_sleeper("1");
+
+  run(app,
+      "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE "
+      "datname = current_database() AND application_name = 'hapax relay (listens)'");
+  while (source.is_notified()) relay.turn();
+  while (!source.is_notified()) relay.turn();
+  publish_to_a_sleeper("2");
+  while (receiver.sent.size() < 2) relay.turn();
+  EXPECT_EQ(receiver.sent, (Ids{"1", "2"}));
+}
+
+class HeldClock final : public ports::Clock {
+ public:
+  [[nodiscard]] std::int64_t wall_ms() override { return now_ms; }
+  [[nodiscard]] std::int64_t steady_ms() override { return now_ms; }
+  std::int64_t now_ms = 1;
+};
+
+// Ten minutes of nothing, with the sleeping left out.
+TEST_F(PostgresRelay, AsksLessThanOnceASecondWhileNothingHappens) {
+  constexpr std::int64_t kSeconds = 600;
+  for (const bool listen : {true, false}) {
+    auto opened = OutboxSource::open({.uri = uri, .owner = "a", .listen = listen});
+    ASSERT_TRUE(opened.has_value());
+    OutboxSource& source = **opened;
+    HeldClock clock;
+    relay::Engine engine(source, receiver, clock, {});
+    while (clock.now_ms < 1'000 * kSeconds) {
+      const auto told = engine.round();
+      ASSERT_TRUE(told.has_value());
+      clock.now_ms += source.ready_to_sleep(told->idle_for, clock.now_ms).count();
+    }
+    EXPECT_LT(source.questions(), static_cast<std::uint64_t>(kSeconds * (listen ? 6 : 9) / 10));
+    ASSERT_TRUE(engine.stop().has_value());
   }
-  EXPECT_LT(clock.steady_ms() - begun, 500);
 }
 
 // History older than the retention goes, once it is sent; what is not sent stays.

@@ -39,6 +39,18 @@ class Receiver final : public relay::Sink {
   std::set<std::string> refused;
 };
 
+// Runs as the machine's does, and can be moved on.
+class MovedClock final : public ports::Clock {
+ public:
+  [[nodiscard]] std::int64_t wall_ms() override { return real_.wall_ms(); }
+  [[nodiscard]] std::int64_t steady_ms() override { return real_.steady_ms() + moved_.count(); }
+  void move(Duration span) { moved_ += span; }
+
+ private:
+  host::HostClock real_;
+  Duration moved_{0};
+};
+
 struct Relay {
   Relay(Result<std::unique_ptr<relay::Source>> opened, relay::Sink& sink,
         relay::Settings settings = {})
@@ -55,7 +67,13 @@ struct Relay {
     }
   }
 
-  host::HostClock clock;
+  // Leases are looked after, as if that much time had passed for this relay alone.
+  relay::Round round_after(Duration span) {
+    clock.move(span);
+    return round();
+  }
+
+  MovedClock clock;
   std::unique_ptr<relay::Source> source;
   relay::Engine engine;
 };

@@ -139,7 +139,7 @@ class PostgresDoctorTest(DoctorTest):
     def test_structure_is_missing_and_the_remedies_work(self):
         self.psql("DROP INDEX hapax.inbox_expires;"
                   "ALTER TABLE hapax.inbox DROP CONSTRAINT inbox_pkey;"
-                  "DROP INDEX hapax.outbox_xid; DROP TABLE hapax.outbox_p07;"
+                  "DROP INDEX hapax.outbox_retry_key; DROP TABLE hapax.outbox_p07;"
                   "DROP FUNCTION hapax.relay_clean; DROP SEQUENCE hapax.outbox_listening;"
                   "SET allow_system_table_mods = on; UPDATE pg_index SET indisvalid = false "
                   "WHERE indexrelid = 'hapax.outbox_retry_due'::regclass;"
@@ -147,7 +147,7 @@ class PostgresDoctorTest(DoctorTest):
                   "ALTER TABLE hapax.outbox ALTER id DROP NOT NULL;"
                   "ALTER TABLE hapax.claims SET UNLOGGED; DELETE FROM hapax.outbox_lane")
         checks = self.doctor(self.cluster.uri())
-        for found in ("index inbox_expires", "primary key of inbox", "index outbox_xid",
+        for found in ("index inbox_expires", "primary key of inbox", "index outbox_retry_key",
                       "partition outbox_p07", "function relay_clean()", "outbox.id may be NULL",
                       "inbox.message_id may be NULL", "sequence outbox_listening",
                       "a valid index outbox_retry_due"):

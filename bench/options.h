@@ -17,6 +17,7 @@ struct Options {
   std::string only;
   double seconds = 4;
   int rounds = 3;
+  int held = 2;  // seconds that a transaction is open before a relay is measured beside it
   bool quick = false;
 
   [[nodiscard]] bool wants(std::string_view part) const { return only.empty() || only == part; }
@@ -36,13 +37,15 @@ inline Options parse(int argc, char** argv) {
       options.only = value();
     } else if (word == "--hapax") {
       options.hapax = value();
+    } else if (word == "--held") {
+      options.held = std::stoi(value());
     } else if (word == "--quick") {
       options.quick = true;
       options.seconds = 2;
       options.rounds = 1;
     } else {
       fail("unknown argument '" + word + "'; known: --json FILE, --hapax PROGRAM, --only PART, " +
-           "--quick");
+           "--held SECONDS, --quick");
     }
   }
   return options;

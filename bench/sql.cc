@@ -15,23 +15,12 @@
 #include "../tests/postgres/cluster.h"
 #include "clients.h"
 #include "options.h"
+#include "relay_rows.h"
 
 namespace {
 
 using namespace hapax;
 using namespace hapax::bench;
-using postgres::Connection;
-using postgres::Values;
-
-template <class Value>
-Value must(Result<Value> value) {
-  if (!value) fail(value.error().text());
-  return *std::move(value);
-}
-
-void run(Connection& connection, const std::string& sql) {
-  if (const auto done = connection.run(sql); !done) fail(done.error().text());
-}
 
 // Calls `work(thread, count)` on so many threads for a while; units per second.
 double per_second(int threads, double seconds,
@@ -255,15 +244,7 @@ void bench_relay(Table& table, testing_postgres::Cluster& cluster, const Options
       "SELECT count(hapax.publish('paid', decode(repeat('77', 100), 'hex'), 'k' || n % "
       "1000, 'e' || n)) FROM generate_series(1, " +
           count + ") n");
-  const Folder folder;
-  output_of(options.hapax + " stream create orders --data " + folder.path("data"));
-  const auto relay_from = Clock::now();
-  output_of(options.hapax + " relay --once --from '" + uri + "' --to " + folder.path("data") +
-            "/streams/orders");
-  const double ours = wanted / std::chrono::duration<double>(Clock::now() - relay_from).count();
-  const std::string told =
-      output_of(options.hapax + " stream show orders --json --data " + folder.path("data"));
-  if (told.find("\"last\":" + count) == std::string::npos) fail("the relay delivered " + told);
+  const double ours = relayed(options, uri, wanted);
   table.ratio_at_least("relay: PostgreSQL to a stream, whole run", ours, "rows/s",
                        "a bare drain of 100 at a time", bare, 0.3);
   table.ratio_at_least("relay: the same", ours, "rows/s", "10,000 rows/s", 10'000, 1.0);
@@ -280,5 +261,15 @@ int main(int argc, char** argv) {
   if (options.wants("outbox")) bench_outbox(table, cluster, options);
   if (options.wants("inbox")) bench_inbox(table, cluster, options);
   if (options.wants("relay")) bench_relay(table, cluster, options);
+  if (options.wants("history")) {
+    bench_history(table, options, [&] { return migrated(cluster, options); });
+  }
+  if (options.wants("latency")) {
+    bench_latency(table, options, migrated(cluster, options));
+    bench_sqlite_wake(table, options);
+  }
+  if (options.wants("idle")) {
+    bench_idle(table, options, migrated(cluster, options), cluster.uri("postgres"));
+  }
   return finish(table, options);
 }

@@ -49,9 +49,16 @@ struct RelayOptions {
   std::string authorities;
   std::uint32_t batch = relay::Settings{}.batch;
   std::uint32_t attempts = relay::Settings{}.attempts_max;
+  std::vector<std::string> redrive;  // ids
+  bool redrive_all = false;
   bool once = false;
   bool status = false;
+  bool dead_letters = false;
   Output output = Output::kText;
+
+  [[nodiscard]] bool sends() const {
+    return !status && !dead_letters && !redrive_all && redrive.empty();
+  }
 };
 
 Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
@@ -60,7 +67,7 @@ Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
     HAPAX_TRY(auto source, postgres::OutboxSource::open({.uri = from,
                                                          .schema = options.schema,
                                                          .owner = options.name,
-                                                         .listen = !options.status}));
+                                                         .listen = options.sends()}));
     return std::unique_ptr<relay::Source>(std::move(source));
   }
   if (from.starts_with("sqlite:")) {
@@ -295,7 +302,7 @@ std::string json_of_lane(const relay::LaneReport& lane) {
   lane.oldest_waiting ? object.add("oldest_waiting_ms", lane.oldest_waiting->count())
                       : object.raw("oldest_waiting_ms", "null");
   object.add("attempts", lane.attempts).add("retries", lane.retries);
-  object.add("blocked_keys", lane.blocked_keys);
+  object.add("blocked_keys", lane.blocked_keys).add("delivered", lane.sent);
   return object.text();
 }
 
@@ -304,6 +311,7 @@ struct Sums {
   std::uint64_t retries = 0;
   std::uint64_t blocked_keys = 0;
   std::uint64_t lanes_held = 0;
+  std::uint64_t sent = 0;
   Duration oldest{0};
 };
 
@@ -313,6 +321,7 @@ Sums sums_of(const relay::Report& report) {
     sums.waiting += lane.waiting;
     sums.retries += lane.retries;
     sums.blocked_keys += lane.blocked_keys;
+    sums.sent += lane.sent;
     if (!lane.owner.empty()) ++sums.lanes_held;
     sums.oldest = std::max(sums.oldest, lane.oldest_waiting.value_or(Duration{0}));
   }
@@ -325,6 +334,7 @@ void print_report_json(const std::string& from, const relay::Report& report) {
   for (const relay::LaneReport& lane : report.lanes) lanes.add(json_of_lane(lane));
   wire::JsonObject object;
   object.add("from", from).add("waiting", sums.waiting).add("lag_ms", sums.oldest.count());
+  object.add("delivered", sums.sent);
   object.add("retries", sums.retries).add("blocked_keys", sums.blocked_keys);
   object.add("dead_letters", report.dead_letters).add("outbox_bytes", report.outbox_bytes);
   object.add("dead_rows", report.dead_rows);
@@ -339,6 +349,7 @@ void print_report(const std::string& from, const relay::Report& report) {
   const Sums sums = sums_of(report);
   fmt::print("{}\n", from);
   fmt::print("  waiting         {} (the oldest for {} ms)\n", sums.waiting, sums.oldest.count());
+  fmt::print("  delivered       {}\n", sums.sent);
   fmt::print("  to be retried   {}, {} keys wait\n", sums.retries, sums.blocked_keys);
   fmt::print("  dead letters    {}\n", report.dead_letters);
   fmt::print("  outbox          {} bytes, {} dead rows\n", report.outbox_bytes, report.dead_rows);
@@ -368,13 +379,62 @@ Result<int> show_status(const RelayOptions& options) {
   return kExitOk;
 }
 
+Result<int> list_dead_letters(const RelayOptions& options) {
+  constexpr std::uint32_t kMost = 10'000;
+  for (const std::string& from : options.from) {
+    HAPAX_TRY(const auto source, open_source(options, from));
+    HAPAX_TRY(const auto letters, source->dead_letters(kMost));
+    for (const relay::DeadLetter& letter : letters) {
+      if (options.output == Output::kJson) {
+        fmt::print("{}\n", wire::JsonObject()
+                               .add("from", without_password(from))
+                               .add("id", letter.id)
+                               .add("type", letter.type)
+                               .add("key", letter.key)
+                               .add("attempts", letter.attempts)
+                               .add("dead_ms", letter.dead_for.count())
+                               .add("reason", letter.reason)
+                               .text());
+      } else {
+        fmt::print("{}  {}  {} attempts  {}\n", letter.id, letter.type, letter.attempts,
+                   letter.reason);
+      }
+    }
+  }
+  return kExitOk;
+}
+
+Result<int> redrive_dead_letters(const RelayOptions& options) {
+  std::uint64_t all = 0;
+  for (const std::string& from : options.from) {
+    HAPAX_TRY(const auto source, open_source(options, from));
+    HAPAX_TRY(const std::uint64_t count, source->redrive(options.redrive));
+    all += count;
+    if (options.output == Output::kJson) {
+      fmt::print(
+          "{}\n",
+          wire::JsonObject().add("from", without_password(from)).add("redriven", count).text());
+    } else {
+      fmt::print("{}: {} published again\n", without_password(from), count);
+    }
+  }
+  return all == 0 && !options.redrive.empty() ? kExitMissing : kExitOk;
+}
+
+Result<int> done_by(const RelayOptions& options) {
+  if (options.sends()) return relay_all(options);
+  if (options.status) return show_status(options);
+  return options.dead_letters ? list_dead_letters(options) : redrive_dead_letters(options);
+}
+
 int run_relay(RelayOptions options) {
   if (options.name.empty()) options.name = who() + "/" + fresh_key();
-  if (!options.status && options.to.empty()) {
-    fmt::print(stderr, "hapax: --to is required, unless --status is wanted\n");
+  if (options.sends() && options.to.empty()) {
+    fmt::print(stderr,
+               "hapax: --to is required, unless --status, --dead-letters or --redrive is wanted\n");
     return kExitUsage;
   }
-  const auto done = options.status ? show_status(options) : relay_all(options);
+  const auto done = done_by(options);
   return done ? *done : report(done.error());
 }
 
@@ -409,6 +469,14 @@ void declare_relay(CLI::App& app, int& exit_code) {
   relay->add_option("--ca-file", options->authorities, "PEM file of who may sign for https");
   relay->add_flag("--once", options->once, "Send what is there, and leave");
   relay->add_flag("--status", options->status, "Only say what waits, and who holds what");
+  CLI::Option* list =
+      relay->add_flag("--dead-letters", options->dead_letters, "Only list what was given up");
+  CLI::Option* some = relay->add_option("--redrive", options->redrive,
+                                        "Only publish the dead letter of this id again; several");
+  CLI::Option* every =
+      relay->add_flag("--redrive-all", options->redrive_all, "Only publish all of them again");
+  list->excludes(some)->excludes(every);
+  some->excludes(every);
   relay->add_flag_callback(
       "--json", [options] { options->output = Output::kJson; }, "Print JSON");
   relay->footer(

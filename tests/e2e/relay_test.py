@@ -175,9 +175,11 @@ class RelayTest(FolderTest):
         wait_for(lambda: self.status()["dead_letters"] == 2, "the others to be given up")
         self.assertEqual(sorted(receiver.got), [("m0", "x1", "paid"), ("m2", "x2", "paid"),
                                                 ("m4", "x3", "paid")])
-        reasons = self.cluster.psql("SELECT id, reason FROM hapax.outbox_dead ORDER BY id")
-        self.assertIn("m1|HTTP 422", reasons)
-        self.assertIn("m3|HTTP 500", reasons)
+        listed = self.hapax("relay", "--from", self.cluster.uri(), "--dead-letters", "--json")
+        letters = [json.loads(line) for line in listed.splitlines()]
+        self.assertEqual([(each["id"], each["key"], each["attempts"], each["reason"][:8])
+                          for each in letters],
+                         [("m1", "b", 2, "HTTP 422"), ("m3", "c", 2, "HTTP 500")])
         # What the guide to operations says about putting them back, after the cause was mended.
         self.cluster.psql("UPDATE hapax.outbox_dead SET payload = 'x4' WHERE id = 'm1'")
         self.cluster.psql("WITH back AS (DELETE FROM hapax.outbox_dead "
@@ -185,12 +187,20 @@ class RelayTest(FolderTest):
                           "SELECT hapax.publish(type, payload, key, id, headers, correlation_id, "
                           "causation_id) FROM back ORDER BY seq")
         wait_for(lambda: ("m1", "x4", "paid") in receiver.got, "the one that was put back")
-        self.assertEqual(self.status()["dead_letters"], 1)
+        self.cluster.psql("UPDATE hapax.outbox_dead SET payload = 'x5' WHERE id = 'm3'")
+        self.assertIn("1 published again", self.hapax("relay", "--from", self.cluster.uri(),
+                                                      "--redrive", "m3"))
+        wait_for(lambda: ("m3", "x5", "paid") in receiver.got, "the other one")
+        wait_for(lambda: self.status()["delivered"] == 5, "all to be settled")
+        self.assertEqual(self.status()["dead_letters"], 0)
 
     def test_a_server_that_is_away_is_waited_for(self):
         server = self.serve()
         server.call("PUT", "/streams/orders", {})
-        relay = self.relay(server.url + "/streams/orders", "--attempts", "1")
+        file = os.path.join(self.folder, "app.db")
+        self.hapax("migrate", "sqlite:" + file)
+        relay = self.relay(server.url + "/streams/orders", "--attempts", "1",
+                           "--from", "sqlite:" + file)
         self.publish(0, 10)
         wait_for(lambda: len(self.records(server)) == 10, "ten records")
 
@@ -201,10 +211,13 @@ class RelayTest(FolderTest):
         server.restart(while_down)
         wait_for(lambda: len(self.records(server)) == 20, "twenty records")
         self.assertEqual(self.status()["dead_letters"], 0)
-        self.cluster.stop()
+        self.cluster.stop()  # The other database goes on meanwhile.
+        with contextlib.closing(sqlite3.connect(file)) as app, app:
+            app.execute("INSERT INTO hapax_outbox (id, type, payload) VALUES ('s', 'paid', 'x')")
+        wait_for(lambda: len(self.records(server)) == 21, "the record of the other database")
         self.cluster.start()
         self.publish(20, 10)
-        wait_for(lambda: len(self.records(server)) == 30, "thirty records")
+        wait_for(lambda: len(self.records(server)) == 31, "the rest")
         relay.send_signal(signal.SIGTERM)
         self.assertEqual(relay.wait(timeout=30), 0)
 

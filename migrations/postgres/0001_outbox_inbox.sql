@@ -34,12 +34,14 @@ BEGIN
 END $$;
 
 -- date_part() answers a float8 where extract() does slow numeric arithmetic.
--- The partition of this instant: each is used for a thirtieth of the retention, so that one has rested
--- for longer than the retention before it is used again. `hapax migrate --retention` replaces these two.
+-- The partition of a moment, in milliseconds since 1970: each is used for a thirtieth of the retention,
+-- so that one has rested for longer than the retention before it is used again.
+-- `hapax migrate --retention` replaces these two.
 CREATE FUNCTION "{schema}".outbox_retention() RETURNS interval LANGUAGE sql IMMUTABLE AS
   $$ SELECT interval '2592000 seconds' $$;
-CREATE FUNCTION "{schema}".outbox_part() RETURNS smallint LANGUAGE sql VOLATILE AS
-  $$ SELECT (floor(date_part('epoch', clock_timestamp()))::bigint / 86400 % 32)::smallint $$;
+CREATE FUNCTION "{schema}".outbox_part(
+  moment bigint DEFAULT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint)
+RETURNS smallint LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / 86400000 % 32)::smallint $$;
 
 -- RFC 9562: version 7, milliseconds first; version 8 from SHA-256 over the namespace and a name.
 CREATE FUNCTION "{schema}".uuid7() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
@@ -59,42 +61,54 @@ CREATE FUNCTION "{schema}".outbox_is_awaited() RETURNS boolean LANGUAGE sql VOLA
                     > date_part('epoch', clock_timestamp()) * 1000, false)
 $$;
 
+-- Raises if an event may not be stored.
+CREATE FUNCTION "{schema}".publish_check(
+  type text, payload bytea, key text, id text, headers jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF octet_length(id) NOT BETWEEN 1 AND 255 OR octet_length(type) NOT BETWEEN 1 AND 255
+      OR octet_length(key) NOT BETWEEN 1 AND 255 OR octet_length(payload) > 8388608
+      OR jsonb_typeof(headers) <> 'array' THEN
+    RAISE EXCEPTION 'id, type and key are of 1 to 255 bytes, the payload is of up to 8 MiB, headers '
+      'are an array of pairs' USING ERRCODE = 'HX002';
+  END IF;
+END $$;
+
 -- Stores an event in the caller's transaction and answers its id.
--- O1: the xid is taken before the seq. So a row whose seq is below one that a snapshot sees had its xid
--- before that snapshot was made; if the snapshot does not see it, its xid is in the snapshot's list of
--- running transactions, or not below the snapshot's xmax (which is the latest *finished* xid plus one,
--- so that running ones may lie above it and are then not in the list).
+-- O1: the xid is taken before the seq: columns are computed in the order of the table. So a row whose
+-- seq is below one that a snapshot sees had its xid before that snapshot was made; if the snapshot
+-- does not see it, its xid is in the snapshot's list of running transactions, or not below the
+-- snapshot's xmax (which is the latest *finished* xid plus one, so that running ones may lie above it
+-- and are then not in the list).
 -- O2: two transactions that publish under one key commit in the order of their seqs, because the lock
 -- is held from before nextval() until the commit is visible. 1,024 locks, not one per key: a
--- transaction with a million keys must not use up the server's lock table.
+-- transaction with a million keys must not use up the server's lock table. The locks' class is 'Hapx'.
+-- Each function that an expression names is looked up anew in each transaction, which costs more than
+-- to call it: so they are few, and an event of the usual kind is known by few of them.
 CREATE FUNCTION "{schema}".publish(
   type text, payload bytea, key text DEFAULT NULL, id text DEFAULT NULL, headers jsonb DEFAULT NULL,
   correlation_id text DEFAULT NULL, causation_id text DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
-  event_id text := coalesce(id, "{schema}".uuid7()::text);
+  moment bigint := (date_part('epoch', clock_timestamp()) * 1000)::bigint;
 BEGIN
-  -- Few expressions, and no statement but the INSERT: each costs a preparation per transaction, and
-  -- a statement a snapshot, too. CASE: in this order; the locks' class is 'Hapx'.
-  IF (CASE
-        WHEN octet_length(event_id) NOT BETWEEN 1 AND 255 OR octet_length(type) NOT BETWEEN 1 AND 255
-          OR octet_length(key) NOT BETWEEN 1 AND 255 OR octet_length(payload) > 8388608
-          OR jsonb_typeof(headers) <> 'array' THEN true
-        WHEN pg_current_xact_id() IS NULL THEN true
-        WHEN key IS NULL THEN false
-        ELSE pg_advisory_xact_lock(1214345336, hashtext(key) & 1023) IS NULL
-      END) THEN
-    RAISE EXCEPTION 'id, type and key are of 1 to 255 bytes, the payload is of up to 8 MiB, headers '
-      'are an array of pairs' USING ERRCODE = 'HX002';
+  id := coalesce(id, gen_random_uuid()::text);
+  IF (id <> '' AND type <> '' AND (key <> '') IS NOT FALSE AND headers IS NULL
+      AND octet_length(id || type || coalesce(key, '')) <= 255
+      AND octet_length(payload) <= 8388608) IS NOT TRUE THEN
+    PERFORM "{schema}".publish_check(type, payload, key, id, headers);
   END IF;
   INSERT INTO "{schema}".outbox
     (part, xid, lane, id, type, key, payload, headers, correlation_id, causation_id)
-  VALUES ("{schema}".outbox_part(), pg_current_xact_id(), hashtext(coalesce(key, event_id)) & 15,
-          event_id, type, key, payload, headers, correlation_id, causation_id);
-  IF "{schema}".outbox_is_awaited() AND pg_notify('{schema}_outbox', '') IS NULL THEN
+  VALUES (
+    "{schema}".outbox_part(moment),
+    CASE WHEN key IS NULL OR pg_advisory_xact_lock(1214345336, hashtext(key) & 1023) IS NOT NULL
+         THEN pg_current_xact_id() END,
+    hashtext(coalesce(key, id)) & 15, id, type, key, payload, headers, correlation_id, causation_id);
+  IF pg_sequence_last_value('"{schema}".outbox_listening') > moment THEN
+    PERFORM pg_notify('{schema}_outbox', '');
   END IF;
-  RETURN event_id;
+  RETURN id;
 END $$;
 
 -- The same for several events, in their order. The locks are taken in an order of their own, so that

@@ -43,9 +43,10 @@ std::string retention_sql(const std::string& schema, std::chrono::seconds retent
          " seconds' $$;\n"
          "CREATE OR REPLACE FUNCTION \"" +
          schema +
-         "\".outbox_part() RETURNS smallint LANGUAGE sql VOLATILE AS\n"
-         "  $$ SELECT (floor(date_part('epoch', clock_timestamp()))::bigint / " +
-         std::to_string(period) + " % 32)::smallint $$;\n";
+         "\".outbox_part(\n"
+         "  moment bigint DEFAULT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint)\n"
+         "RETURNS smallint LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / " +
+         std::to_string(period * 1'000) + " % 32)::smallint $$;\n";
 }
 
 Result<bool> has_table(Connection& connection, const std::string& schema) {

@@ -191,8 +191,8 @@ class PostgresDoctorTest(DoctorTest):
         # A relay holds the lane, renews it, and has taken the same records again and again.
         self.psql("UPDATE hapax.outbox_lane SET owner = 'relay-7', fence = 1, "
                   "lease_until = now() + interval '1 min' WHERE lane = 3;"
-                  "INSERT INTO hapax.outbox_progress (lane, fence, pos, pending, draining, "
-                  "late_to, attempts) VALUES (3, 1, 0, '{}', '{}', 0, 5);"
+                  "INSERT INTO hapax.outbox_progress (lane, fence, pos, pending, since, "
+                  "draining, late_to, sent, attempts) VALUES (3, 1, 0, '{}', '{}', '{}', 0, 0, 5);"
                   "UPDATE hapax.claims SET lease_until = now() + interval '1 h', "
                   "first_seen = now() - interval '1 day'")
         checks = self.doctor(self.cluster.uri())

@@ -120,7 +120,7 @@ class HeldOpen {
 
 template <class MakeDatabase>
 void bench_history(Table& table, const Options& options, const MakeDatabase& make_database) {
-  const int rows = options.quick ? 50'000 : 200'000;
+  const int rows = options.quick ? 100'000 : 200'000;
   const int history = options.quick ? 200'000 : 5'000'000;
   const std::string old = make_database();
   Connection old_app = must(Connection::open(old));

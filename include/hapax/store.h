@@ -136,7 +136,7 @@ class Store {
   [[nodiscard]] virtual Result<Answer> commit(const Commit& commit) = 0;
   // As commit(), answered by `done`: on a thread of the store, on that of a caller who leads it, or
   // at once on one's own if no state could accept the commit. It must not block, but it may submit.
-  // Everything the commit's views refer to must stay alive until then.
+  // Answers may overtake each other. All that the commit's views refer to must live until then.
   virtual void submit(const Commit& commit, Done done) = 0;
   // As submit(), but the calling thread may do the work itself, the wait for the disk included, if
   // nobody else does it and the disk is quick: for who has nothing better to do than to wait for

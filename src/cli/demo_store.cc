@@ -4,8 +4,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <deque>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include <fcntl.h>
@@ -30,19 +32,42 @@ Error failed(const char* call) {
 struct Order {
   std::string line;
   Op op;
+  std::string_view word;  // of the answer
 };
 
-// Answers leave in the order of the requests, because the store decides in that order.
-void submit_order(Store& store, std::string line) {
+// Answers may overtake each other; here they leave in the order of the requests.
+class OrderDesk {
+ public:
+  void submit(Store& store, std::string line);
+
+ private:
+  void answered(Order& order, std::string_view word);
+
+  std::mutex mutex_;
+  std::deque<std::shared_ptr<Order>> under_way_;
+};
+
+void OrderDesk::answered(Order& order, std::string_view word) {
+  const std::lock_guard lock(mutex_);
+  order.word = word;
+  for (; !under_way_.empty() && !under_way_.front()->word.empty(); under_way_.pop_front()) {
+    std::cout << under_way_.front()->word << '\n' << std::flush;
+  }
+}
+
+void OrderDesk::submit(Store& store, std::string line) {
   auto order = std::make_shared<Order>();
+  {
+    const std::lock_guard lock(mutex_);
+    under_way_.push_back(order);
+  }
   order->line = std::move(line);
   const std::string_view text = order->line;
   const std::size_t space = text.find(' ');
   order->op =
       Append{.stream = kOrders, .payload = text.substr(space + 1), .id = text.substr(0, space)};
-  store.submit({.ops = {&order->op, 1}}, [order](const Result<Answer>& answer) {
-    const std::string_view word = answer ? word_of(answer->verdicts.front()) : "error";
-    std::cout << word << '\n' << std::flush;
+  store.submit({.ops = {&order->op, 1}}, [this, order](const Result<Answer>& answer) {
+    answered(*order, answer ? word_of(answer->verdicts.front()) : "error");
   });
 }
 
@@ -57,7 +82,8 @@ int run_demo_store(const std::string& folder) {
   const Op create = CreateStream{.stream = kOrders};
   const auto created = store.commit({.ops = {&create, 1}});
   if (!created) return report(created.error());
-  for (std::string line; std::getline(std::cin, line);) submit_order(store, std::move(line));
+  OrderDesk desk;
+  for (std::string line; std::getline(std::cin, line);) desk.submit(store, std::move(line));
   opened->reset();  // Waits for what is under way.
   return kExitOk;
 }

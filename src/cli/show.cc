@@ -84,9 +84,10 @@ std::string without_password(std::string uri) {
   const std::size_t scheme = uri.find("://");
   if (scheme == std::string::npos) return uri;
   constexpr std::string_view kParameter = "password=";
-  if (const std::size_t at = uri.find(kParameter); at != std::string::npos) {
-    const std::size_t from = at + kParameter.size();
-    uri.replace(from, std::min(uri.find('&', from), uri.size()) - from, "…");
+  // Each of them: there is sslpassword, too.
+  for (std::size_t at = 0; (at = uri.find(kParameter, at)) != std::string::npos;) {
+    at += kParameter.size();
+    uri.replace(at, std::min(uri.find('&', at), uri.size()) - at, "…");
   }
   // All up to the last @, because a password may hold one that should have been escaped.
   const std::size_t host = uri.rfind('@');

@@ -58,6 +58,8 @@ TEST(WithoutPassword, WhereverItStands) {
   EXPECT_EQ(without_password("postgres://u:se@cret@h/db"), "postgres://u@h/db");
   EXPECT_EQ(without_password("postgres:///db?password=secret&host=/x"),
             "postgres:///db?password=…&host=/x");
+  EXPECT_EQ(without_password("postgres:///db?sslpassword=secret&password=secret"),
+            "postgres:///db?sslpassword=…&password=…");
   EXPECT_EQ(without_password("postgres://u@h:5432/db"), "postgres://u@h:5432/db");
   EXPECT_EQ(without_password("sqlite:shop.db"), "sqlite:shop.db");
 }

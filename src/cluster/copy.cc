@@ -13,6 +13,8 @@
 #include "engine/replay.h"
 #include "engine/snapshot_sections.h"
 #include "engine/snapshotter.h"
+#include "host/entropy.h"
+#include "journal/block.h"
 #include "journal/names.h"
 #include "journal/new_file.h"
 #include "journal/segment_files.h"
@@ -160,6 +162,7 @@ Error Copy::differs(const std::string& what) const {
 // What is to be copied, and what state it adds up to.
 Status Copy::survey() {
   ports::Folder& folder = source_.folder();
+  HAPAX_CHECK(journal::check_copied(folder));
   HAPAX_TRY(cargo_.identity, journal::read_identity(folder));
   Follower follower;
   HAPAX_CHECK(follower.load(folder, cargo_.identity));
@@ -180,7 +183,8 @@ Status Copy::survey() {
   }
   cargo_.checksum = follower.checksum();
   HAPAX_CHECK(check_payloads(folder, follower));
-  note_ = journal::note_of(cargo_, options_.journey);
+  host::HostEntropy entropy;
+  note_ = journal::note_of(cargo_, journal::hex16(ports::draw_u64(entropy)), options_.journey);
   for (const std::uint64_t part : follower.snapshot().parts) {
     files_.push_back(journal::part_name(part));
   }
@@ -212,6 +216,11 @@ Result<bool> Copy::prepare_target() {
   HAPAX_TRY(const auto moved, journal::read_note(source_.folder(), journal::kMovedName));
   HAPAX_TRY(const auto copying, journal::read_note(target_.folder(), journal::kCopyingName));
   if (copying) {
+    // J2: another copy was finished meanwhile, or is about to be.
+    if (moved && moved->ticket != copying->ticket) {
+      HAPAX_CHECK(journal::check_not_moved(source_.folder()));
+    }
+    note_.ticket = copying->ticket;
     if (copying->cargo == note_.cargo) return true;
     const std::string what = journal::same_store(*copying, note_)
                                  ? "this store as it was before; it has changed since"

@@ -40,13 +40,14 @@ Result<std::string> take_line(std::string_view& rest, std::string_view name) {
 }
 
 Result<MoveNote> parse_note(std::string_view text) {
-  const std::size_t journey = text.find("\nfrom ");
-  if (!text.starts_with(kTitle) || journey == std::string_view::npos) {
+  const std::size_t ticket = text.find("\nticket ");
+  if (!text.starts_with(kTitle) || ticket == std::string_view::npos) {
     return Error{Errc::kCorruption, "it is no note of hapax copy, or of a newer one"};
   }
   MoveNote note;
-  note.cargo = text.substr(kTitle.size(), journey + 1 - kTitle.size());
-  std::string_view rest = text.substr(journey + 1);
+  note.cargo = text.substr(kTitle.size(), ticket + 1 - kTitle.size());
+  std::string_view rest = text.substr(ticket + 1);
+  HAPAX_TRY(note.ticket, take_line(rest, "ticket "));
   HAPAX_TRY(note.journey.from, take_line(rest, "from "));
   HAPAX_TRY(note.journey.to, take_line(rest, "to "));
   HAPAX_TRY(note.journey.command, take_line(rest, "command "));
@@ -64,7 +65,7 @@ Result<std::string> read_text(const ports::File& file) {
 
 }  // namespace
 
-MoveNote note_of(const Cargo& cargo, Journey journey) {
+MoveNote note_of(const Cargo& cargo, std::string ticket, Journey journey) {
   const Identity& identity = cargo.identity;
   std::string text =
       "store " + hex_bytes({identity.store_id.data(), identity.store_id.size()}) + "\n";
@@ -72,7 +73,7 @@ MoveNote note_of(const Cargo& cargo, Journey journey) {
   text += "facts " + std::to_string(cargo.last.value) + "\n";
   text += "checksum " + hex(cargo.checksum) + "\n";
   text += "snapshot " + std::to_string(cargo.snapshot.value) + "\n";
-  return {std::move(text), std::move(journey)};
+  return {std::move(text), std::move(ticket), std::move(journey)};
 }
 
 bool same_store(const MoveNote& a, const MoveNote& b) {
@@ -90,8 +91,9 @@ Result<std::optional<MoveNote>> read_note(ports::Folder& folder, std::string_vie
 }
 
 Status write_note(ports::Folder& folder, std::string_view name, const MoveNote& note) {
-  const std::string text = std::string(kTitle) + note.cargo + "from " + note.journey.from +
-                           "\nto " + note.journey.to + "\ncommand " + note.journey.command + "\n";
+  const std::string text = std::string(kTitle) + note.cargo + "ticket " + note.ticket + "\nfrom " +
+                           note.journey.from + "\nto " + note.journey.to + "\ncommand " +
+                           note.journey.command + "\n";
   HAPAX_TRY(const auto file, create_whole(folder, std::string(name), text));
   return sync_names(folder);
 }

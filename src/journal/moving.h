@@ -3,7 +3,8 @@
 // J1: a place with COPYING is no store: nobody starts from it. STORE is written there when
 //     everything was compared, and only then COPYING is removed.
 // J2: of the old and the new place at most one can be started: MOVED is in the old one before STORE
-//     is in the new one.
+//     is in the new one. MOVED names the copy that it is for by its ticket, and no other copy of
+//     the same store is finished then, wherever it lies and whatever its place is called.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +37,16 @@ struct Journey {
 };
 
 struct MoveNote {
-  std::string cargo;  // as text
+  std::string cargo;   // as text
+  std::string ticket;  // drawn at random for each copy that is begun
   Journey journey;
+  // Whether both are of one store as it was then, and on the way to a place of this name.
   friend bool operator==(const MoveNote& a, const MoveNote& b) {
     return a.cargo == b.cargo && a.journey.to == b.journey.to;
   }
 };
 
-[[nodiscard]] MoveNote note_of(const Cargo& cargo, Journey journey);
+[[nodiscard]] MoveNote note_of(const Cargo& cargo, std::string ticket, Journey journey);
 // Whether both are of one store, at whatever fact.
 [[nodiscard]] bool same_store(const MoveNote& a, const MoveNote& b);
 

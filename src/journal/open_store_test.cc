@@ -66,7 +66,7 @@ TEST_F(OpenStore, RefusesFactsWithoutStore) {
 TEST_F(OpenStore, RefusesANoteOfAMove) {
   const Identity identity = open().value();
   const Cargo cargo{identity, Lsn{7}, 0x1f, Lsn{3}};
-  const MoveNote note = note_of(cargo, {"there", "here", "hapax copy there here"});
+  const MoveNote note = note_of(cargo, "ticket", {"there", "here", "hapax copy there here"});
   for (const std::string_view name : {kCopyingName, kMovedName}) {
     SimFolder folder(disk_);
     ASSERT_TRUE(write_note(folder, name, note).ok());

@@ -337,6 +337,35 @@ TEST_F(CopyTest, NeverAreThereTwoStores) {
   EXPECT_THAT(second.error().text(), HasSubstr("was moved to"));
 }
 
+// J2: of several copies that were begun one is finished, be their places called the same.
+TEST_F(CopyTest, OnlyOneOfSeveralCopiesIsFinished) {
+  const Steps until_log = [](const CopyStep& step) { return step.doing != "log"; };
+  const std::string first = uri_;
+  ASSERT_FALSE(to_tables(until_log));
+  uri_ = testing_postgres::Cluster::instance().make_database();
+  ASSERT_TRUE(to_tables());
+  const std::string second = std::exchange(uri_, first);
+  for (const bool keep : {false, true}) {
+    const auto late = to_tables({}, keep);
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code, Errc::kPreconditionFailed);
+    EXPECT_THAT(late.error().text(), HasSubstr("was moved to " + second));
+  }
+  EXPECT_FALSE(open_tables());
+
+  uri_ = second;
+  ASSERT_FALSE(to_folder(until_log));
+  const fs::path elsewhere = back_.string() + "-elsewhere";
+  fs::rename(back_, elsewhere);
+  ASSERT_TRUE(to_folder());
+  fs::remove_all(back_);
+  fs::rename(elsewhere, back_);
+  const auto late = to_folder();
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Errc::kPreconditionFailed);
+  EXPECT_FALSE(open_embedded(back_, small_files()));
+}
+
 TEST_F(CopyTest, ACopyThatIsKeptLeavesTheSourceAlone) {
   ASSERT_TRUE(to_tables({}, true));
   EXPECT_TRUE(open_embedded(folder_, small_files()));
@@ -450,6 +479,23 @@ TEST_F(StoppedCopyTest, AtTheEndAtMostOneOfThemStarts) {
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_TRUE(again->done_before);
   EXPECT_TRUE(open_tables());
+  for (const std::string_view doing : {"moved", "store"}) {
+    const auto stopped = to_folder([&](const CopyStep& step) { return step.doing != doing; });
+    ASSERT_FALSE(stopped);
+    EXPECT_FALSE(open_tables());
+    EXPECT_FALSE(open_embedded(back_, small_files()));
+    // Neither is it a store to be moved on.
+    const std::string there =
+        std::exchange(uri_, testing_postgres::Cluster::instance().make_database());
+    std::swap(folder_, back_);
+    const auto moved_on = to_tables();
+    ASSERT_FALSE(moved_on);
+    EXPECT_EQ(moved_on.error().code, Errc::kPreconditionFailed) << moved_on.error().text();
+    std::swap(folder_, back_);
+    uri_ = there;
+  }
+  ASSERT_TRUE(to_folder());
+  EXPECT_TRUE(open_embedded(back_, small_files()));
 }
 
 TEST_F(CopyTest, WhatIsThereIsNotOverwritten) {
@@ -531,6 +577,28 @@ TEST_F(CopyTest, WhoLostItsConnectionWritesNothingMore) {
   const Op late = Append{.stream = "orders", .payload = "late"};
   EXPECT_FALSE(store->commit({.ops = {&late, 1}}));
   EXPECT_EQ(sql("SELECT max(last) FROM hapax_store.log"), std::to_string(done->last_lsn));
+}
+
+// J3: its locks went with a connection, and somebody used the store before the copy noticed.
+TEST_F(CopyTest, WhoLostItsLocksMovesNothing) {
+  ASSERT_TRUE(to_tables());
+  for (const bool keep : {false, true}) {
+    fs::remove_all(back_);
+    bool used = false;
+    const auto moved = to_folder(
+        [&](const CopyStep& step) {
+          if (step.doing != "verify" || std::exchange(used, true)) return true;
+          sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+              "current_database() AND pid <> pg_backend_pid()");
+          append(*open_tables().value(), keep ? 50'000 : 51'000, keep ? 50'001 : 51'001);
+          return true;
+        },
+        keep);
+    ASSERT_FALSE(moved);
+    EXPECT_TRUE(used);
+    EXPECT_FALSE(open_embedded(back_, small_files()));
+    EXPECT_TRUE(open_tables());
+  }
 }
 
 // A step that changes something before it is compared.

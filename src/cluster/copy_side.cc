@@ -94,8 +94,9 @@ class TablesSide final : public CopySide {
     if (role == CopyRole::kTarget) HAPAX_CHECK(make_store_tables(place_, segment_bytes));
     HAPAX_TRY(Connection connection, Connection::open(place_.uri));
     HAPAX_CHECK(check_durable(connection));
-    // Who appends, and who writes snapshots and removes segments.
+    // Who appends, who gives a store its identity, and who writes snapshots and removes segments.
     HAPAX_TRY(use_, lock(kUseName));
+    HAPAX_TRY(making_, lock(shared::kMakingName));
     HAPAX_TRY(keeper_, lock(shared::kKeeperName));
     return Ok{};
   }
@@ -148,6 +149,7 @@ class TablesSide final : public CopySide {
   RecentBatches recent_;
   PostgresFolder folder_;
   std::unique_ptr<ports::Lock> use_;
+  std::unique_ptr<ports::Lock> making_;
   std::unique_ptr<ports::Lock> keeper_;
 };
 

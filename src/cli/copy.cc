@@ -43,7 +43,8 @@ bool is_database(const std::string& place) {
 std::string place_text(const std::string& place) {
   if (is_database(place)) return printable(without_password(place));
   std::error_code failed;
-  const auto whole = std::filesystem::absolute(place, failed).lexically_normal();
+  auto whole = std::filesystem::absolute(place, failed).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();  // "data/"
   return printable(failed ? place : whole.string());
 }
 
@@ -61,6 +62,7 @@ journal::Journey journey_of(const CopyArguments& arguments) {
   journey.command = "hapax copy " + shell_word(journey.from) + " " + shell_word(journey.to);
   if (arguments.schema != CopyArguments{}.schema) {
     journey.command += " --schema " + shell_word(arguments.schema);
+    (is_database(arguments.from) ? journey.from : journey.to) += ", schema " + arguments.schema;
   }
   return journey;
 }

@@ -216,11 +216,15 @@ class CopyTest(FolderTest):
         careless = self.uri + "&options=-csynchronous_commit%3Doff"
         self.assertIn("synchronous_commit", self.copy(self.data, careless, code=USAGE))
         # A schema of its own, and a password that no note keeps.
-        uri = self.uri + "&password=secret"
+        uri = self.uri + "&sslpassword=secret&password=secret"
         told = self.copy(self.data, uri, "--schema", "mine", "--json")
         self.assertNotIn("secret", told)
         with open(os.path.join(self.data, "MOVED"), encoding="utf-8") as file:
-            self.assertNotIn("secret", file.read())
+            note = file.read()
+        self.assertNotIn("secret", note)
+        self.assertIn(", schema mine\n", note)
+        self.assertIn("nothing to do", self.copy(self.data + "/", uri, "--schema", "mine"))
+        self.assertIn("schema mine", self.copy(self.data, self.uri, code=1))
         inspected = self.hapax("inspect", self.data)
         self.assertIn("was moved to", inspected)
         self.assertEqual(self.psql("SELECT count(*) FROM mine.file WHERE name = 'STORE'"), "1")

@@ -51,6 +51,12 @@ class SegmentsWriter final : public LogWriter {
       return Error{Errc::kCorruption, folder_.describe(journal::segment_name(header_.number)) +
                                           " has its name although it is not whole"};
     }
+    if (batch.slot.offset < offset_) {
+      return Error{Errc::kCorruption, journal::segment_name(batch.slot.segment) + " offset " +
+                                          std::to_string(batch.slot.offset) +
+                                          " of the source: the batch before it reaches to " +
+                                          std::to_string(offset_)};
+    }
     pending_.append(batch.slot.offset - offset_, '\0');  // in place of what could not be read
     journal::BatchHeader header = batch.header;
     header.salt = header_.salt;

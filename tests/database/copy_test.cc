@@ -641,6 +641,15 @@ TEST_F(CopyTest, ADamagedSourceIsNotMoved) {
   EXPECT_THAT(moved.error().text(), HasSubstr("hapax repair"));
 }
 
+TEST_F(CopyTest, RowsThatOverlapAreNotMoved) {
+  ASSERT_TRUE(to_tables());
+  sql("UPDATE hapax_store.log SET at = at - 8 WHERE (segment, at) = (SELECT segment, at FROM "
+      "hapax_store.log ORDER BY last LIMIT 1 OFFSET 1)");
+  const auto home = to_folder();
+  ASSERT_FALSE(home);
+  EXPECT_EQ(home.error().code, Errc::kCorruption);
+}
+
 // A start does not read it; a record that somebody wants is there.
 TEST_F(CopyTest, DamageBelowTheSnapshotIsRepairedFirst) {
   const fs::path segment = files(folder_, "journal-").front();

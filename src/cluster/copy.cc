@@ -64,13 +64,14 @@ class Follower {
   }
 
   Status follow(const journal::BatchView& batch) {
-    const bool joins = batch.header.first == before_;
-    if (joins && batch.header.chain != checksum_) {
+    // Below the snapshot a superseded batch may have outlived what superseded it.
+    const bool needed = batch.header.last() >= next_;
+    if (needed && batch.header.first == before_ && batch.header.chain != checksum_) {
       return Error{Errc::kCorruption, place_text(batch) + "it does not follow the one before it"};
     }
-    before_ = batch.header.next();
+    before_ = needed ? batch.header.next() : journal::Lsn{0};
     checksum_ = batch.checksum;
-    if (batch.header.last() < next_) return Ok{};
+    if (!needed) return Ok{};
     if (batch.header.first != next_) {
       return Error{Errc::kCorruption, place_text(batch) + "it begins with fact " +
                                           std::to_string(batch.header.first.value) + ", expected " +
@@ -98,7 +99,7 @@ class Follower {
   std::optional<engine::Replay> replay_;
   engine::Loaded snapshot_;
   journal::Lsn next_{1};    // fact that is not in the state
-  journal::Lsn before_{0};  // behind the batch that was seen last
+  journal::Lsn before_{0};  // behind the batch that was seen last, if it was needed
   std::uint32_t checksum_ = 0;
   Time log_time_{};
 };

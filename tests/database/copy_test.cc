@@ -641,6 +641,33 @@ TEST_F(CopyTest, ADamagedSourceIsNotMoved) {
   EXPECT_THAT(moved.error().text(), HasSubstr("hapax repair"));
 }
 
+// Its last batch was written anew after a kill, into a segment that held nothing else, because of
+// another kill, and is gone.
+TEST_F(CopyTest, ASupersededBatchMayOutliveWhatSupersededIt) {
+  fs::remove_all(folder_);
+  in_killed_process([&] {
+    auto* const store = open_embedded(folder_, small_files()).value().release();
+    one(*store, CreateStream{"orders", {}});
+    append(*store, 0, 50);
+    one(*store, Advance{.source = "kafka", .to = "17", .epoch = Epoch{3}});
+  });
+  in_killed_process(
+      [&] { EXPECT_NE(open_embedded(folder_, small_files()).value().release(), nullptr); });
+  const auto segments = files(folder_, "journal-");
+  ASSERT_EQ(segments.size(), 2U);
+  {
+    const auto store = open_embedded(folder_, small_files()).value();
+    for (int n = 100; fs::exists(segments[1]) && n < 9'000; ++n) append(*store, n, n + 1);
+  }
+  ASSERT_TRUE(fs::exists(segments[0]));
+  ASSERT_FALSE(fs::exists(segments[1]));
+  const auto there = to_tables();
+  ASSERT_TRUE(there) << there.error().text();
+  EXPECT_TRUE(open_tables());
+  EXPECT_TRUE(to_folder());
+  EXPECT_TRUE(open_embedded(back_, small_files()));
+}
+
 TEST_F(CopyTest, RowsThatOverlapAreNotMoved) {
   ASSERT_TRUE(to_tables());
   sql("UPDATE hapax_store.log SET at = at - 8 WHERE (segment, at) = (SELECT segment, at FROM "

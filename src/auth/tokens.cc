@@ -7,6 +7,7 @@
 
 #include "auth/key.h"
 #include "auth/words.h"
+#include "base/hex.h"
 #include "digest/base64.h"
 #include "digest/crc32c.h"
 #include "digest/hash.h"
@@ -37,16 +38,6 @@ std::string draw(ports::Entropy& entropy, std::size_t size) {
   std::string bytes(size, '\0');
   entropy.fill(std::as_writable_bytes(std::span{bytes}));
   return bytes;
-}
-
-std::string hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const char c : bytes) {
-    out += kDigits[static_cast<unsigned char>(c) >> 4U];
-    out += kDigits[static_cast<unsigned char>(c) & 15U];
-  }
-  return out;
 }
 
 bool is_id(std::string_view text) {
@@ -188,7 +179,7 @@ std::vector<std::string_view> lines_of(std::string_view file) {
 
 Result<MadeToken> make_token(const NewToken& wanted, ports::Entropy& entropy) {
   Token token;
-  token.id = hex(draw(entropy, kIdDigits / 2));
+  token.id = base::hex(draw(entropy, kIdDigits / 2));
   const std::string secret = draw(entropy, kSecretBytes);
   token.sha256 = digest::sha256(secret);
   token.caller.tenant = wanted.tenant;

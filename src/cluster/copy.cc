@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hex.h"
 #include "core/state.h"
 #include "core/state_codec.h"
 #include "digest/hash.h"
@@ -26,17 +27,6 @@ namespace {
 
 constexpr unsigned kIndexShardsLog2 = 12;
 
-std::string hex_text(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 // Of everything that the state is, as a snapshot would write it.
 std::string digest_of(core::State& state) {
   std::string bytes;
@@ -48,7 +38,7 @@ std::string digest_of(core::State& state) {
   for (const auto& chunk : state.settled.snapshot().chunks) {
     sums += digest::sha256(engine::encode_chunk(chunk));
   }
-  return hex_text(digest::sha256(sums));
+  return base::hex(digest::sha256(sums));
 }
 
 // Follows a log from the snapshot on.
@@ -193,7 +183,7 @@ Status Copy::survey() {
     files_.push_back(journal::snapshot_name(cargo_.snapshot.value));
   }
   const journal::Identity& identity = cargo_.identity;
-  report_.store_id = hex_text({identity.store_id.data(), identity.store_id.size()});
+  report_.store_id = base::hex({identity.store_id.data(), identity.store_id.size()});
   report_.history = identity.history;
   report_.last_lsn = cargo_.last.value;
   report_.snapshot_lsn = cargo_.snapshot.value;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hex.h"
 #include "digest/hash.h"
 
 namespace hapax::database {
@@ -37,15 +38,7 @@ bool is_name_character(char c) {
 }  // namespace
 
 std::string checksum_of(const Migration& migration) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const std::string hash = digest::sha256(migration.text);
-  std::string text;
-  for (const char c : std::string_view(hash).substr(0, 16)) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+  return base::hex(digest::sha256(migration.text).substr(0, 16));
 }
 
 std::string expanded(std::string_view text, std::string_view what, std::string_view name) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/hex.h"
 #include "core/claims.h"
 #include "core/state.h"
 #include "engine/frames.h"
@@ -21,17 +22,6 @@
 namespace hapax::engine {
 
 namespace {
-
-std::string hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
 
 void add_state(const core::State& state, Time now, Inspection& found) {
   found.figures.gaps = state.gaps;
@@ -117,7 +107,7 @@ Result<Inspection> inspect(ports::Folder& folder) {
   HAPAX_CHECK(journal::finish_renewals(folder));
   HAPAX_TRY(const journal::Identity identity, journal::read_identity(folder));
   Inspection found;
-  found.store_id = hex({identity.store_id.data(), identity.store_id.size()});
+  found.store_id = base::hex({identity.store_id.data(), identity.store_id.size()});
   found.history = identity.history;
   HAPAX_CHECK(add_files(folder, found));
   if (const Status here = journal::check_not_moved(folder); !here) {

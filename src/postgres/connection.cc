@@ -8,6 +8,8 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
+#include "base/hex.h"
+
 namespace hapax::postgres {
 
 namespace {
@@ -174,17 +176,7 @@ std::string array_of(const std::vector<std::optional<std::string_view>>& element
   return out + "}";
 }
 
-std::string hex_of(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out = "\\x";
-  out.reserve(2 + 2 * bytes.size());
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
+std::string hex_of(std::string_view bytes) { return "\\x" + base::hex(bytes); }
 
 void Connection::Finish::operator()(pg_conn* connection) const {
   if (owned) ::PQfinish(connection);

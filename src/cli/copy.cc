@@ -35,13 +35,9 @@ struct CopyArguments {
 
 Error unfit(std::string detail) { return {Errc::kInvalidArgument, std::move(detail)}; }
 
-bool is_database(const std::string& place) {
-  return place.starts_with("postgres://") || place.starts_with("postgresql://");
-}
-
 // As it can be said again from another folder; no password.
 std::string place_text(const std::string& place) {
-  if (is_database(place)) return printable(without_password(place));
+  if (is_postgres(place)) return printable(without_password(place));
   std::error_code failed;
   auto whole = std::filesystem::absolute(place, failed).lexically_normal();
   if (!whole.has_filename()) whole = whole.parent_path();  // "data/"
@@ -62,7 +58,7 @@ journal::Journey journey_of(const CopyArguments& arguments) {
   journey.command = "hapax copy " + shell_word(journey.from) + " " + shell_word(journey.to);
   if (arguments.schema != CopyArguments{}.schema) {
     journey.command += " --schema " + shell_word(arguments.schema);
-    (is_database(arguments.from) ? journey.from : journey.to) += ", schema " + arguments.schema;
+    (is_postgres(arguments.from) ? journey.from : journey.to) += ", schema " + arguments.schema;
   }
   return journey;
 }
@@ -90,7 +86,7 @@ class CopyProgress {
 Result<std::unique_ptr<cluster::CopySide>> side_of(const CopyArguments& arguments,
                                                    cluster::CopyRole role) {
   const std::string& place = role == cluster::CopyRole::kSource ? arguments.from : arguments.to;
-  if (!is_database(place)) return cluster::folder_side(place, role);
+  if (!is_postgres(place)) return cluster::folder_side(place, role);
   return cluster::tables_side({place, arguments.schema}, role,
                               static_cast<std::uint32_t>(PostgresStoreOptions{}.segment_bytes));
 }
@@ -143,7 +139,7 @@ void show_text(const cluster::CopyReport& report, const CopyArguments& arguments
 }
 
 Status copy(const CopyArguments& arguments) {
-  if (is_database(arguments.from) == is_database(arguments.to)) {
+  if (is_postgres(arguments.from) == is_postgres(arguments.to)) {
     return unfit("one of FROM and TO is a data folder, the other postgres://…");
   }
   HAPAX_CHECK(database::check_name("schema", arguments.schema));

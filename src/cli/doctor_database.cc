@@ -101,7 +101,7 @@ int run_database_doctor(const DatabaseDoctorOptions& options) {
   }
   Findings findings;
   const std::string& database = options.database;
-  if (database.starts_with("postgres://") || database.starts_with("postgresql://")) {
+  if (is_postgres(database)) {
     check_postgres(options, patience->count(), findings);
   } else if (database.starts_with("sqlite:") && database.size() > 7) {
     sqlite::check_file({database.substr(7), options.prefix, patience->count()}, findings);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/show.h"
 #include "cli/span.h"
 #include "cli/store_commands.h"
 #include "sqlite/migrate.h"
@@ -112,7 +113,7 @@ Status migrate_sqlite(const MigrateArguments& arguments, const std::string& path
 
 Status migrate(const MigrateArguments& arguments) {
   const std::string& database = arguments.database;
-  if (database.starts_with("postgres://") || database.starts_with("postgresql://")) {
+  if (is_postgres(database)) {
     return migrate_postgres(arguments);
   }
   if (database.starts_with("sqlite:")) return migrate_sqlite(arguments, database.substr(7));

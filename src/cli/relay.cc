@@ -63,7 +63,7 @@ struct RelayOptions {
 
 Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
                                                    const std::string& from) {
-  if (from.starts_with("postgres://") || from.starts_with("postgresql://")) {
+  if (is_postgres(from)) {
     HAPAX_TRY(auto source, postgres::OutboxSource::open({.uri = from,
                                                          .schema = options.schema,
                                                          .owner = options.name,

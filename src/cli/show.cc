@@ -80,6 +80,10 @@ std::string printable(std::string_view name) {
   return out;
 }
 
+bool is_postgres(std::string_view place) {
+  return place.starts_with("postgres://") || place.starts_with("postgresql://");
+}
+
 std::string without_password(std::string uri) {
   const std::size_t scheme = uri.find("://");
   if (scheme == std::string::npos) return uri;

@@ -17,6 +17,8 @@ namespace hapax::cli {
 
 // The address of a database without the password it may carry, before the host or as a parameter.
 [[nodiscard]] std::string without_password(std::string uri);
+// Whether that is the address of a PostgreSQL database.
+[[nodiscard]] bool is_postgres(std::string_view place);
 
 enum class Tint : std::uint8_t { kGood, kWarning, kBad, kFaint };
 // Colour only if standard output is a terminal and NO_COLOR is not set.

@@ -103,6 +103,17 @@ TEST_F(EngineTest, AnIdThatWasStoredBeforeIsAnsweredBesideABatchOfAppends) {
   machine().completed(engine_->writer().write(batch).value());
 }
 
+// E1: how many records push it out of memory is part of the answer, and appends change that.
+TEST_F(EngineTest, ARepeatOfAProducerWaitsForTheBatchBesideIt) {
+  const ProducerMark mark{"p", Epoch{1}, ProducerSequence{0}};
+  const Append first{.stream = "s", .payload = "p", .producer = mark};
+  commit({CreateStream{"s", {}}, first});
+  clock_.advance(1'000);
+  submit({Append{.stream = "s", .payload = "q"}});
+  EXPECT_FALSE(submit({first}).answered());
+  EXPECT_TRUE(write().ok());
+}
+
 // How long an id is remembered is a setting of its stream, and part of the answer.
 TEST_F(EngineTest, AnIdThatWasStoredBeforeWaitsForABatchThatMayChangeItsStream) {
   commit({CreateStream{"s", {}}, Append{.stream = "s", .payload = "p", .id = "old"}});

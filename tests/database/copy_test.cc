@@ -7,13 +7,13 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +24,7 @@
 #include "engine/offline.h"
 #include "host/entropy.h"
 #include "host/folder.h"
+#include "host/temporary_folder_test.h"
 
 namespace hapax {
 namespace {
@@ -230,19 +231,15 @@ std::string seen(Store& store) {
 class CopyTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    std::string pattern = (fs::temp_directory_path() / "hapax-copy-XXXXXX").string();
-    top_ = new fs::path(::mkdtemp(pattern.data()));
-    fill(*top_ / "filled");
+    top_.emplace();
+    fill(top_->path() / "filled");
   }
-  static void TearDownTestSuite() {
-    fs::remove_all(*top_);
-    delete top_;
-  }
+  static void TearDownTestSuite() { top_.reset(); }
   void SetUp() override {
     const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = *top_ / name;
-    back_ = *top_ / (name + "-back");
-    fs::copy(*top_ / "filled", folder_);
+    folder_ = top_->path() / name;
+    back_ = top_->path() / (name + "-back");
+    fs::copy(top_->path() / "filled", folder_);
     uri_ = testing_postgres::Cluster::instance().make_database();
   }
 
@@ -270,12 +267,12 @@ class CopyTest : public ::testing::Test {
     EXPECT_TRUE(rows) << rows.error().text();
     return rows && rows->size() > 0 ? std::string(rows->at(0, 0)) : "";
   }
-  static fs::path* top_;
+  static std::optional<host::TemporaryFolder> top_;
   fs::path folder_;
   fs::path back_;
   std::string uri_;
 };
-fs::path* CopyTest::top_ = nullptr;
+std::optional<host::TemporaryFolder> CopyTest::top_;
 
 void flip(const fs::path& path, std::uint64_t offset) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);

@@ -291,21 +291,7 @@ TEST_F(PostgresRelay, ARefusedRecordHoldsUpItsKeyAndDiesWithItsReason) {
             2);
   EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox_retry"), 0);
 
-  const auto letters = successor.source->dead_letters(10);
-  ASSERT_EQ(letters->size(), 1U);
-  EXPECT_EQ(letters->front().id, "a1");
-  EXPECT_EQ(letters->front().attempts, 2U);
-  const Ids others{"a2"};
-  EXPECT_EQ(*successor.source->redrive(others), 0U);
-  EXPECT_EQ(*successor.source->redrive({}), 1U);
-  receiver.refused.clear();
-  while (receiver.sent.size() < 5) successor.drain();
-  successor.drain();
-  EXPECT_EQ(receiver.sent.back(), "a1");
-  EXPECT_EQ(successor.source->report()->dead_letters, 0U);
-  std::uint64_t sent = 0;
-  for (const auto& lane : successor.source->report()->lanes) sent += lane.sent;
-  EXPECT_EQ(sent, 5U);
+  expect_redrive_of_a1(successor, receiver);
 }
 
 // Y2, Y3, Y5: a relay that stands still loses its lanes; what it took is sent again by the other,

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "host/clock.h"
 #include "relay/engine.h"
 
@@ -77,5 +79,24 @@ struct Relay {
   std::unique_ptr<relay::Source> source;
   relay::Engine engine;
 };
+
+// Of five records, four were sent and a1 was given up after two attempts.
+inline void expect_redrive_of_a1(Relay& relay, Receiver& receiver) {
+  const auto letters = relay.source->dead_letters(10);
+  ASSERT_EQ(letters->size(), 1U);
+  EXPECT_EQ(letters->front().id, "a1");
+  EXPECT_EQ(letters->front().attempts, 2U);
+  const Ids others{"a2"};
+  EXPECT_EQ(*relay.source->redrive(others), 0U);
+  EXPECT_EQ(*relay.source->redrive({}), 1U);
+  receiver.refused.clear();
+  while (receiver.sent.size() < 5) relay.drain();
+  relay.drain();
+  EXPECT_EQ(receiver.sent.back(), "a1");
+  EXPECT_EQ(relay.source->report()->dead_letters, 0U);
+  std::uint64_t sent = 0;
+  for (const auto& lane : relay.source->report()->lanes) sent += lane.sent;
+  EXPECT_EQ(sent, 5U);
+}
 
 }  // namespace hapax::testing_relay

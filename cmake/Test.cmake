@@ -51,7 +51,7 @@ function(hapax_test target)
   set(labels ${CMAKE_CURRENT_BINARY_DIR}/${target}_labels.cmake)
   file(CONFIGURE OUTPUT ${labels} @ONLY CONTENT [[
 if(@target@_TESTS)
-  set_tests_properties(${@target@_TESTS} PROPERTIES LABELS "@test_LABELS@")
+  set_tests_properties(${@target@_TESTS} PROPERTIES LABELS "@test_LABELS@" TIMEOUT 120)
 endif()
 ]])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels})

@@ -26,14 +26,19 @@ struct MemoryPlace {
   std::map<ports::LogPlace, ports::LogBatch> log;
   std::map<std::string, std::shared_ptr<std::string>, std::less<>> files;
   std::set<std::string, std::less<>> locks;
+  std::uint64_t server = 1;              // counts those that served so far, one after the other
   std::function<void()> before_payload;  // runs before the next read of a segment, once
   std::string refused;                   // no file is made whose name begins so; empty: all are
+  int before_refusing = 0;               // so many are made yet
   std::atomic<bool> held{false};         // files are not made before this is false
   std::atomic<bool> holds{false};        // somebody waits for that
 
-  // What a database that fails over to a standby behind it does.
+  // What a database that fails over to a standby behind it does: it has no locks, and who wrote
+  // through the connection that held one writes no more.
   void lose_last(std::size_t count) {
     const std::lock_guard lock(mutex);
+    ++server;
+    locks.clear();
     for (; count > 0 && !log.empty(); --count) log.erase(std::prev(log.end()));
   }
   void damage_last() {
@@ -262,8 +267,10 @@ class MemoryFolder final : public ports::Folder {
     if (const auto number = segment_number(name)) return segment(*number);
     const auto found = place_.files.find(name);
     if (mode == ports::OpenMode::kCreate) {
+      HAPAX_CHECK(check_server());
       if (found != place_.files.end()) return Error{Errc::kIo, "it is there"};
-      if (!place_.refused.empty() && name.starts_with(place_.refused)) {
+      const bool meant = !place_.refused.empty() && name.starts_with(place_.refused);
+      if (meant && place_.before_refusing-- <= 0) {
         return Error{Errc::kUnavailable, "not now"};
       }
       return file(place_.files.emplace(name, std::make_shared<std::string>()).first->second);
@@ -273,6 +280,7 @@ class MemoryFolder final : public ports::Folder {
   }
   Status rename_now(std::string_view from, std::string_view to) {
     const std::lock_guard lock(place_.mutex);
+    HAPAX_CHECK(check_server());
     const auto found = place_.files.find(from);
     if (found == place_.files.end()) return Error{Errc::kNotFound, std::string(from)};
     place_.files[std::string(to)] = found->second;
@@ -281,6 +289,7 @@ class MemoryFolder final : public ports::Folder {
   }
   Status remove_now(std::string_view name) {
     const std::lock_guard lock(place_.mutex);
+    HAPAX_CHECK(check_server());
     if (const auto number = segment_number(name)) {
       std::erase_if(place_.log, [&](const auto& one) {
         return one.first.segment == *number && *number < place_.log.rbegin()->first.segment;
@@ -304,17 +313,24 @@ class MemoryFolder final : public ports::Folder {
     if (!place_.locks.insert(std::string(name)).second) {
       return Error{Errc::kLocked, std::string(name)};
     }
-    return std::unique_ptr<ports::Lock>(std::make_unique<Held>(place_, std::string(name)));
+    server_ = place_.server;
+    return std::unique_ptr<ports::Lock>(std::make_unique<Held>(place_, std::string(name), server_));
   }
   struct Held final : ports::Lock {
-    Held(MemoryPlace& of, std::string what) : place(of), name(std::move(what)) {}
+    Held(MemoryPlace& of, std::string what, std::uint64_t by)
+        : place(of), name(std::move(what)), server(by) {}
     ~Held() override {
       const std::lock_guard lock(place.mutex);
-      place.locks.erase(name);
+      if (place.server == server) place.locks.erase(name);
     }
     MemoryPlace& place;
     std::string name;
+    const std::uint64_t server;
   };
+  [[nodiscard]] Status check_server() const {
+    if (server_ == place_.server) return Ok{};
+    return Error{Errc::kUnavailable, "the connection that held the lock is lost"};
+  }
 
   static std::optional<std::uint32_t> segment_number(std::string_view name) {
     const journal::FileName parsed = journal::parse_name(name);
@@ -334,6 +350,7 @@ class MemoryFolder final : public ports::Folder {
 
   MemoryPlace& place_;
   Life& life_;
+  std::uint64_t server_ = 0;  // that gave the latest lock; guarded by the place's mutex
 };
 
 }  // namespace hapax::shared

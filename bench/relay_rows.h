@@ -55,7 +55,7 @@ inline std::int64_t now_us() {
 inline void publish_rows(Connection& connection, int rows, const std::string& name) {
   run(connection,
       "INSERT INTO hapax.outbox (part, xid, lane, id, type, key, payload) SELECT "
-      "hapax.outbox_part(), pg_current_xact_id(), hashtext('k' || n % 1000) & 15, '" +
+      "hapax.outbox_part(), pg_current_xact_id(), hapax.outbox_lane('k' || n % 1000, ''), '" +
           name + "' || n, 'paid', 'k' || n % 1000, decode(repeat('77', 100), 'hex') " +
           "FROM generate_series(1, " + std::to_string(rows) + ") AS n");
 }

@@ -1,20 +1,62 @@
 -- The outbox, the inbox and claims, in a schema of their own. {schema} is replaced by its name.
 
 CREATE SEQUENCE "{schema}".outbox_seq;
--- Until when (milliseconds since 1970) a relay sleeps and wants to be woken by NOTIFY. A sequence,
+-- Until when (seconds since 1970) a relay sleeps and wants to be woken by NOTIFY. A sequence,
 -- because setval() is seen by everybody at once, whatever their snapshot, and leaves no dead rows.
 -- A NOTIFY holds a lock of the whole server while its transaction commits, so that commits go one by
 -- one; under load nobody sleeps, and nobody has to notify.
 CREATE SEQUENCE "{schema}".outbox_listening MINVALUE 0 START 0;
+DO $$ BEGIN PERFORM setval('"{schema}".outbox_listening', 0); END $$;
+
+-- The partition of a moment, in seconds since 1970: each is used for a thirtieth of the retention, so
+-- that one has rested for longer than the retention before it is used again. Which one exactly does not
+-- matter: those with young rows are not emptied. `hapax migrate --retention` replaces these two.
+-- date_part() answers a float8 where extract() does slow numeric arithmetic, and CURRENT_TIMESTAMP is no
+-- function: each one that an expression names is looked up anew by each statement, which costs more than
+-- to call it, so they are few.
+CREATE FUNCTION "{schema}".outbox_retention() RETURNS interval LANGUAGE sql IMMUTABLE AS
+  $$ SELECT interval '2592000 seconds' $$;
+CREATE FUNCTION "{schema}".outbox_part(
+  moment double precision DEFAULT date_part('epoch', CURRENT_TIMESTAMP))
+RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / 86400)::integer % 32 $$;
+
+-- Whether a relay has slept since this transaction began.
+CREATE FUNCTION "{schema}".outbox_is_awaited() RETURNS boolean LANGUAGE sql VOLATILE AS $$
+  SELECT to_timestamp(pg_sequence_last_value('"{schema}".outbox_listening')) > CURRENT_TIMESTAMP
+$$;
+
+-- The columns of an event that the outbox needs for itself. PostgreSQL puts the texts of these functions
+-- into the statements that call them: nobody pays for a call.
+-- O1: the xid is taken before the seq: columns are computed in the order of the table. So a row whose
+-- seq is below one that a snapshot sees had its xid before that snapshot was made; if the snapshot
+-- does not see it, its xid is in the snapshot's list of running transactions, or not below the
+-- snapshot's xmax (which is the latest *finished* xid plus one, so that running ones may lie above it
+-- and are then not in the list).
+-- O2: two transactions that publish under one key commit in the order of their seqs, because the lock
+-- is held from before nextval() until the commit is visible. 1,024 locks, not one per key: a
+-- transaction with a million keys must not use up the server's lock table. The locks' class is 'Hapx'.
+CREATE FUNCTION "{schema}".outbox_xid(key text) RETURNS xid8 LANGUAGE sql VOLATILE AS $$
+  SELECT CASE WHEN key IS NULL OR pg_advisory_xact_lock(1214345336, hashtext(key) & 1023) IS NOT NULL
+              THEN pg_current_xact_id() END
+$$;
+CREATE FUNCTION "{schema}".outbox_lane(key text, id text) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
+  SELECT hashtext(coalesce(key, id)) & 15
+$$;
+-- Now, and a relay that sleeps is woken at COMMIT. After the xid: a relay that was not asleep yet finds
+-- this transaction among those that run.
+CREATE FUNCTION "{schema}".outbox_stamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+  SELECT CASE WHEN NOT "{schema}".outbox_is_awaited() OR pg_notify('{schema}_outbox', '') IS NOT NULL
+              THEN clock_timestamp() END
+$$;
 
 -- Rows are inserted and read, never updated or deleted. The ring of partitions is emptied by TRUNCATE,
 -- one partition at a time, long after inserts have moved on to others. No CHECK: PostgreSQL reads the
 -- text of each one anew for each statement, which cost a third of an insert; publish() checks.
 CREATE TABLE "{schema}".outbox (
-  part smallint NOT NULL,
+  part integer NOT NULL DEFAULT "{schema}".outbox_part(),
   xid xid8 NOT NULL,
   seq bigint NOT NULL DEFAULT nextval('"{schema}".outbox_seq'),
-  lane smallint NOT NULL,
+  lane integer NOT NULL,
   id text NOT NULL,
   type text NOT NULL,
   key text,
@@ -22,7 +64,7 @@ CREATE TABLE "{schema}".outbox (
   headers jsonb,
   correlation_id text,
   causation_id text,
-  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  created_at timestamptz NOT NULL DEFAULT "{schema}".outbox_stamp(),
   PRIMARY KEY (lane, seq, part)
 ) PARTITION BY LIST (part);
 DO $$
@@ -32,16 +74,6 @@ BEGIN
                    lpad(part::text, 2, '0'), part);
   END LOOP;
 END $$;
-
--- date_part() answers a float8 where extract() does slow numeric arithmetic.
--- The partition of a moment, in milliseconds since 1970: each is used for a thirtieth of the retention,
--- so that one has rested for longer than the retention before it is used again.
--- `hapax migrate --retention` replaces these two.
-CREATE FUNCTION "{schema}".outbox_retention() RETURNS interval LANGUAGE sql IMMUTABLE AS
-  $$ SELECT interval '2592000 seconds' $$;
-CREATE FUNCTION "{schema}".outbox_part(
-  moment bigint DEFAULT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint)
-RETURNS smallint LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / 86400000 % 32)::smallint $$;
 
 -- RFC 9562: version 7, milliseconds first; version 8 from SHA-256 over the namespace and a name.
 CREATE FUNCTION "{schema}".uuid7() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
@@ -54,11 +86,6 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT encode(set_byte(set_byte(h, 6, (get_byte(h, 6) & 15) | 128),
                          8, (get_byte(h, 8) & 63) | 128), 'hex')::uuid
   FROM (SELECT substring(sha256(uuid_send(namespace) || convert_to(name, 'UTF8')) FOR 16)) AS s(h)
-$$;
-
-CREATE FUNCTION "{schema}".outbox_is_awaited() RETURNS boolean LANGUAGE sql VOLATILE AS $$
-  SELECT coalesce(pg_sequence_last_value('"{schema}".outbox_listening'::regclass)
-                    > date_part('epoch', clock_timestamp()) * 1000, false)
 $$;
 
 -- Raises if an event may not be stored.
@@ -74,23 +101,14 @@ BEGIN
 END $$;
 
 -- Stores an event in the caller's transaction and answers its id.
--- O1: the xid is taken before the seq: columns are computed in the order of the table. So a row whose
--- seq is below one that a snapshot sees had its xid before that snapshot was made; if the snapshot
--- does not see it, its xid is in the snapshot's list of running transactions, or not below the
--- snapshot's xmax (which is the latest *finished* xid plus one, so that running ones may lie above it
--- and are then not in the list).
--- O2: two transactions that publish under one key commit in the order of their seqs, because the lock
--- is held from before nextval() until the commit is visible. 1,024 locks, not one per key: a
--- transaction with a million keys must not use up the server's lock table. The locks' class is 'Hapx'.
--- Each function that an expression names is looked up anew in each transaction, which costs more than
--- to call it: so they are few, and an event of the usual kind is known by few of them.
+-- An event of the usual kind is known by few functions.
 CREATE FUNCTION "{schema}".publish(
   type text, payload bytea, key text DEFAULT NULL, id text DEFAULT NULL, headers jsonb DEFAULT NULL,
   correlation_id text DEFAULT NULL, causation_id text DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
-  moment bigint := (date_part('epoch', clock_timestamp()) * 1000)::bigint;
+  moment double precision := date_part('epoch', CURRENT_TIMESTAMP);
 BEGIN
   id := coalesce(id, gen_random_uuid()::text);
   IF (id <> '' AND type <> '' AND (key <> '') IS NOT FALSE AND headers IS NULL
@@ -99,12 +117,10 @@ BEGIN
     PERFORM "{schema}".publish_check(type, payload, key, id, headers);
   END IF;
   INSERT INTO "{schema}".outbox
-    (part, xid, lane, id, type, key, payload, headers, correlation_id, causation_id)
+    (part, xid, lane, id, type, key, payload, headers, correlation_id, causation_id, created_at)
   VALUES (
-    "{schema}".outbox_part(moment),
-    CASE WHEN key IS NULL OR pg_advisory_xact_lock(1214345336, hashtext(key) & 1023) IS NOT NULL
-         THEN pg_current_xact_id() END,
-    hashtext(coalesce(key, id)) & 15, id, type, key, payload, headers, correlation_id, causation_id);
+    "{schema}".outbox_part(moment), "{schema}".outbox_xid(key), "{schema}".outbox_lane(key, id),
+    id, type, key, payload, headers, correlation_id, causation_id, clock_timestamp());
   IF pg_sequence_last_value('"{schema}".outbox_listening') > moment THEN
     PERFORM pg_notify('{schema}_outbox', '');
   END IF;
@@ -124,9 +140,9 @@ BEGIN
     SELECT DISTINCT hashtext(k) & 1023 AS slot FROM unnest(keys) AS k WHERE k IS NOT NULL
     ORDER BY slot) AS slots;
   INSERT INTO "{schema}".outbox
-    (part, xid, lane, id, type, key, payload, headers, correlation_id, causation_id)
-  SELECT "{schema}".outbox_part(), event_xid, hashtext(coalesce(e.key, e.id)) & 15, e.id, e.type, e.key,
-         e.payload, e.headers, e.correlation_id, e.causation_id
+    (part, xid, lane, id, type, key, payload, headers, correlation_id, causation_id, created_at)
+  SELECT "{schema}".outbox_part(), event_xid, "{schema}".outbox_lane(e.key, e.id), e.id, e.type, e.key,
+         e.payload, e.headers, e.correlation_id, e.causation_id, clock_timestamp()
   FROM unnest(types, payloads, keys, ids, headers, correlation_ids, causation_ids) WITH ORDINALITY
     AS e(type, payload, key, id, headers, correlation_id, causation_id, n) ORDER BY e.n;
   IF "{schema}".outbox_is_awaited() THEN

@@ -9,7 +9,7 @@ CREATE TABLE "{schema}".outbox_relay (
 );
 -- Updated only when a lease is taken or renewed.
 CREATE TABLE "{schema}".outbox_lane (
-  lane smallint PRIMARY KEY,
+  lane integer PRIMARY KEY,
   owner text,
   fence bigint NOT NULL DEFAULT 0,
   lease_until timestamptz NOT NULL DEFAULT '-infinity'
@@ -22,7 +22,7 @@ INSERT INTO "{schema}".outbox_lane (lane) SELECT generate_series(0, 15);
 -- running when a row up to pos was first seen; their rows are behind `since`, where the lane stood
 -- then. Of these, `draining` have finished, and their rows are sent up to late_to.
 CREATE TABLE "{schema}".outbox_progress (
-  lane smallint NOT NULL,
+  lane integer NOT NULL,
   fence bigint NOT NULL,
   n bigint GENERATED ALWAYS AS IDENTITY,
   pos bigint NOT NULL,
@@ -40,8 +40,8 @@ CREATE TABLE "{schema}".outbox_progress (
 -- key, and every row without a key, has next_at; the others get it when they become the first.
 CREATE TABLE "{schema}".outbox_retry (
   n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  lane smallint NOT NULL,
-  part smallint NOT NULL,
+  lane integer NOT NULL,
+  part integer NOT NULL,
   seq bigint NOT NULL,
   key text,
   attempts integer NOT NULL,
@@ -131,7 +131,7 @@ END $$;
 -- because it takes an xid.
 CREATE FUNCTION "{schema}".relay_announce(span_ms bigint) RETURNS void LANGUAGE sql AS $$
   SELECT setval('"{schema}".outbox_listening',
-    greatest(last_value, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + span_ms))
+    greatest(last_value, ceil(date_part('epoch', clock_timestamp()) + span_ms / 1000.0)::bigint))
   FROM "{schema}".outbox_listening
 $$;
 -- The only relay has so much to do that it does not sleep.
@@ -163,16 +163,16 @@ BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   RETURN QUERY
   WITH wanted AS MATERIALIZED (
-    SELECT w.lane::smallint AS lane, w.fence, w.pos, w.pending::xid8[] AS pending,
+    SELECT w.lane::integer AS lane, w.fence, w.pos, w.pending::xid8[] AS pending,
            w.since::bigint[] AS since, w.draining::xid8[] AS draining, w.late_to, w.sent, w.tries,
            w.most,
            EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
-                   WHERE r.lane = w.lane::smallint) AS has_retries,
-           EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r WHERE r.lane = w.lane::smallint
+                   WHERE r.lane = w.lane::integer) AS has_retries,
+           EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r WHERE r.lane = w.lane::integer
                    AND r.next_at <= clock_timestamp() AND r.taken) AS alone
     FROM unnest(lanes, fences, positions, pendings, sinces, drainings, late_tos, sents, tries, most)
       AS w(lane, fence, pos, pending, since, draining, late_to, sent, tries, most)
-    JOIN "{schema}".outbox_lane AS l ON l.lane = w.lane::smallint AND l.fence = w.fence
+    JOIN "{schema}".outbox_lane AS l ON l.lane = w.lane::integer AND l.fence = w.fence
   ), finished AS MATERIALIZED (  -- Y6: a lane drains one set to the end before it begins another.
     SELECT w.lane, x.xid, x.since
     FROM wanted AS w, LATERAL unnest(w.pending, w.since) AS x(xid, since)

@@ -19,7 +19,7 @@ std::string bounded(std::int64_t count, std::int64_t bound) {
 // No index finds an id, so the newest rows of each lane are looked at.
 constexpr std::string_view kNewest =
     "newest AS MATERIALIZED (SELECT o.id, o.seq FROM generate_series(0, 15) AS l(lane), "
-    "LATERAL (SELECT s.id, s.seq FROM \"{schema}\".outbox AS s WHERE s.lane = l.lane::smallint "
+    "LATERAL (SELECT s.id, s.seq FROM \"{schema}\".outbox AS s WHERE s.lane = l.lane::integer "
     "ORDER BY s.seq DESC LIMIT 1000) AS o) ";
 
 void check_ids(Look& look) {
@@ -221,8 +221,8 @@ void check_retention(Look& look) {
       "SELECT count(*), count(*) FILTER (WHERE \"{schema}\".relay_is_old(part)), "
       "\"{schema}\".outbox_retention()::text, coalesce(to_char(min(newest), 'YYYY-MM-DD'), '') "
       "FROM (SELECT p.part, (SELECT max(n.created_at) FROM generate_series(0, 15) AS l(lane), "
-      "LATERAL (SELECT o.created_at FROM \"{schema}\".outbox AS o WHERE o.part = p.part::smallint "
-      "AND o.lane = l.lane::smallint ORDER BY o.seq DESC LIMIT 1) AS n) AS newest "
+      "LATERAL (SELECT o.created_at FROM \"{schema}\".outbox AS o WHERE o.part = p.part::integer "
+      "AND o.lane = l.lane::integer ORDER BY o.seq DESC LIMIT 1) AS n) AS newest "
       "FROM generate_series(0, 31) AS p(part)) AS parts WHERE newest < clock_timestamp() "
       "- \"{schema}\".outbox_retention() - interval '5 minutes'");
   if (!rows) return;

@@ -44,9 +44,9 @@ std::string retention_sql(const std::string& schema, std::chrono::seconds retent
          "CREATE OR REPLACE FUNCTION \"" +
          schema +
          "\".outbox_part(\n"
-         "  moment bigint DEFAULT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint)\n"
-         "RETURNS smallint LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / " +
-         std::to_string(period * 1'000) + " % 32)::smallint $$;\n";
+         "  moment double precision DEFAULT date_part('epoch', CURRENT_TIMESTAMP))\n"
+         "RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / " +
+         std::to_string(period) + ")::integer % 32 $$;\n";
 }
 
 Result<bool> has_table(Connection& connection, const std::string& schema) {

@@ -9,6 +9,7 @@
 
 #include "postgres/connection.h"
 #include "postgres/migrate.h"
+#include "postgres/publish.h"
 
 namespace hapax::postgres {
 
@@ -70,8 +71,10 @@ Verdict claim_verdict(const Rows& rows, const ClaimWish& wish) {
 
 class PostgresTables final : public database::Tables {
  public:
-  PostgresTables(pg_conn* connection, std::string schema)
-      : connection_(Connection::borrow(connection)), schema_(std::move(schema)) {}
+  PostgresTables(pg_conn* connection, const PostgresOptions& options)
+      : connection_(Connection::borrow(connection)),
+        schema_(options.schema),
+        prepared_(options.prepared) {}
 
   Status check() { return check_version(connection_, schema_, database::kNeeds); }
 
@@ -171,7 +174,10 @@ class PostgresTables final : public database::Tables {
  private:
   // {} in the statement is our schema.
   Result<Rows> ask(const std::string& sql, const Values& values) {
-    return connection_.ask(database::expanded(sql, "", "\"" + schema_ + "\""), values);
+    return connection_.ask(expanded(sql), values);
+  }
+  [[nodiscard]] std::string expanded(const std::string& sql) const {
+    return database::expanded(sql, "", "\"" + schema_ + "\"");
   }
   static Values message_values(const MessageRow& message) {
     return Values().text(message.subscriber).text(message.id);
@@ -182,20 +188,39 @@ class PostgresTables final : public database::Tables {
   }
 
   Status publish_one(const Event& event);
+  Status publish_prepared(const Values& values);
   Status publish_all(std::span<const Event> events);
 
   Connection connection_;
   std::string schema_;
+  bool prepared_;
+  bool has_publish_ = false;  // this session has it prepared
 };
 
-// O1, O2: kept by publish() and publish_all() of migrations/postgres, for every language.
+// O1, O2: kept by outbox_xid() and publish_all() of migrations/postgres, for every language.
 Status PostgresTables::publish_one(const Event& event) {
   Values values;
   values.text(event.type).bytes(event.payload).text_or_null(event.key).text(event.id);
   values.text_or_null(database::headers_json(event));
   values.text_or_null(event.correlation_id).text_or_null(event.causation_id);
+  if (prepared_) return publish_prepared(values);
   HAPAX_CHECK(ask("SELECT {}.publish($1, $2, $3, $4, $5, $6, $7)", values));
   return Ok{};
+}
+
+Status PostgresTables::publish_prepared(const Values& values) {
+  const std::string name = schema_ + ".publish";
+  if (!has_publish_) HAPAX_CHECK(connection_.prepare(name, expanded(kPublishStatement)));
+  has_publish_ = true;
+  const auto done = connection_.ask_prepared(name, values);
+  if (done) return Ok{};
+  constexpr std::string_view kNoSuchStatement = "26000";
+  if (connection_.sqlstate() != kNoSuchStatement) return done.error();
+  // The application has discarded it. This transaction has failed, the next one prepares it again.
+  has_publish_ = false;
+  return Error{Errc::kLocked, "the session lost its prepared statement '" + name +
+                                  "' (DISCARD, DEALLOCATE, or a pooler that changes sessions: then "
+                                  "set PostgresOptions::prepared to false). Run it again."};
 }
 
 Status PostgresTables::publish_all(std::span<const Event> events) {
@@ -264,7 +289,7 @@ Result<std::vector<Taking>> PostgresTables::accept(std::span<const MessageRow> m
 namespace hapax {
 
 Result<std::unique_ptr<Database>> on_postgres(pg_conn* connection, const PostgresOptions& options) {
-  auto tables = std::make_unique<postgres::PostgresTables>(connection, options.schema);
+  auto tables = std::make_unique<postgres::PostgresTables>(connection, options);
   HAPAX_CHECK(tables->check());
   return std::make_unique<Database>(std::move(tables));
 }

@@ -39,8 +39,9 @@ class Process {
 
 class OnPostgres final : public Process {
  public:
-  explicit OnPostgres(const std::string& uri) : connection_(*postgres::Connection::open(uri)) {
-    database_ = *on_postgres(connection_.raw());
+  explicit OnPostgres(const std::string& uri, const PostgresOptions& options = {})
+      : connection_(*postgres::Connection::open(uri)) {
+    database_ = *on_postgres(connection_.raw(), options);
   }
   ~OnPostgres() override { database_.reset(); }
   Status run(const std::string& sql) override {
@@ -102,6 +103,14 @@ inline std::vector<Kind> all_kinds() {
            [](const std::string& uri) { return std::make_unique<OnPostgres>(uri); }},
           {"sqlite", "hapax_", prepare_sqlite,
            [](const std::string& path) { return std::make_unique<OnSqlite>(path); }}};
+}
+// Those by which an event can be stored.
+inline std::vector<Kind> outbox_kinds() {
+  std::vector<Kind> kinds = all_kinds();
+  kinds.push_back({"postgres_prepared", "hapax.", prepare_postgres, [](const std::string& uri) {
+                     return std::make_unique<OnPostgres>(uri, PostgresOptions{.prepared = true});
+                   }});
+  return kinds;
 }
 inline std::string name_of(const testing::TestParamInfo<Kind>& info) { return info.param.name; }
 inline void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }

@@ -15,7 +15,7 @@ class OutboxTest : public ApplicationTest {
     return {.type = "order.placed", .key = key, .payload = std::string("\0{\x80", 3)};
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, OutboxTest, testing::ValuesIn(all_kinds()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, OutboxTest, testing::ValuesIn(outbox_kinds()), name_of);
 
 TEST_P(OutboxTest, an_event_commits_with_the_change_it_tells_of) {
   Outbox outbox(database());

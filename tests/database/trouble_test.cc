@@ -193,9 +193,42 @@ TEST_F(PostgresTest, notifies_only_who_waits) {
   EXPECT_EQ(*listener.wait_notified(std::chrono::milliseconds{0}), postgres::Notified::kNothing);
   ASSERT_TRUE(
       app_.run("SELECT setval('hapax.outbox_listening', "
-               "(extract(epoch FROM now()) * 1000)::bigint + 60000)"));
+               "extract(epoch FROM now())::bigint + 60)"));
   ASSERT_TRUE(app_.run("SELECT hapax.publish('t', 'x')"));
   EXPECT_EQ(*listener.wait_notified(std::chrono::seconds{30}), postgres::Notified::kChannel);
+}
+
+// One event, by a process whose session keeps the statement.
+class PreparedTest : public PostgresTest {
+ protected:
+  Status publish() {
+    return prepared_.database().with_transaction([this]() -> Status {
+      HAPAX_CHECK(Outbox(prepared_.database()).publish(Event{.type = "t"}));
+      return Ok{};
+    });
+  }
+  OnPostgres prepared_{address_, {.prepared = true}};
+};
+
+TEST_F(PreparedTest, an_event_notifies_only_who_waits) {
+  auto listener = *postgres::Connection::open(address_);
+  ASSERT_TRUE(listener.run("LISTEN hapax_outbox"));
+  ASSERT_TRUE(publish());
+  EXPECT_EQ(*listener.wait_notified(std::chrono::milliseconds{0}), postgres::Notified::kNothing);
+  ASSERT_TRUE(app_.run("SELECT hapax.relay_announce(60000)"));
+  ASSERT_TRUE(publish());
+  EXPECT_EQ(*listener.wait_notified(std::chrono::seconds{30}), postgres::Notified::kChannel);
+}
+
+TEST_F(PreparedTest, a_statement_that_is_discarded_is_prepared_again) {
+  ASSERT_TRUE(publish());
+  ASSERT_TRUE(prepared_.run("DEALLOCATE ALL"));
+  const Status lost = publish();
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, Errc::kLocked);
+  EXPECT_THAT(lost.error().detail, HasSubstr("PostgresOptions::prepared"));
+  ASSERT_TRUE(publish());
+  EXPECT_EQ(app_.number("SELECT count(*) FROM hapax.outbox"), 2);
 }
 
 TEST_F(PostgresTest, ids_are_the_same_in_sql) {

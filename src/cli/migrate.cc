@@ -87,7 +87,8 @@ Status migrate_postgres(const MigrateArguments& arguments) {
     fmt::print("{}", postgres::script(options));
     return Ok{};
   }
-  HAPAX_TRY(postgres::Connection connection, postgres::Connection::open(arguments.database));
+  HAPAX_TRY(postgres::Connection connection,
+            postgres::Connection::open(arguments.database, {.application_name = "hapax migrate"}));
   HAPAX_TRY(const database::MigrationReport report, postgres::migrate(connection, options));
   show(report, arguments);
   return Ok{};

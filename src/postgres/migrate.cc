@@ -12,6 +12,7 @@ using database::Applied;
 using database::Migration;
 using database::MigrationReport;
 
+constexpr std::string_view kLockTimeout = "55P03";
 constexpr int kLockTries = 20;  // of a second each, with as much again between them
 
 std::string table_sql(const std::string& schema) {
@@ -84,11 +85,27 @@ Status run_step(Connection& connection, const std::string& sql) {
                        "SET LOCAL client_min_messages = warning"));
     auto done = connection.run(sql);
     if (done) return connection.commit();
-    const bool again = connection.sqlstate() == "55P03" && tried < kLockTries;
+    const bool again = connection.sqlstate() == kLockTimeout && tried < kLockTries;
     ignore(connection.run("ROLLBACK"), "the step has failed already");
     if (!again) return std::move(done).error();
     std::this_thread::sleep_for(std::chrono::seconds{1});
   }
+}
+
+// A lock of the session, not of a transaction: the steps commit one by one.
+Status lock(Connection& connection, const std::string& key, const MigrateOptions& options) {
+  HAPAX_CHECK(connection.run("BEGIN; SET LOCAL lock_timeout = " +
+                             std::to_string(options.patience.count())));
+  const auto locked =
+      connection.run("SELECT pg_catalog.pg_advisory_lock(pg_catalog." + key + "); COMMIT");
+  if (locked) return Ok{};
+  const bool waited = connection.sqlstate() == kLockTimeout;
+  ignore(connection.run("ROLLBACK"), "nothing was done");
+  if (!waited) return locked.error();
+  return Error{Errc::kLocked, "another migration of schema '" + options.schema + "' has run for " +
+                                  std::to_string(options.patience.count()) +
+                                  " ms (pg_stat_activity shows it as 'hapax migrate'). Nothing "
+                                  "was changed; run it again when that one has ended."};
 }
 
 Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOptions& options) {
@@ -119,9 +136,8 @@ Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOpti
 
 Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& options) {
   HAPAX_CHECK(database::check_name("schema", options.schema));
-  // A lock of the session, not of a transaction: the steps commit one by one.
   const std::string key = "hashtextextended('hapax migrate " + options.schema + "', 0)";
-  HAPAX_CHECK(connection.run("SELECT pg_catalog.pg_advisory_lock(pg_catalog." + key + ")"));
+  HAPAX_CHECK(lock(connection, key, options));
   auto report = migrate_locked(connection, options);
   ignore(connection.run("SELECT pg_catalog.pg_advisory_unlock(pg_catalog." + key + ")"),
          "the session's end unlocks, too");

@@ -20,6 +20,7 @@ struct MigrateOptions {
   std::string schema{kSchemaDefault};
   bool dry_run = false;
   std::optional<std::chrono::seconds> retention;  // of the outbox; none: as it is
+  std::chrono::milliseconds patience{60'000};     // for another run; then HX1023
   std::span<const database::Migration> known = migrations();
 };
 

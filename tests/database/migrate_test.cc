@@ -117,6 +117,20 @@ TEST(PostgresMigrate, a_role_without_rights_is_told_which) {
   EXPECT_EQ(refused.error().code, Errc::kForbidden) << refused.error().text();
 }
 
+TEST(PostgresMigrate, another_run_is_waited_for_with_a_bound) {
+  const std::string uri = Cluster::instance().make_database();
+  auto stuck = *postgres::Connection::open(uri);
+  ASSERT_TRUE(stuck.run("SELECT pg_advisory_lock(hashtextextended('hapax migrate hapax', 0))"));
+  auto connection = *postgres::Connection::open(uri);
+  const auto refused = postgres::migrate(connection, {.patience = std::chrono::milliseconds{50}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kLocked);
+  EXPECT_THAT(refused.error().text(), HasSubstr("another migration of schema 'hapax'"));
+  EXPECT_FALSE(connection.in_transaction());
+  ASSERT_TRUE(stuck.run("SELECT pg_advisory_unlock_all()"));
+  EXPECT_TRUE(postgres::migrate(connection, {.patience = std::chrono::seconds{60}}));
+}
+
 // A table with many rows, and somebody who writes all the while.
 class PostgresUpgrade : public testing::Test {
  protected:

@@ -76,71 +76,108 @@ Result<std::vector<Applied>> applied_in(Connection& connection, const std::strin
 
 namespace {
 
-// Runs SQL in a transaction that gives up a lock it waits for, instead of making others wait behind
-// it, and tries again.
-Status run_step(Connection& connection, const std::string& sql) {
+// One run at a time does a step: a lock of its transaction, not of the session, which a pooler may
+// hand to somebody else between two transactions, locked for good.
+Status begin_step(Connection& connection, const MigrateOptions& options) {
+  const auto begun = connection.run(
+      "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = " +
+      std::to_string(options.patience.count()) +
+      "; SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('hapax migrate " +
+      options.schema +
+      "', 0)); SET LOCAL lock_timeout = '1s'; SET LOCAL search_path = ''; "
+      "SET LOCAL client_min_messages = warning");
+  if (begun) return Ok{};
+  const bool waited = connection.sqlstate() == kLockTimeout;
+  if (!connection.lost()) ignore(connection.run("ROLLBACK"), "nothing was done");
+  if (!waited) return begun.error();
+  return Error{Errc::kLocked,
+               "another migration of schema '" + options.schema + "' has worked on one step for " +
+                   std::to_string(options.patience.count()) +
+                   " ms (pg_stat_activity shows it as 'hapax migrate'). Run this one again when "
+                   "that one has ended."};
+}
+
+// Another run may have done it since this one looked.
+Result<bool> is_applied(Connection& connection, const std::string& schema, std::uint32_t version) {
+  HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, schema));
+  return std::any_of(applied.begin(), applied.end(),
+                     [version](const Applied& each) { return each.version == version; });
+}
+
+struct Step {
+  std::string sql;
+  std::uint32_t version = 0;  // 0: not a migration, done each time
+};
+
+enum class StepDone : std::uint8_t { kHere, kByAnother };
+
+Result<StepDone> try_step(Connection& connection, const std::string& schema, const Step& step) {
+  if (step.version != 0) {
+    HAPAX_TRY(const bool there, is_applied(connection, schema, step.version));
+    if (there) {
+      HAPAX_CHECK(connection.commit());
+      return StepDone::kByAnother;
+    }
+  }
+  HAPAX_CHECK(connection.run(step.sql));
+  HAPAX_CHECK(connection.commit());
+  return StepDone::kHere;
+}
+
+// In a transaction that gives up a lock it waits for, instead of making others wait behind it, and
+// tries again.
+Result<StepDone> run_step(Connection& connection, const MigrateOptions& options,
+                          const Step& step) {
   for (int tried = 1;; ++tried) {
-    HAPAX_CHECK(
-        connection.run("BEGIN; SET LOCAL lock_timeout = '1s'; SET LOCAL search_path = ''; "
-                       "SET LOCAL client_min_messages = warning"));
-    auto done = connection.run(sql);
-    if (done) return connection.commit();
+    HAPAX_CHECK(begin_step(connection, options));
+    auto done = try_step(connection, options.schema, step);
+    if (done) return done;
     const bool again = connection.sqlstate() == kLockTimeout && tried < kLockTries;
-    ignore(connection.run("ROLLBACK"), "the step has failed already");
-    if (!again) return std::move(done).error();
+    if (!connection.lost()) ignore(connection.run("ROLLBACK"), "the step has failed already");
+    if (!again) return done;
     std::this_thread::sleep_for(std::chrono::seconds{1});
   }
 }
 
-// A lock of the session, not of a transaction: the steps commit one by one.
-Status lock(Connection& connection, const std::string& key, const MigrateOptions& options) {
-  HAPAX_CHECK(connection.run("BEGIN; SET LOCAL lock_timeout = " +
-                             std::to_string(options.patience.count())));
-  const auto locked =
-      connection.run("SELECT pg_catalog.pg_advisory_lock(pg_catalog." + key + "); COMMIT");
-  if (locked) return Ok{};
-  const bool waited = connection.sqlstate() == kLockTimeout;
-  ignore(connection.run("ROLLBACK"), "nothing was done");
-  if (!waited) return locked.error();
-  return Error{Errc::kLocked, "another migration of schema '" + options.schema + "' has run for " +
-                                  std::to_string(options.patience.count()) +
-                                  " ms (pg_stat_activity shows it as 'hapax migrate'). Nothing "
-                                  "was changed; run it again when that one has ended."};
+std::string name_of(const Migration& one) {
+  return std::to_string(one.version) + " " + std::string(one.name);
 }
 
-Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOptions& options) {
-  HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, options.schema));
-  HAPAX_TRY(const std::vector<Migration> left, database::pending(options.known, applied));
-  MigrationReport report;
-  report.before = applied.empty() ? 0 : applied.back().version;
-  report.after = options.known.back().version;
-  for (const Migration& one : left) {
-    report.steps.push_back(std::to_string(one.version) + " " + std::string(one.name));
+Status apply(Connection& connection, const MigrateOptions& options,
+             const std::vector<Migration>& left, MigrationReport& report) {
+  if (!left.empty()) {
+    HAPAX_CHECK(run_step(connection, options, {.sql = table_sql(options.schema)}));
   }
-  if (options.retention) {
-    report.steps.push_back("retention " + std::to_string(options.retention->count()) + "s");
-  }
-  if (options.dry_run) return report;
-  if (!left.empty()) HAPAX_CHECK(run_step(connection, table_sql(options.schema)));
   for (const Migration& one : left) {
-    auto done = run_step(connection, step_sql(options.schema, one));
+    const Step step{.sql = step_sql(options.schema, one), .version = one.version};
+    auto done = run_step(connection, options, step);
     if (!done) return std::move(done).error().within("migration " + std::to_string(one.version));
+    if (*done == StepDone::kHere) report.steps.push_back(name_of(one));
   }
   if (options.retention) {
-    HAPAX_CHECK(run_step(connection, retention_sql(options.schema, *options.retention)));
+    const Step step{.sql = retention_sql(options.schema, *options.retention)};
+    HAPAX_CHECK(run_step(connection, options, step));
   }
-  return report;
+  return Ok{};
 }
 
 }  // namespace
 
 Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& options) {
   HAPAX_CHECK(database::check_name("schema", options.schema));
-  const std::string key = "hashtextextended('hapax migrate " + options.schema + "', 0)";
-  HAPAX_CHECK(lock(connection, key, options));
-  auto report = migrate_locked(connection, options);
-  ignore(connection.run("SELECT pg_catalog.pg_advisory_unlock(pg_catalog." + key + ")"),
-         "the session's end unlocks, too");
+  HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, options.schema));
+  HAPAX_TRY(const std::vector<Migration> left, database::pending(options.known, applied));
+  MigrationReport report;
+  report.before = applied.empty() ? 0 : applied.back().version;
+  report.after = options.known.back().version;
+  if (options.dry_run) {
+    for (const Migration& one : left) report.steps.push_back(name_of(one));
+  } else {
+    HAPAX_CHECK(apply(connection, options, left, report));
+  }
+  if (options.retention) {
+    report.steps.push_back("retention " + std::to_string(options.retention->count()) + "s");
+  }
   return report;
 }
 

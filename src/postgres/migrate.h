@@ -25,7 +25,8 @@ struct MigrateOptions {
 };
 
 // Each step commits together with its line in the table of migrations, so a run that ends midway is
-// finished by the next one. One advisory lock lets one run at a time do it. No step may wait long
+// finished by the next one. An advisory lock of its transaction lets one
+// run at a time do it, behind any pooler. No step may wait long
 // for a lock while others wait behind it (lock_timeout); it is tried again.
 [[nodiscard]] Result<database::MigrationReport> migrate(Connection& connection,
                                                         const MigrateOptions& options);

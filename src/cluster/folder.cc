@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "journal/names.h"
+#include "postgres/pooling.h"
 
 namespace hapax::cluster {
 
@@ -218,6 +219,7 @@ Result<std::unique_ptr<ports::Lock>> PostgresFolder::lock(std::string_view name)
     options.application_name = "hapax store keeper";
     options.silence_max = kWriteSilenceMax;
     HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
+    HAPAX_CHECK(postgres::check_keeps_session(connection, place_.uri));
     HAPAX_CHECK(settle_session(connection, kNoLockTimeout));
     writer_.emplace(std::move(connection));
   }

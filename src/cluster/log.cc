@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "journal/names.h"
+#include "postgres/pooling.h"
 
 namespace hapax::cluster {
 
@@ -142,6 +143,7 @@ Result<std::uint32_t> make_store_tables(const StorePlace& place, std::uint32_t s
   ConnectOptions options;
   options.silence_max = kMakingSilenceMax;
   HAPAX_TRY(Connection connection, Connection::open(place.uri, options));
+  HAPAX_CHECK(postgres::check_keeps_session(connection, place.uri));
   const std::string version = "SELECT * FROM " + table_of(place, "format");
   if (const auto found = connection.run(version)) return segment_bytes_of(place, *found);
   if (connection.sqlstate() != "42P01" && connection.sqlstate() != "3F000") {
@@ -210,6 +212,7 @@ Status PostgresLog::connect() {
   options.application_name = "hapax store log";
   options.silence_max = kSilenceMax;
   HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
+  HAPAX_CHECK(postgres::check_keeps_session(connection, place_.uri));
   // An append waits for another one at the same place, of a server process that stands still,
   // perhaps. Who gave up waiting must not leave a server process behind that still does.
   HAPAX_CHECK(settle_session(connection, kLockMax));

@@ -36,6 +36,11 @@ constexpr Duration kTroubleFirst{500};  // after an error of the database, doubl
 constexpr Duration kTroubleMax{15'000};
 constexpr std::int64_t kCleanEveryMs = 60'000;
 constexpr Duration kLeaseMin{1'000};
+constexpr std::string_view kPolls =
+    "NOTIFY does not come through, as behind a pooler that changes sessions: new records are "
+    "looked "
+    "for, at last every 1.7 s. A direct connection, or a pooler that pools sessions, makes it "
+    "sooner";
 
 struct RelayOptions {
   std::vector<std::string> from;
@@ -61,13 +66,22 @@ struct RelayOptions {
   }
 };
 
+// One line per event, from any thread.
+void say(std::string_view text) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  fmt::print(stderr, "hapax relay: {}\n", text);
+}
+
 Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
                                                    const std::string& from) {
   if (is_postgres(from)) {
-    HAPAX_TRY(auto source, postgres::OutboxSource::open({.uri = from,
-                                                         .schema = options.schema,
-                                                         .owner = options.name,
-                                                         .listen = options.sends()}));
+    const bool sleeps = options.sends() && !options.once;
+    HAPAX_TRY(
+        auto source,
+        postgres::OutboxSource::open(
+            {.uri = from, .schema = options.schema, .owner = options.name, .listen = sleeps}));
+    if (sleeps && !source->is_notified()) say(without_password(from) + ": " + std::string(kPolls));
     return std::unique_ptr<relay::Source>(std::move(source));
   }
   if (from.starts_with("sqlite:")) {
@@ -133,13 +147,6 @@ class Destination {
   client::Options client_;
   std::unique_ptr<Store> store_;
 };
-
-// One line per event, from any thread.
-void say(std::string_view text) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  fmt::print(stderr, "hapax relay: {}\n", text);
-}
 
 // One outbox, on a thread of its own.
 class Drain {

@@ -36,7 +36,10 @@ void OutboxSource::test_notify() {
   const std::string nonce = "hapax_probe_" + std::to_string(std::random_device{}());
   if (!listener->run("LISTEN " + nonce) || !ask("NOTIFY " + nonce, Values{})) return;
   const auto told = listener->wait_notified(kProbeTime);
-  if (!told || *told != Notified::kChannel) return;
+  if (!told || *told != Notified::kChannel) {
+    ignore(listener->run("UNLISTEN " + nonce), "a pooled session may hear it for a while");
+    return;
+  }
   if (!listener->run("UNLISTEN *; LISTEN " + named("\"{schema}_outbox\""))) return;
   listener_ = std::move(*listener);
 }

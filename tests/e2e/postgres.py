@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the test's own, reached by a unix socket in a temporary folder."""
+"""A PostgreSQL server of the test's own, reached by a unix socket in its folder; poolers."""
 
 import os
 import pwd
@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 
-from running import wait_for
+from running import free_port, wait_for
 
 PROGRAMS = "/usr/lib/postgresql/15/bin/"
 
@@ -83,3 +83,34 @@ class Standby(Cluster):
 
     def promote(self):
         self.psql("SELECT pg_promote()", "postgres")
+
+
+class Pooler:
+    """A pgbouncer in front of a cluster, at a port of its own."""
+
+    PROGRAM = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin")
+
+    def __init__(self, cluster, mode, more=""):
+        self.cluster = cluster
+        self.port = free_port()
+        self.path = os.path.join(cluster.folder, f"pgbouncer-{self.port}.ini")
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(f"[databases]\n* = host={cluster.folder} user=postgres\n[pgbouncer]\n"
+                       f"listen_addr = 127.0.0.1\nlisten_port = {self.port}\n"
+                       f"unix_socket_dir =\nauth_type = any\npool_mode = {mode}\n{more}")
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [*self.cluster.user, self.PROGRAM, self.path], stdout=self.cluster.log,
+            stderr=self.cluster.log, cwd="/")
+        wait_for(lambda: self.psql("SELECT 1", "postgres", check=False) == "1", "pgbouncer")
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+    def uri(self, database="shop"):
+        return f"postgres://postgres@127.0.0.1:{self.port}/{database}"
+
+    psql = Cluster.psql

@@ -1,4 +1,6 @@
 -- The outbox, the inbox and claims, in a schema of their own. {schema} is replaced by its name.
+-- Functions read their text by the caller's search_path: arguments have the exact types that the server's
+-- own functions and operators take, so that no other of the same name is preferred.
 
 CREATE SEQUENCE "{schema}".outbox_seq;
 -- Until when (seconds since 1970) a relay sleeps and wants to be woken by NOTIFY. A sequence,
@@ -18,11 +20,12 @@ CREATE FUNCTION "{schema}".outbox_retention() RETURNS interval LANGUAGE sql IMMU
   $$ SELECT interval '2592000 seconds' $$;
 CREATE FUNCTION "{schema}".outbox_part(
   moment double precision DEFAULT date_part('epoch', CURRENT_TIMESTAMP))
-RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / 86400)::integer % 32 $$;
+RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / 86400::double precision)::integer % 32 $$;
 
 -- Whether a relay has slept since this transaction began.
 CREATE FUNCTION "{schema}".outbox_is_awaited() RETURNS boolean LANGUAGE sql VOLATILE AS $$
-  SELECT to_timestamp(pg_sequence_last_value('"{schema}".outbox_listening')) > CURRENT_TIMESTAMP
+  SELECT to_timestamp(pg_sequence_last_value('"{schema}".outbox_listening'::regclass)::double precision)
+           > CURRENT_TIMESTAMP
 $$;
 
 -- The columns of an event that the outbox needs for itself. PostgreSQL puts the texts of these functions
@@ -121,7 +124,7 @@ BEGIN
   VALUES (
     "{schema}".outbox_part(moment), "{schema}".outbox_xid(key), "{schema}".outbox_lane(key, id),
     id, type, key, payload, headers, correlation_id, causation_id, clock_timestamp());
-  IF pg_sequence_last_value('"{schema}".outbox_listening') > moment THEN
+  IF pg_sequence_last_value('"{schema}".outbox_listening'::regclass)::double precision > moment THEN
     PERFORM pg_notify('{schema}_outbox', '');
   END IF;
   RETURN id;

@@ -130,13 +130,14 @@ END $$;
 -- A relay that is about to sleep: whoever publishes from now on notifies. Apart from taking,
 -- because it takes an xid.
 CREATE FUNCTION "{schema}".relay_announce(span_ms bigint) RETURNS void LANGUAGE sql AS $$
-  SELECT setval('"{schema}".outbox_listening',
-    greatest(last_value, ceil(date_part('epoch', clock_timestamp()) + span_ms / 1000.0)::bigint))
+  SELECT setval('"{schema}".outbox_listening'::regclass,
+    greatest(last_value, ceil(date_part('epoch', clock_timestamp())
+                              + span_ms::double precision / 1000::double precision)::bigint))
   FROM "{schema}".outbox_listening
 $$;
 -- The only relay has so much to do that it does not sleep.
 CREATE FUNCTION "{schema}".relay_renounce() RETURNS void LANGUAGE sql AS $$
-  SELECT setval('"{schema}".outbox_listening', 0)
+  SELECT setval('"{schema}".outbox_listening'::regclass, 0::bigint)
 $$;
 
 -- The next records of lanes: due retries, rows of transactions that finished late, and new rows.

@@ -36,7 +36,8 @@ std::string step_sql(const std::string& schema, const Migration& migration) {
 }
 
 std::string retention_sql(const std::string& schema, std::chrono::seconds retention) {
-  const auto period = std::max<std::int64_t>(1, retention.count() / 30);
+  // Two seconds at least: their number is an integer until 2106.
+  const auto period = std::max<std::int64_t>(2, retention.count() / 30);
   return "CREATE OR REPLACE FUNCTION \"" + schema +
          "\".outbox_retention() RETURNS interval LANGUAGE sql IMMUTABLE AS\n"
          "  $$ SELECT interval '" +
@@ -47,7 +48,7 @@ std::string retention_sql(const std::string& schema, std::chrono::seconds retent
          "\".outbox_part(\n"
          "  moment double precision DEFAULT date_part('epoch', CURRENT_TIMESTAMP))\n"
          "RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / " +
-         std::to_string(period) + ")::integer % 32 $$;\n";
+         std::to_string(period) + "::double precision)::integer % 32 $$;\n";
 }
 
 Result<bool> has_table(Connection& connection, const std::string& schema) {
@@ -126,8 +127,7 @@ Result<StepDone> try_step(Connection& connection, const std::string& schema, con
 
 // In a transaction that gives up a lock it waits for, instead of making others wait behind it, and
 // tries again.
-Result<StepDone> run_step(Connection& connection, const MigrateOptions& options,
-                          const Step& step) {
+Result<StepDone> run_step(Connection& connection, const MigrateOptions& options, const Step& step) {
   for (int tried = 1;; ++tried) {
     HAPAX_CHECK(begin_step(connection, options));
     auto done = try_step(connection, options.schema, step);

@@ -188,6 +188,7 @@ class PostgresTables final : public database::Tables {
   }
 
   Status publish_one(const Event& event);
+  Status prepare_once(const std::string& name);
   Status publish_prepared(const Values& values);
   Status publish_all(std::span<const Event> events);
 
@@ -208,9 +209,17 @@ Status PostgresTables::publish_one(const Event& event) {
   return Ok{};
 }
 
+// Another Database of this session may have prepared it.
+Status PostgresTables::prepare_once(const std::string& name) {
+  HAPAX_TRY(const Rows rows,
+            connection_.ask("SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE name = $1",
+                            Values().text(name)));
+  return rows.size() != 0 ? Ok{} : connection_.prepare(name, expanded(kPublishStatement));
+}
+
 Status PostgresTables::publish_prepared(const Values& values) {
   const std::string name = schema_ + ".publish";
-  if (!has_publish_) HAPAX_CHECK(connection_.prepare(name, expanded(kPublishStatement)));
+  if (!has_publish_) HAPAX_CHECK(prepare_once(name));
   has_publish_ = true;
   const auto done = connection_.ask_prepared(name, values);
   if (done) return Ok{};

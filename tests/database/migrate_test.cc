@@ -105,6 +105,15 @@ TEST(PostgresMigrate, retention_chooses_the_partition) {
   EXPECT_EQ(rows->at(0, 1), "t");
 }
 
+// Seconds since 1970 are more than an integer holds from 2038 on.
+TEST(PostgresMigrate, the_shortest_retention_has_partitions_for_a_long_time) {
+  auto connection = *postgres::Connection::open(Cluster::instance().make_database());
+  ASSERT_TRUE(postgres::migrate(connection, {.retention = std::chrono::seconds{1}}));
+  const auto rows =
+      connection.run("SELECT hapax.outbox_part(date_part('epoch', timestamptz '2100-01-01'))");
+  EXPECT_TRUE(rows) << rows.error().text();
+}
+
 TEST(PostgresMigrate, a_role_without_rights_is_told_which) {
   Cluster& cluster = Cluster::instance();
   std::string uri = cluster.make_database();

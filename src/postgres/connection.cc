@@ -285,7 +285,21 @@ int Connection::send(pg_conn* to, const std::string& sql, const Values& values, 
                              rowed == Rowed::kBinary ? 1 : 0);
 }
 
+// libpq takes texts up to their first NUL: 'a\0b' and 'a\0c' would be one id.
+Status Connection::check(const Values& values) {
+  for (const Values::Value& value : values.values_) {
+    if (value.is_null || value.is_binary) continue;
+    const std::size_t at = value.bytes.find('\0');
+    if (at == std::string::npos) continue;
+    return Error{Errc::kInvalidArgument, "a text has a NUL byte behind '" +
+                                             value.bytes.substr(0, at) +
+                                             "', which PostgreSQL cannot store in one"};
+  }
+  return Ok{};
+}
+
 Result<Rows> Connection::ask(const std::string& sql, const Values& values, Rowed rowed) {
+  HAPAX_CHECK(check(values));
   return checked(answer_of(send(ready(), sql, values, rowed)));
 }
 
@@ -324,6 +338,7 @@ Status Connection::prepare(const std::string& name, const std::string& sql) {
 }
 
 Result<Rows> Connection::ask_prepared(const std::string& name, const Values& values, Rowed rowed) {
+  HAPAX_CHECK(check(values));
   Arguments all;
   for (const Values::Value& value : values.values_) {
     all.values.push_back(value.is_null ? nullptr : value.bytes.c_str());

@@ -123,6 +123,7 @@ class Connection {
   explicit Connection(pg_conn* connection, bool owned);
   [[nodiscard]] pg_conn* ready();
   [[nodiscard]] pg_result* answer_of(int sent);
+  [[nodiscard]] static Status check(const Values& values);
   [[nodiscard]] static int send(pg_conn* to, const std::string& sql, const Values& values,
                                 Rowed rowed);
   [[nodiscard]] pg_result* next_result();

@@ -198,6 +198,21 @@ TEST_F(PostgresTest, notifies_only_who_waits) {
   EXPECT_EQ(*listener.wait_notified(std::chrono::seconds{30}), postgres::Notified::kChannel);
 }
 
+TEST_F(PostgresTest, a_text_with_a_nul_byte_is_refused_and_not_cut) {
+  OnPostgres prepared(address_, {.prepared = true});
+  const std::string id("a\0b", 3);
+  for (Process* process : {static_cast<Process*>(&app_), static_cast<Process*>(&prepared)}) {
+    const Status done = process->database().with_transaction([&]() -> Status {
+      HAPAX_CHECK(Outbox(process->database()).publish(Event{.id = id, .type = "t"}));
+      return Ok{};
+    });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, Errc::kInvalidArgument);
+    EXPECT_THAT(done.error().detail, HasSubstr("NUL byte behind 'a'"));
+  }
+  EXPECT_EQ(app_.number("SELECT count(*) FROM hapax.outbox"), 0);
+}
+
 // One event, by a process whose session keeps the statement.
 class PreparedTest : public PostgresTest {
  protected:

@@ -84,7 +84,8 @@ inline void fill_history(Connection& connection, int rows) {
   run(connection,
       "INSERT INTO hapax.outbox (part, xid, seq, lane, id, type, key, payload, created_at) SELECT "
       "(hapax.outbox_part() + 2 + n::bigint * 29 / " +
-          count + ") % 32, pg_current_xact_id(), n, hashtext('k' || n % 1000) & 15, 'h' || n, " +
+          count +
+          ") % 32, pg_current_xact_id(), n, hapax.outbox_lane('k' || n % 1000, ''), 'h' || n, " +
           "'paid', 'k' || n % 1000, decode(repeat('77', 100), 'hex'), now() - (30 - n::bigint * "
           "29 " +
           "/ " + count + ") * interval '1 day' FROM generate_series(1, " + count + ") AS n; " +

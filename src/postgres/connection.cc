@@ -264,6 +264,17 @@ namespace {
 
 // The arrays that libpq reads values from.
 struct Arguments {
+  template <class All>
+  explicit Arguments(const All& all) {
+    for (const auto& value : all) {
+      types.push_back(value.is_binary ? kBytea : kUntyped);
+      values.push_back(value.is_null ? nullptr : value.bytes.c_str());
+      lengths.push_back(static_cast<int>(value.bytes.size()));
+      formats.push_back(value.is_binary ? 1 : 0);
+    }
+  }
+  [[nodiscard]] int count() const { return static_cast<int>(values.size()); }
+
   std::vector<Oid> types;
   std::vector<const char*> values;
   std::vector<int> lengths;
@@ -273,15 +284,9 @@ struct Arguments {
 }  // namespace
 
 int Connection::send(pg_conn* to, const std::string& sql, const Values& values, Rowed rowed) {
-  Arguments all;
-  for (const Values::Value& value : values.values_) {
-    all.types.push_back(value.is_binary ? kBytea : kUntyped);
-    all.values.push_back(value.is_null ? nullptr : value.bytes.c_str());
-    all.lengths.push_back(static_cast<int>(value.bytes.size()));
-    all.formats.push_back(value.is_binary ? 1 : 0);
-  }
-  return ::PQsendQueryParams(to, sql.c_str(), static_cast<int>(all.values.size()), all.types.data(),
-                             all.values.data(), all.lengths.data(), all.formats.data(),
+  const Arguments all(values.values_);
+  return ::PQsendQueryParams(to, sql.c_str(), all.count(), all.types.data(), all.values.data(),
+                             all.lengths.data(), all.formats.data(),
                              rowed == Rowed::kBinary ? 1 : 0);
 }
 
@@ -339,15 +344,10 @@ Status Connection::prepare(const std::string& name, const std::string& sql) {
 
 Result<Rows> Connection::ask_prepared(const std::string& name, const Values& values, Rowed rowed) {
   HAPAX_CHECK(check(values));
-  Arguments all;
-  for (const Values::Value& value : values.values_) {
-    all.values.push_back(value.is_null ? nullptr : value.bytes.c_str());
-    all.lengths.push_back(static_cast<int>(value.bytes.size()));
-    all.formats.push_back(value.is_binary ? 1 : 0);
-  }
+  const Arguments all(values.values_);
   return checked(answer_of(::PQsendQueryPrepared(
-      ready(), name.c_str(), static_cast<int>(all.values.size()), all.values.data(),
-      all.lengths.data(), all.formats.data(), rowed == Rowed::kBinary ? 1 : 0)));
+      ready(), name.c_str(), all.count(), all.values.data(), all.lengths.data(), all.formats.data(),
+      rowed == Rowed::kBinary ? 1 : 0)));
 }
 
 Status Connection::commit() {

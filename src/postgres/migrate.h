@@ -25,9 +25,9 @@ struct MigrateOptions {
 };
 
 // Each step commits together with its line in the table of migrations, so a run that ends midway is
-// finished by the next one. An advisory lock of its transaction lets one
-// run at a time do it, behind any pooler. No step may wait long
-// for a lock while others wait behind it (lock_timeout); it is tried again.
+// finished by the next one. An advisory lock of its transaction lets one run at a time do it,
+// behind any pooler. No step may wait long for a lock while others wait behind it (lock_timeout);
+// it is tried again.
 [[nodiscard]] Result<database::MigrationReport> migrate(Connection& connection,
                                                         const MigrateOptions& options);
 

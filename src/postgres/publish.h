@@ -1,6 +1,5 @@
 // How an event is stored in a session that keeps statements prepared: the INSERT that publish() of
-// migrations/postgres ends in, without the call, which is a third of its cost. It checks
-// nothing.
+// migrations/postgres ends in, without the call, which is a third of its cost. It checks nothing.
 #pragma once
 
 #include <string>

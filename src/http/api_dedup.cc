@@ -140,7 +140,8 @@ struct Ttls {
 
 // Ids expire in the order in which they came, a window later: the records between two times say how
 // many. What they say is fitted to the number of ids: older ids are those whose records left, and
-// records without an id count for nothing.
+// records without an id count for nothing. A class holds its upper end: an id of this very
+// millisecond has its whole window before it, and no more than that.
 Result<Ttls> ttls_of(Store& store, const StreamStats& stats, Time now) {
   Ttls ttls;
   if (stats.settings.window.is_forever()) {
@@ -151,7 +152,7 @@ Result<Ttls> ttls_of(Store& store, const StreamStats& stats, Time now) {
   const std::array<Duration, 4> starts = {hours{0}, hours{1}, hours{6}, hours{24}};
   std::array<std::uint64_t, 5> places{};
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    HAPAX_TRY(const Sequence place, sequence_at(store, stats, oldest + starts[i]));
+    HAPAX_TRY(const Sequence place, sequence_at(store, stats, oldest + starts[i] + Duration{1}));
     places[i] = place.value;
   }
   places.back() = stats.last.value + 1;

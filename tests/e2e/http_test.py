@@ -356,6 +356,20 @@ class ExactlyOnceDocument(running.ServerTest):
         told = self.call("GET", "/dedup/stats?queue=years").json
         self.assertEqual(told["ttl_distribution"]["24h+"], 1)
 
+    def test_an_id_of_this_millisecond_has_no_more_than_its_window_left(self):
+        self.call("PUT", "/streams/mail")
+        body = b'{"payload": "x", "id": "%d"}'
+        ask = b"GET /api/v1/dedup/stats?queue=mail HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        sent = b""
+        for number in range(100):  # pipelined: most are asked for in the millisecond they came in
+            one = body % number
+            sent += (b"POST /api/v1/streams/mail/records HTTP/1.1\r\nHost: localhost\r\n"
+                     b"Content-Type: application/json\r\n"
+                     b"Content-Length: %d\r\n\r\n%b" % (len(one), one)) + ask
+        told = self.server.raw(sent[:-2] + b"Connection: close\r\n\r\n")
+        self.assertEqual(told.count(b'"total_keys"'), 100)
+        self.assertNotIn(b"24h+", told)
+
     def test_status_and_deletion_of_a_key(self):
         path = "/dedup/keys/" + running.quote("dedup:mail:job-123")
         status = path + "/status"

@@ -10,17 +10,15 @@ CREATE SEQUENCE "{schema}".outbox_seq;
 CREATE SEQUENCE "{schema}".outbox_listening MINVALUE 0 START 0;
 DO $$ BEGIN PERFORM setval('"{schema}".outbox_listening', 0); END $$;
 
--- The partition of a moment, in seconds since 1970: each is used for a thirtieth of the retention, so
--- that one has rested for longer than the retention before it is used again. Which one exactly does not
--- matter: those with young rows are not emptied. `hapax migrate --retention` replaces these two.
--- date_part() answers a float8 where extract() does slow numeric arithmetic, and CURRENT_TIMESTAMP is no
--- function: each one that an expression names is looked up anew by each statement, which costs more than
--- to call it, so they are few.
+-- The partition of this moment: each is used for a thirtieth of the retention, so that one has rested
+-- for longer than the retention before it is used again. Which one exactly does not matter (a day ends
+-- elsewhere in another time zone): those with young rows are not emptied. `hapax migrate --retention`
+-- replaces these two. Each function that an expression names is looked up anew by each statement, which
+-- costs more than to call it, so they are few, and CURRENT_DATE is none.
 CREATE FUNCTION "{schema}".outbox_retention() RETURNS interval LANGUAGE sql IMMUTABLE AS
   $$ SELECT interval '2592000 seconds' $$;
-CREATE FUNCTION "{schema}".outbox_part(
-  moment double precision DEFAULT date_part('epoch', CURRENT_TIMESTAMP))
-RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / 86400::double precision)::integer % 32 $$;
+CREATE FUNCTION "{schema}".outbox_part() RETURNS integer LANGUAGE sql STABLE AS
+  $$ SELECT (CURRENT_DATE - DATE '1970-01-01') % 32 $$;
 
 -- Whether a relay has slept since this transaction began.
 CREATE FUNCTION "{schema}".outbox_is_awaited() RETURNS boolean LANGUAGE sql VOLATILE AS $$
@@ -110,8 +108,6 @@ CREATE FUNCTION "{schema}".publish(
   correlation_id text DEFAULT NULL, causation_id text DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
-DECLARE
-  moment double precision := date_part('epoch', CURRENT_TIMESTAMP);
 BEGIN
   id := coalesce(id, gen_random_uuid()::text);
   IF (id <> '' AND type <> '' AND (key <> '') IS NOT FALSE AND headers IS NULL
@@ -122,9 +118,9 @@ BEGIN
   INSERT INTO "{schema}".outbox
     (part, xid, lane, id, type, key, payload, headers, correlation_id, causation_id, created_at)
   VALUES (
-    "{schema}".outbox_part(moment), "{schema}".outbox_xid(key), "{schema}".outbox_lane(key, id),
+    "{schema}".outbox_part(), "{schema}".outbox_xid(key), "{schema}".outbox_lane(key, id),
     id, type, key, payload, headers, correlation_id, causation_id, clock_timestamp());
-  IF pg_sequence_last_value('"{schema}".outbox_listening'::regclass)::double precision > moment THEN
+  IF "{schema}".outbox_is_awaited() THEN
     PERFORM pg_notify('{schema}_outbox', '');
   END IF;
   RETURN id;

@@ -376,6 +376,11 @@ DECLARE
   p integer;
   emptied boolean;
 BEGIN
+  -- A snapshot of the whole transaction would not show what was committed while it waited for the lock.
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'relay_clean() must see what others have just committed'
+      USING ERRCODE = 'HX003', HINT = 'Call it in a transaction of level READ COMMITTED.';
+  END IF;
   IF NOT pg_try_advisory_xact_lock(1214345336, 2049) THEN
     RETURN 0;
   END IF;

@@ -26,6 +26,7 @@ class LeadingTest : public EngineRig {
     disk_.watch([this](std::string_view call) {
       if (call.find("sync journal-") != std::string_view::npos) sync();
       if (call.find("write journal-") == std::string_view::npos) return;
+      writes_.fetch_add(1);
       const std::string length(call.substr(call.find('+') + 1));
       if (std::stoul(length) > kLarge) large_writes_.fetch_add(1);
     });
@@ -39,7 +40,9 @@ class LeadingTest : public EngineRig {
   }
 
   void sync() {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{slow_ ? 3 : 0};
+    if (large_writes_ != large_syncs_) begun_.release();
+    large_syncs_ = large_writes_.load();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{sync_ms_};
     while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
     if (!hold_) return;
     held_.release();
@@ -47,9 +50,12 @@ class LeadingTest : public EngineRig {
   }
 
   static constexpr std::size_t kLarge = 20'000;  // for the journal thread
+  std::atomic<int> writes_ = 0;
   std::atomic<int> large_writes_ = 0;
-  std::atomic<bool> slow_ = false;
+  std::atomic<int> sync_ms_ = 0;
   std::atomic<bool> hold_ = false;
+  std::atomic<int> large_syncs_ = 0;
+  std::counting_semaphore<> begun_{0};  // the sync of a large write
   std::counting_semaphore<> held_{0};
   std::counting_semaphore<> known_{0};
   std::atomic<int> answered_beside_ = 0;
@@ -143,20 +149,26 @@ TEST_F(LeadingTest, ManyLeadInTurnAndNothingIsLostOrDoubled) {
   for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_EQ(seen[i], 1) << "sequence " << i;
 }
 
-// What was decided while a batch was written goes to the disk before that batch is answered.
+// What was decided while a batch was written goes to the disk before that batch is answered. The
+// first one's sync takes a while, so that the state thread comes to decide the second; longer each
+// time, because nobody can see when it has.
 TEST_F(LeadingTest, ALargeBatchIsWrittenWhileTheOneBeforeIsAnswered) {
   const std::string payload(kLarge, 'p');
   const Op op = Append{.stream = "s", .payload = payload};
   bool beside = false;
-  for (int i = 0; i < 2'000 && !beside; ++i) {
+  for (int patience = 1; patience < 1'000 && !beside; patience *= 2) {
     std::latch both(2);
+    std::atomic<int> writes = 1'000'000;  // with the first one's
     const auto look = [&](const Result<Answer>&) {
-      const int before = large_writes_;
-      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{2};
-      while (!beside && std::chrono::steady_clock::now() < end) beside = large_writes_ != before;
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{patience};
+      while (!beside && std::chrono::steady_clock::now() < end) beside = writes_ > writes;
       both.count_down();
     };
+    sync_ms_ = patience;
+    while (begun_.try_acquire()) continue;
     store_->submit({.ops = {&op, 1}}, look);
+    begun_.acquire();
+    writes = writes_.load();
     store_->submit({.ops = {&op, 1}}, [&](const Result<Answer>&) { both.count_down(); });
     both.wait();
   }
@@ -166,7 +178,7 @@ TEST_F(LeadingTest, ALargeBatchIsWrittenWhileTheOneBeforeIsAnswered) {
 // E1: where that is what most ask for, nobody waits for a slow disk who does not need it.
 TEST_F(LeadingTest, WhatIsKnownIsAnsweredWhileASlowDiskSyncs) {
   const Op known = Append{.stream = "before", .payload = "p", .id = "known"};
-  slow_ = true;
+  sync_ms_ = 3;
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(append().ok());
   // Not each time: four times a second everybody waits for the disk, because something is tended.
   const Op op = Append{.stream = "s", .payload = "new"};

@@ -35,20 +35,28 @@ std::string step_sql(const std::string& schema, const Migration& migration) {
   return database::expanded(migration.text, "schema", schema) + noted_sql(schema, migration);
 }
 
-std::string retention_sql(const std::string& schema, std::chrono::seconds retention) {
+// The partition of this moment, if each is used for so long. Days are the cheapest to count.
+std::string part_sql(std::chrono::seconds period) {
+  const auto days = std::chrono::duration_cast<std::chrono::days>(period);
+  if (days.count() >= 1) {
+    const std::string day = "(CURRENT_DATE - DATE '1970-01-01')";
+    return day + (days.count() == 1 ? "" : " / " + std::to_string(days.count())) + " % 32";
+  }
   // Two seconds at least: their number is an integer until 2106.
-  const auto period = std::max<std::int64_t>(2, retention.count() / 30);
+  const auto seconds = std::max<std::int64_t>(2, period.count());
+  return "(date_part('epoch', CURRENT_TIMESTAMP) / " + std::to_string(seconds) +
+         "::double precision)::integer % 32";
+}
+
+std::string retention_sql(const std::string& schema, std::chrono::seconds retention) {
   return "CREATE OR REPLACE FUNCTION \"" + schema +
          "\".outbox_retention() RETURNS interval LANGUAGE sql IMMUTABLE AS\n"
          "  $$ SELECT interval '" +
          std::to_string(retention.count()) +
          " seconds' $$;\n"
          "CREATE OR REPLACE FUNCTION \"" +
-         schema +
-         "\".outbox_part(\n"
-         "  moment double precision DEFAULT date_part('epoch', CURRENT_TIMESTAMP))\n"
-         "RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT (moment / " +
-         std::to_string(period) + "::double precision)::integer % 32 $$;\n";
+         schema + "\".outbox_part() RETURNS integer LANGUAGE sql STABLE AS\n  $$ SELECT " +
+         part_sql(retention / 30) + " $$;\n";
 }
 
 Result<bool> has_table(Connection& connection, const std::string& schema) {

@@ -397,9 +397,14 @@ Status OutboxSource::release(std::span<const relay::Lease> leases) {
   return Ok{};
 }
 
+// In a transaction of the level that relay_clean() needs, whatever the role's or the database's is.
 Result<bool> OutboxSource::clean() {
-  HAPAX_TRY(const Rows rows, ask("SELECT \"{schema}\".relay_clean()", Values{}));
-  return rows.size() == 1 && rows.number(0, 0) > 0;
+  HAPAX_CHECK(ask("BEGIN ISOLATION LEVEL READ COMMITTED", Values{}));
+  const auto rows = ask("SELECT \"{schema}\".relay_clean()", Values{});
+  auto ended = ask(rows ? "COMMIT" : "ROLLBACK", Values{});
+  if (!rows) return rows.error();
+  HAPAX_CHECK(std::move(ended));
+  return rows->size() == 1 && rows->number(0, 0) > 0;
 }
 
 Result<relay::Report> OutboxSource::report() {

@@ -434,6 +434,35 @@ TEST_F(PostgresRelay, CleansOnlyWhatIsOldAndSent) {
   EXPECT_EQ(receiver.sent, (Ids{"new", "old", "unsent"}));
 }
 
+// What was published while the cleaner waited for the partition is there when it looks again, also
+// where transactions have one snapshot by default.
+TEST_F(PostgresRelay, CleansNothingThatCameWhileItWaited) {
+  auto app = connect();
+  run(app,
+      "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation TO "
+      "%L', current_database(), 'repeatable read'); END $$");
+  const auto row = [](const std::string& id, const std::string& age) {
+    return "INSERT INTO hapax.outbox (part, xid, lane, id, type, payload, created_at) VALUES "
+           "((hapax.outbox_part() + 2) % 32, pg_current_xact_id(), 3, '" +
+           id + "', 't', '', now() - interval '" + age + "')";
+  };
+  run(app, row("old", "31 days"));
+  Relay relay(uri, receiver, "a");
+  relay.drain();
+  auto inserting = connect();
+  run(inserting, "BEGIN ISOLATION LEVEL READ COMMITTED");
+  run(inserting, row("new", "0 days"));
+  std::thread cleaner([&] { EXPECT_FALSE(*relay.source->clean()); });
+  const std::string waits =
+      "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' "
+      "AND NOT granted";
+  for (int looks = 0; looks < 10'000 && number(waits) == 0; ++looks) continue;
+  run(inserting, "COMMIT");
+  cleaner.join();
+  relay.drain();
+  EXPECT_EQ(receiver.sent, (Ids{"old", "new"}));
+}
+
 // Everything that commits arrives, per key in the order of commits, whatever is open meanwhile and
 // whoever crashes. Y1, Y5, Y6.
 TEST_F(PostgresRelay, NothingIsLostInADisorderOfTransactionsAndCrashes) {

@@ -6,8 +6,10 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "../postgres/cluster.h"
@@ -432,6 +434,41 @@ TEST_F(PostgresRelay, CleansOnlyWhatIsOldAndSent) {
   relay.drain();
   std::sort(receiver.sent.begin(), receiver.sent.end());
   EXPECT_EQ(receiver.sent, (Ids{"new", "old", "unsent"}));
+}
+
+// The rights that the guide gives.
+TEST_F(PostgresRelay, ARoleOfItsOwnRelaysAndCleans) {
+  auto app = connect();
+  run(app,
+      "CREATE ROLE relay LOGIN; GRANT USAGE ON SCHEMA hapax TO relay; "
+      "GRANT SELECT ON hapax.migrations, hapax.outbox TO relay; "
+      "GRANT SELECT, INSERT, UPDATE, DELETE ON hapax.outbox_relay, hapax.outbox_lane, "
+      "hapax.outbox_progress, hapax.outbox_retry, hapax.outbox_dead TO relay; "
+      "GRANT SELECT, UPDATE ON SEQUENCE hapax.outbox_listening TO relay; "
+      "GRANT INSERT ON hapax.outbox TO relay; GRANT USAGE ON SEQUENCE hapax.outbox_seq TO relay");
+  run(app,
+      "INSERT INTO hapax.outbox (part, xid, lane, id, type, payload, created_at) VALUES "
+      "((hapax.outbox_part() + 2) % 32, pg_current_xact_id(), 3, 'old', 't', '', "
+      "now() - interval '31 days')");
+  run(app, publish("new"));
+  std::string as_relay = uri;
+  as_relay.replace(as_relay.find("user=postgres"), 13, "user=relay");
+  receiver.refused = {"bad"};
+  run(app, publish("bad", "a"));
+  Relay relay(as_relay, receiver, "a", {.attempts_max = 2, .retry_first = Duration{1}});
+  for (int i = 0; i < 20; ++i) relay.drain();
+  EXPECT_THAT(receiver.sent, testing::UnorderedElementsAre("old", "new"));
+  receiver.refused.clear();
+  const std::string bad[] = {"bad"};
+  EXPECT_EQ(*relay.source->redrive(bad), 1U);
+  relay.drain();
+  EXPECT_THAT(receiver.sent, testing::UnorderedElementsAre("old", "new", "bad"));
+  const auto cleaned = relay.source->clean();
+  ASSERT_TRUE(cleaned) << cleaned.error().text();
+  EXPECT_TRUE(*cleaned);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox WHERE id = 'old'"), 0);
+  const auto report = relay.source->report();
+  EXPECT_TRUE(report) << report.error().text();
 }
 
 // What was published while the cleaner waited for the partition is there when it looks again, also

@@ -218,7 +218,8 @@ void check_size(Look& look) {
 void check_retention(Look& look) {
   const auto rows = look.ask(
       "retention",
-      "SELECT count(*), count(*) FILTER (WHERE \"{schema}\".relay_is_old(part)), "
+      "SELECT count(*), count(*) FILTER (WHERE part <> \"{schema}\".outbox_part() "
+      "AND \"{schema}\".relay_is_old(part)), "
       "\"{schema}\".outbox_retention()::text, coalesce(to_char(min(newest), 'YYYY-MM-DD'), '') "
       "FROM (SELECT p.part, (SELECT max(n.created_at) FROM generate_series(0, 15) AS l(lane), "
       "LATERAL (SELECT o.created_at FROM \"{schema}\".outbox AS o WHERE o.part = p.part::integer "
@@ -231,14 +232,14 @@ void check_retention(Look& look) {
     return look.findings().ok("retention", "no partition is older than " + text_of(*rows, 0, 2));
   }
   const bool sent = rows->number(0, 1) > 0;
-  look.findings().warn("retention",
-                       std::to_string(old) + " partitions are older than the retention (" +
-                           text_of(*rows, 0, 2) + "; since " + text_of(*rows, 0, 3) +
-                           ") and not emptied, " + text_of(*rows, 0, 1) +
-                           " of them could be; the others have records that were not sent",
-                       sent ? look.named("run a relay, which empties one a minute, or now: SELECT "
-                                         "\"{schema}\".relay_clean(); until it says 0")
-                            : "run a relay until nothing waits");
+  look.findings().warn(
+      "retention",
+      std::to_string(old) + " partitions are older than the retention (" + text_of(*rows, 0, 2) +
+          "; since " + text_of(*rows, 0, 3) + ") and not emptied, " + text_of(*rows, 0, 1) +
+          " of them could be; the others are in use or have records that were not sent",
+      sent ? look.named("run a relay, which empties one a minute, or now: SELECT "
+                        "\"{schema}\".relay_clean(); until it says 0")
+           : "run a relay until nothing waits");
   look.findings().figure("partitions", old);
 }
 

@@ -164,6 +164,16 @@ class PostgresDoctorTest(DoctorTest):
         checks = self.doctor(self.cluster.uri())
         self.assertEqual({check["state"] for check in checks}, {"ok"}, checks)
 
+    def test_the_partition_in_use_is_not_emptied(self):
+        self.psql("INSERT INTO hapax.outbox (part, xid, lane, id, type, payload, created_at) "
+                  "SELECT hapax.outbox_part(), pg_current_xact_id(), 3, 'o', 't', '', now() - "
+                  "interval '60 days'; "
+                  "INSERT INTO hapax.outbox_progress (lane, fence, pos, pending, since, "
+                  "draining, late_to, sent, attempts) VALUES (3, 1, 99, '{}', '{}', '{}', 0, 0, 0)")
+        found = self.assertFound(self.doctor(self.cluster.uri()), "retention", "warning",
+                                 "0 of them could be")
+        self.assertNotIn("relay_clean", found["advice"])
+
     def test_contents(self):
         insert = ("INSERT INTO hapax.outbox (part, xid, lane, id, type, payload, created_at) "
                   "SELECT {}, pg_current_xact_id(), 3, {}, 't', '', now() - interval '{}'")

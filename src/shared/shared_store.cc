@@ -442,6 +442,10 @@ void SharedStore::tend_as_keeper(std::int64_t now_ms) {
   engine_->make_way();
   end_round();
   if (failing_ || keeper_ == nullptr || !engine_->snapshot_due()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (to_write_ != nullptr) return;  // The one before is over, and is still being told of.
+  }
   engine_->begin_snapshot();
   if (!engine_->snapshotter().busy()) return;
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,8 @@
 #include "shared/shared_store.h"
 
+#include <atomic>
+#include <functional>
+#include <latch>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -42,8 +45,11 @@ struct Process {
     options.tend_every = std::chrono::milliseconds{2};
     options.keep_every = std::chrono::milliseconds{5};
     const auto tell = [this](const std::string& line) {
-      const std::lock_guard lock(mutex);
-      lines.push_back(line);
+      {
+        const std::lock_guard lock(mutex);
+        lines.push_back(line);
+      }
+      if (on_line) on_line();
     };
     store =
         std::move(SharedStore::open(nullptr, {log, folder, clock, entropy}, options, tell)).value();
@@ -71,6 +77,7 @@ struct Process {
   host::HostEntropy entropy;
   std::mutex mutex;
   std::vector<std::string> lines;
+  std::function<void()> on_line;  // set while nothing is told
   std::unique_ptr<SharedStore> store;
 };
 
@@ -424,6 +431,32 @@ TEST_F(SharedPartsTest, APartOfASnapshotThatWasGivenUpIsNotReliedUpon) {
   Process other(place_);
   EXPECT_THAT(other.lines, SizeIs(0));
   EXPECT_THAT(parts(), IsSupersetOf(lost));
+}
+
+// While people are told that a snapshot was given up, the next one is due already.
+TEST_F(SharedPartsTest, ASnapshotThatIsDueWhileTheOneBeforeIsGivenUpIsWritten) {
+  {
+    const std::lock_guard lock(place_.mutex);
+    place_.refused = "snapshot-";
+  }
+  std::latch told(1);
+  std::latch due(1);
+  std::atomic<bool> first = true;
+  keeper_->on_line = [&] {
+    if (!first.exchange(false)) return;
+    told.count_down();
+    due.wait();
+  };
+  append_until(*keeper_, [&] { return told.try_wait(); });
+  int appends = 0;
+  append_until(*keeper_, [&] { return ++appends > 200; });
+  {
+    const std::lock_guard lock(place_.mutex);
+    place_.refused.clear();
+  }
+  due.count_down();
+  append_until(*keeper_, [&] { return !newest_snapshot(place_).empty(); });
+  keeper_.reset();
 }
 
 // E8: an append was written, its answer was lost, and before it could be asked for, all of that was

@@ -10,10 +10,10 @@ CREATE SEQUENCE "{schema}".outbox_seq;
 CREATE SEQUENCE "{schema}".outbox_listening MINVALUE 0 START 0;
 DO $$ BEGIN PERFORM setval('"{schema}".outbox_listening', 0); END $$;
 
--- The partition of this moment: each is used for a thirtieth of the retention, so that one has rested
--- for longer than the retention before it is used again. Which one exactly does not matter (a day ends
--- elsewhere in another time zone): those with young rows are not emptied. `hapax migrate --retention`
--- replaces these two. Each function that an expression names is looked up anew by each statement, which
+-- O5: the partition of this moment. Each is used for a thirtieth of the retention or a little longer, so
+-- that one has rested for longer than the retention before it is used again. Which one exactly does not
+-- matter (a day ends elsewhere in another time zone, at most 26 hours apart): those with young rows are
+-- not emptied. `hapax migrate --retention` replaces these two. Each function that an expression names is looked up anew by each statement, which
 -- costs more than to call it, so they are few, and CURRENT_DATE is none.
 CREATE FUNCTION "{schema}".outbox_retention() RETURNS interval LANGUAGE sql IMMUTABLE AS
   $$ SELECT interval '2592000 seconds' $$;
@@ -26,6 +26,16 @@ CREATE FUNCTION "{schema}".outbox_is_awaited() RETURNS boolean LANGUAGE sql VOLA
            > CURRENT_TIMESTAMP
 $$;
 
+-- Wakes relays at COMMIT, unless the session says SET hapax.notify = off: a transaction that notified
+-- cannot be prepared (PREPARE TRANSACTION). In PL/pgSQL, so that its text is nobody's who need not notify.
+CREATE FUNCTION "{schema}".outbox_notify() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('hapax.notify', true) IS DISTINCT FROM 'off' THEN
+    PERFORM pg_notify('{schema}_outbox', '');
+  END IF;
+  RETURN true;
+END $$;
+
 -- The columns of an event that the outbox needs for itself. PostgreSQL puts the texts of these functions
 -- into the statements that call them: nobody pays for a call.
 -- O1: the xid is taken before the seq: columns are computed in the order of the table. So a row whose
@@ -34,10 +44,13 @@ $$;
 -- snapshot's xmax (which is the latest *finished* xid plus one, so that running ones may lie above it
 -- and are then not in the list).
 -- O2: two transactions that publish under one key commit in the order of their seqs, because the lock
--- is held from before nextval() until the commit is visible. 1,024 locks, not one per key: a
--- transaction with a million keys must not use up the server's lock table. The locks' class is 'Hapx'.
+-- is held from before nextval() until the commit is visible. 4,096 locks, not one per key: a
+-- transaction with a million keys must not use up the server's lock table, which has room for at least
+-- max_locks_per_transaction * max_connections, 6,400 unless it was changed. Fewer would make unrelated
+-- transactions wait for each other more often, and deadlock by the square of that. The locks' class is
+-- 'Hapx'; those of keys are not negative.
 CREATE FUNCTION "{schema}".outbox_xid(key text) RETURNS xid8 LANGUAGE sql VOLATILE AS $$
-  SELECT CASE WHEN key IS NULL OR pg_advisory_xact_lock(1214345336, hashtext(key) & 1023) IS NOT NULL
+  SELECT CASE WHEN key IS NULL OR pg_advisory_xact_lock(1214345336, hashtext(key) & 4095) IS NOT NULL
               THEN pg_current_xact_id() END
 $$;
 CREATE FUNCTION "{schema}".outbox_lane(key text, id text) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
@@ -46,7 +59,7 @@ $$;
 -- Now, and a relay that sleeps is woken at COMMIT. After the xid: a relay that was not asleep yet finds
 -- this transaction among those that run.
 CREATE FUNCTION "{schema}".outbox_stamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
-  SELECT CASE WHEN NOT "{schema}".outbox_is_awaited() OR pg_notify('{schema}_outbox', '') IS NOT NULL
+  SELECT CASE WHEN NOT "{schema}".outbox_is_awaited() OR "{schema}".outbox_notify()
               THEN clock_timestamp() END
 $$;
 
@@ -89,15 +102,23 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   FROM (SELECT substring(sha256(uuid_send(namespace) || convert_to(name, 'UTF8')) FOR 16)) AS s(h)
 $$;
 
+-- [["name", "value"], …]. Whatever it is given, it answers.
+CREATE FUNCTION "{schema}".headers_are_pairs(headers jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT jsonb_typeof(headers) = 'array' AND NOT jsonb_path_exists(headers,
+    'strict $[*] ? (!(@.type() == "array" && @.size() == 2
+               && @[0].type() == "string" && @[1].type() == "string"))')
+$$;
+
 -- Raises if an event may not be stored.
 CREATE FUNCTION "{schema}".publish_check(
   type text, payload bytea, key text, id text, headers jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF octet_length(id) NOT BETWEEN 1 AND 255 OR octet_length(type) NOT BETWEEN 1 AND 255
       OR octet_length(key) NOT BETWEEN 1 AND 255 OR octet_length(payload) > 8388608
-      OR jsonb_typeof(headers) <> 'array' THEN
+      OR NOT "{schema}".headers_are_pairs(headers) THEN
     RAISE EXCEPTION 'id, type and key are of 1 to 255 bytes, the payload is of up to 8 MiB, headers '
-      'are an array of pairs' USING ERRCODE = 'HX002';
+      'are an array of pairs of strings' USING ERRCODE = 'HX002';
   END IF;
 END $$;
 
@@ -121,7 +142,7 @@ BEGIN
     "{schema}".outbox_part(), "{schema}".outbox_xid(key), "{schema}".outbox_lane(key, id),
     id, type, key, payload, headers, correlation_id, causation_id, clock_timestamp());
   IF "{schema}".outbox_is_awaited() THEN
-    PERFORM pg_notify('{schema}_outbox', '');
+    PERFORM "{schema}".outbox_notify();
   END IF;
   RETURN id;
 END $$;
@@ -136,7 +157,7 @@ DECLARE
   event_xid xid8 := pg_current_xact_id();
 BEGIN
   PERFORM pg_advisory_xact_lock(1214345336, slot) FROM (
-    SELECT DISTINCT hashtext(k) & 1023 AS slot FROM unnest(keys) AS k WHERE k IS NOT NULL
+    SELECT DISTINCT hashtext(k) & 4095 AS slot FROM unnest(keys) AS k WHERE k IS NOT NULL
     ORDER BY slot) AS slots;
   INSERT INTO "{schema}".outbox
     (part, xid, lane, id, type, key, payload, headers, correlation_id, causation_id, created_at)
@@ -145,8 +166,66 @@ BEGIN
   FROM unnest(types, payloads, keys, ids, headers, correlation_ids, causation_ids) WITH ORDINALITY
     AS e(type, payload, key, id, headers, correlation_id, causation_id, n) ORDER BY e.n;
   IF "{schema}".outbox_is_awaited() THEN
-    PERFORM pg_notify('{schema}_outbox', '');
+    PERFORM "{schema}".outbox_notify();
   END IF;
+END $$;
+
+-- The last number that was given out, and the highest up to which a lane was sent; in one statement, so
+-- that the first is behind the second only if the sequence went back, as in a restore without sequences.
+-- With the rights of the owner: a relay's role need not be allowed to read the sequence.
+CREATE FUNCTION "{schema}".outbox_numbers() RETURNS TABLE (given bigint, sent bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY SELECT
+    (SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END FROM "{schema}".outbox_seq AS s),
+    coalesce((SELECT max(p.pos) FROM "{schema}".outbox_lane AS l,
+                LATERAL (SELECT q.pos FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
+                         ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p), 0);
+END $$;
+
+-- After the sequence went back: sets it behind all numbers, and gives new ones to the events that were
+-- published since, in their order, so that relays find them. Nothing else tells these from events that
+-- were sent under the same numbers before. `since` may be earlier than the sequence went back: what was
+-- sent before is then sent again, by its id. Rows that wait for another attempt are found without that.
+-- Answers how many got new numbers.
+CREATE FUNCTION "{schema}".outbox_renumber(since timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  event_xid xid8 := pg_current_xact_id();  -- O1: before the numbers.
+  behind bigint;
+  renumbered bigint;
+BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'outbox_renumber() must see what others have just committed'
+      USING ERRCODE = 'HX012', HINT = 'Call it in a transaction of level READ COMMITTED.';
+  END IF;
+  -- O4: whoever has an event with a number has ended, and nobody gets one until this ends.
+  LOCK TABLE "{schema}".outbox IN SHARE ROW EXCLUSIVE MODE;
+  SELECT n.given INTO behind FROM "{schema}".outbox_numbers() AS n WHERE n.given < n.sent;
+  IF NOT FOUND THEN
+    RETURN 0;
+  END IF;
+  PERFORM setval('"{schema}".outbox_seq'::regclass, greatest(n.sent, (
+    SELECT max(h.seq) FROM generate_series(0, 15) AS l(lane),
+      LATERAL (SELECT o.seq FROM "{schema}".outbox AS o WHERE o.lane = l.lane
+               ORDER BY o.seq DESC LIMIT 1) AS h)))
+  FROM "{schema}".outbox_numbers() AS n;
+  WITH missed AS MATERIALIZED (
+    SELECT m.*, nextval('"{schema}".outbox_seq'::regclass) AS number FROM (
+      SELECT o.lane, o.seq, o.part FROM "{schema}".outbox AS o
+      WHERE o.seq <= behind AND o.created_at >= since
+        AND NOT EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
+                        WHERE r.lane = o.lane AND r.seq = o.seq AND r.part = o.part)
+      ORDER BY o.seq) AS m)
+  UPDATE "{schema}".outbox AS o SET seq = m.number, xid = event_xid FROM missed AS m
+  WHERE o.lane = m.lane AND o.seq = m.seq AND o.part = m.part;
+  GET DIAGNOSTICS renumbered = ROW_COUNT;
+  -- What relays number went back with it.
+  PERFORM setval(t.own, greatest(nextval(t.own), t.highest)) FROM (VALUES
+    (pg_get_serial_sequence('"{schema}".outbox_retry', 'n')::regclass,
+     (SELECT max(n) FROM "{schema}".outbox_retry)),
+    (pg_get_serial_sequence('"{schema}".outbox_progress', 'n')::regclass,
+     (SELECT max(n) FROM "{schema}".outbox_progress))) AS t(own, highest);
+  RETURN renumbered;
 END $$;
 
 -- Which messages a subscriber has taken. expires_at NULL = for ever.
@@ -162,11 +241,13 @@ CREATE TABLE "{schema}".inbox (
 CREATE INDEX inbox_expires ON "{schema}".inbox (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Takes those of the messages that are new, and answers them as 'fresh'; a known id with another
--- fingerprint is answered as 'conflict'. Duplicates are not answered. Sorted, so that two batches with
--- the same messages never wait for each other.
+-- fingerprint is answered as 'conflict', with its place in the arrays, from 1 on. Duplicates are not
+-- answered. Of an id that is there more than once the first place is the one that is new: to answer that
+-- place as well would cost a tenth. Sorted, so that two batches with the same messages never wait for
+-- each other.
 CREATE FUNCTION "{schema}".inbox_accept(
   subscriber text, ids text[], fingerprints bytea[] DEFAULT NULL, retention interval DEFAULT NULL)
-RETURNS TABLE (message_id text, verdict text) LANGUAGE plpgsql AS $$
+RETURNS TABLE (message_id text, verdict text, place integer) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   expires timestamptz := now() + retention;
@@ -175,13 +256,13 @@ BEGIN
   RETURN QUERY
     INSERT INTO "{schema}".inbox AS i (subscriber, message_id, fingerprint, expires_at)
     SELECT inbox_accept.subscriber, m.id, m.fingerprint, expires
-    FROM unnest(ids, fingerprints) AS m(id, fingerprint) ORDER BY m.id
-    ON CONFLICT DO NOTHING RETURNING i.message_id, 'fresh'::text;
+    FROM unnest(ids, fingerprints) WITH ORDINALITY AS m(id, fingerprint, n) ORDER BY m.id, m.n
+    ON CONFLICT DO NOTHING RETURNING i.message_id, 'fresh'::text, NULL::integer;
   GET DIAGNOSTICS taken = ROW_COUNT;
   IF taken < cardinality(ids) AND fingerprints IS NOT NULL THEN
     RETURN QUERY
-      SELECT DISTINCT i.message_id, 'conflict'::text
-      FROM unnest(ids, fingerprints) AS m(id, fingerprint)
+      SELECT i.message_id, 'conflict'::text, m.n::integer
+      FROM unnest(ids, fingerprints) WITH ORDINALITY AS m(id, fingerprint, n)
       JOIN "{schema}".inbox AS i ON i.subscriber = inbox_accept.subscriber AND i.message_id = m.id
       WHERE i.fingerprint <> m.fingerprint;
   END IF;
@@ -370,7 +451,7 @@ DECLARE
   messages bigint;
   settled bigint;
 BEGIN
-  IF NOT pg_try_advisory_xact_lock(1214345336, 2048) THEN
+  IF NOT pg_try_advisory_xact_lock(1214345336, -1) THEN
     RETURN 0;
   END IF;
   DELETE FROM "{schema}".inbox WHERE ctid = ANY (ARRAY(

@@ -12,6 +12,7 @@ CREATE TABLE "{schema}".outbox_lane (
   lane integer PRIMARY KEY,
   owner text,
   fence bigint NOT NULL DEFAULT 0,
+  cluster bigint,  -- whose xids the lane's progress names; NULL = not known
   lease_until timestamptz NOT NULL DEFAULT '-infinity'
 ) WITH (fillfactor = 20);
 INSERT INTO "{schema}".outbox_lane (lane) SELECT generate_series(0, 15);
@@ -32,7 +33,13 @@ CREATE TABLE "{schema}".outbox_progress (
   late_to bigint NOT NULL,
   sent bigint NOT NULL,       -- so many were accepted since the lane exists
   attempts integer NOT NULL,  -- how often what follows was taken and not settled
+  -- Y8: a random number of the relay that wrote it, which knows by it that it stands where it thinks.
+  -- Fences are not enough: a database that went back in time, by a restore or by a standby that lacked the
+  -- latest commits, gives out the same ones again.
+  mark bigint NOT NULL DEFAULT 0,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- Since when fence, pos, late_to and sent are what they are: rows are also added while nothing is accepted.
+  moved_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (lane, fence, n)
 );
 
@@ -69,18 +76,27 @@ CREATE TABLE "{schema}".outbox_dead (
   died_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
+-- Nothing that relays call waits long for a lock: of a session that stands still with one, another session
+-- of the same relay is told, and does not add itself to those that wait.
 -- Renews the lanes that the relay names, as far as they are still its own, and takes free ones up
 -- to its share. What it held and does not name is taken anew. Leases end by this server's clock.
 CREATE FUNCTION "{schema}".relay_lease(
   relay text, kept_lanes integer[], kept_fences bigint[], span interval)
 RETURNS TABLE (share integer, lane integer, fence bigint, pos bigint, pending text, since text,
-  draining text, late_to bigint, sent bigint, attempts integer)
-LANGUAGE plpgsql AS $$
+  draining text, late_to bigint, sent bigint, attempts integer, mark bigint)
+LANGUAGE plpgsql SET lock_timeout = '4s' AS $$
 #variable_conflict use_column
 DECLARE
   instant timestamptz;
   fair integer;
+  numbers record;
 BEGIN
+  SELECT * INTO numbers FROM "{schema}".outbox_numbers();
+  IF numbers.given < numbers.sent THEN  -- Y10
+    RAISE EXCEPTION 'new events would be skipped: outbox_seq is at %, but events up to % were sent, as after a restore '
+      'without sequences; SELECT "{schema}".outbox_renumber(''TIME OF THE RESTORE'') mends it',
+      numbers.given, numbers.sent USING ERRCODE = 'HX012';
+  END IF;
   INSERT INTO "{schema}".outbox_relay AS r (owner, alive_until)
   VALUES (relay, clock_timestamp() + span)
   ON CONFLICT (owner) DO UPDATE SET alive_until = excluded.alive_until;
@@ -89,6 +105,7 @@ BEGIN
   DELETE FROM "{schema}".outbox_relay AS r WHERE r.alive_until < instant - interval '1 hour';
   SELECT ceil(16.0 / count(*)) INTO fair
   FROM "{schema}".outbox_relay AS r WHERE r.alive_until > instant;
+  PERFORM "{schema}".relay_settle_in();
 
   UPDATE "{schema}".outbox_lane AS l SET lease_until = instant + span
   FROM unnest(kept_lanes, kept_fences) AS k(lane, fence)
@@ -107,17 +124,50 @@ BEGIN
   RETURN QUERY
     SELECT fair, l.lane::integer, l.fence, coalesce(p.pos, 0), coalesce(p.pending::text, '{}'),
            coalesce(p.since::text, '{}'), coalesce(p.draining::text, '{}'),
-           coalesce(p.late_to, 0), coalesce(p.sent, 0), coalesce(p.attempts, 0)
+           coalesce(p.late_to, 0), coalesce(p.sent, 0), coalesce(p.attempts, 0),
+           coalesce(p.mark, 0)
     FROM "{schema}".outbox_lane AS l
     LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
                        ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true
     WHERE l.owner = relay AND l.lease_until > instant
-    UNION ALL SELECT fair, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
+    UNION ALL SELECT fair, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
+END $$;
+
+-- Y9: after a restore into another cluster the xids in `pending` are those of the old one, and the new
+-- one gives out the same numbers to others. But whoever ran there has ended: what it committed was
+-- restored with the rest, up to pos. So they are drained, but for those that run here: nobody knows whether
+-- such a number was noted before the move or since, and one that was noted since must not be given up before
+-- it ends. Where the cluster may not be asked for its name, it is still told by xids that were stored and
+-- are not below the xmax of who sees them. The caller has locked the lanes.
+CREATE FUNCTION "{schema}".relay_settle_in() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  here bigint;
+BEGIN
+  BEGIN
+    SELECT c.system_identifier INTO here FROM pg_control_system() AS c;
+  EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_function THEN
+    here := NULL;
+  END;
+  INSERT INTO "{schema}".outbox_progress
+    (lane, fence, pos, pending, since, draining, late_to, sent, attempts, moved_at)
+  SELECT p.lane, p.fence, p.pos, p.pending, p.since, e.ended,
+         (SELECT min(s.since) FROM unnest(p.since) AS s(since)), p.sent, p.attempts, p.moved_at
+  FROM "{schema}".outbox_lane AS l,
+    LATERAL (SELECT * FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
+             ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p,
+    LATERAL (SELECT coalesce(array_agg(x.xid), '{}') AS ended,
+                    coalesce(bool_or(x.xid >= pg_snapshot_xmax(pg_current_snapshot())), false) AS foreign_ones
+             FROM unnest(p.pending) AS x(xid)
+             WHERE pg_visible_in_snapshot(x.xid, pg_current_snapshot())
+                OR x.xid >= pg_snapshot_xmax(pg_current_snapshot())) AS e
+  WHERE e.ended <> '{}' AND (l.cluster <> here OR (p.draining <> e.ended AND e.foreign_ones));
+  UPDATE "{schema}".outbox_lane AS l SET cluster = here
+  WHERE here IS NOT NULL AND l.cluster IS DISTINCT FROM here;
 END $$;
 
 CREATE FUNCTION "{schema}".relay_release(
   relay text, lanes integer[], fences bigint[], leaves boolean)
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS void LANGUAGE plpgsql SET lock_timeout = '4s' AS $$
 BEGIN
   UPDATE "{schema}".outbox_lane AS l SET lease_until = '-infinity'
   FROM unnest(lanes, fences) AS k(lane, fence)
@@ -148,17 +198,19 @@ $$;
 -- Late rows are looked for along the seqs, from where their transactions can have begun to publish,
 -- `span` numbers at a time. An index by xid would find them at once, and cost each event a twentieth
 -- of its transaction.
+-- Of a lane and a kind payloads come up to `bytes`, or one that has more: `before` is how much those have
+-- that come before. (The length of a payload is known without reading it.)
 -- Commits of relays need no flush: what a crash of the server takes back is sent again, by its id.
 CREATE FUNCTION "{schema}".relay_take(
   lanes integer[], fences bigint[], positions bigint[], pendings text[], sinces text[],
-  drainings text[], late_tos bigint[], sents bigint[], tries integer[], most integer[],
-  span bigint)
+  drainings text[], late_tos bigint[], sents bigint[], seen bigint[], mark bigint,
+  tries integer[], most integer[], span bigint, bytes bigint)
 RETURNS TABLE (kind text, lane text, n text, seq text, part text, attempt text, blocked text,
   id text, type text, key text, payload bytea, headers text, correlation_id text, causation_id text)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
-SET work_mem = '64MB' SET jit = off AS $$
+SET work_mem = '64MB' SET jit = off SET lock_timeout = '4s' AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -167,13 +219,19 @@ BEGIN
     SELECT w.lane::integer AS lane, w.fence, w.pos, w.pending::xid8[] AS pending,
            w.since::bigint[] AS since, w.draining::xid8[] AS draining, w.late_to, w.sent, w.tries,
            w.most,
+           CASE WHEN (q.fence, q.pos, q.late_to, q.sent) = (w.fence, w.pos, w.late_to, w.sent)
+                THEN q.moved_at ELSE clock_timestamp() END AS moved_at,
            EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
                    WHERE r.lane = w.lane::integer) AS has_retries,
            EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r WHERE r.lane = w.lane::integer
                    AND r.next_at <= clock_timestamp() AND r.taken) AS alone
-    FROM unnest(lanes, fences, positions, pendings, sinces, drainings, late_tos, sents, tries, most)
-      AS w(lane, fence, pos, pending, since, draining, late_to, sent, tries, most)
+    FROM unnest(lanes, fences, positions, pendings, sinces, drainings, late_tos, sents, seen, tries,
+                most)
+      AS w(lane, fence, pos, pending, since, draining, late_to, sent, mark, tries, most)
     JOIN "{schema}".outbox_lane AS l ON l.lane = w.lane::integer AND l.fence = w.fence
+    LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS p WHERE p.lane = w.lane::integer
+                       ORDER BY p.fence DESC, p.n DESC LIMIT 1) AS q ON true
+    WHERE coalesce(q.mark, 0) = w.mark  -- Y8
   ), finished AS MATERIALIZED (  -- Y6: a lane drains one set to the end before it begins another.
     SELECT w.lane, x.xid, x.since
     FROM wanted AS w, LATERAL unnest(w.pending, w.since) AS x(xid, since)
@@ -187,27 +245,41 @@ BEGIN
       UNION ALL SELECT w.draining, w.late_to WHERE w.draining <> '{}' AND NOT w.alone) AS h
   ), heads AS MATERIALIZED (
     SELECT w.lane, h.n, h.part, h.seq, h.attempts + 1 AS attempt FROM wanted AS w,
-      LATERAL (SELECT * FROM "{schema}".outbox_retry AS r
-               WHERE r.lane = w.lane AND r.next_at <= clock_timestamp() AND (r.taken OR NOT w.alone)
-               ORDER BY r.next_at LIMIT CASE WHEN w.alone THEN 1 ELSE 50 END) AS h
-    WHERE w.has_retries
+      LATERAL (SELECT r.*, sum(s.size) OVER (ORDER BY r.next_at, r.n ROWS UNBOUNDED PRECEDING)
+                           - s.size AS before
+               FROM (SELECT * FROM "{schema}".outbox_retry AS q
+                     WHERE q.lane = w.lane AND q.next_at <= clock_timestamp()
+                       AND (q.taken OR NOT w.alone)
+                     ORDER BY q.next_at LIMIT CASE WHEN w.alone THEN 1 ELSE 50 END) AS r,
+                 LATERAL (SELECT coalesce(max(octet_length(o.payload)), 0) AS size
+                          FROM "{schema}".outbox AS o
+                          WHERE o.lane = w.lane AND o.seq = r.seq AND o.part = r.part) AS s) AS h
+    WHERE w.has_retries AND h.before < bytes
   ), touched AS (
     UPDATE "{schema}".outbox_retry AS r SET attempts = h.attempt, taken = true
     FROM heads AS h WHERE r.n = h.n
-  ), late AS MATERIALIZED (
-    SELECT h.lane, d.part, d.seq, h.has_retries FROM hunted AS h,
-      LATERAL (SELECT o.part, o.seq FROM "{schema}".outbox AS o
+  ), found AS MATERIALIZED (
+    SELECT h.lane, d.part, d.seq, h.has_retries,
+           sum(d.size) OVER (PARTITION BY h.lane ORDER BY d.seq ROWS UNBOUNDED PRECEDING) - d.size
+             AS before
+    FROM hunted AS h,
+      LATERAL (SELECT o.part, o.seq, octet_length(o.payload) AS size FROM "{schema}".outbox AS o
                WHERE o.lane = h.lane AND o.seq > h.low AND o.seq <= h.high
                  AND o.xid = ANY (h.xids) ORDER BY o.seq LIMIT h.most) AS d
+  ), late AS MATERIALIZED (
+    SELECT f.* FROM found AS f WHERE f.before < bytes
   ), fresh AS MATERIALIZED (
     SELECT w.lane AS of_lane, w.tries, w.has_retries, f.* FROM wanted AS w,
-      LATERAL (SELECT * FROM "{schema}".outbox AS o WHERE o.lane = w.lane AND o.seq > w.pos
-               ORDER BY o.seq LIMIT w.most) AS f
-    WHERE NOT w.alone AND w.draining = '{}'
+      LATERAL (SELECT r.*, sum(octet_length(r.payload)) OVER (ORDER BY r.seq ROWS UNBOUNDED PRECEDING)
+                           - octet_length(r.payload) AS before
+               FROM (SELECT * FROM "{schema}".outbox AS o WHERE o.lane = w.lane AND o.seq > w.pos
+                     ORDER BY o.seq LIMIT w.most) AS r) AS f
+    WHERE NOT w.alone AND w.draining = '{}' AND f.before < bytes
   ), noted AS (
     INSERT INTO "{schema}".outbox_progress
-      (lane, fence, pos, pending, since, draining, late_to, sent, attempts)
-    SELECT w.lane, w.fence, w.pos, w.pending, w.since, w.draining, w.late_to, w.sent, w.tries + 1
+      (lane, fence, pos, pending, since, draining, late_to, sent, attempts, mark, moved_at)
+    SELECT w.lane, w.fence, w.pos, w.pending, w.since, w.draining, w.late_to, w.sent, w.tries + 1,
+           relay_take.mark, w.moved_at
     FROM wanted AS w
     WHERE EXISTS (SELECT 1 FROM fresh AS f WHERE f.of_lane = w.lane)
        OR EXISTS (SELECT 1 FROM late AS t WHERE t.lane = w.lane)
@@ -219,7 +291,10 @@ BEGIN
          CASE WHEN EXISTS (SELECT 1 FROM fresh) THEN pg_current_xact_id()::text END,
          NULL, NULL, NULL, pg_current_snapshot()::text, NULL, NULL, NULL::bytea, NULL, NULL, NULL
   UNION ALL
-  SELECT 'lane', w.lane::text, NULL, (SELECT h.high::text FROM hunted AS h WHERE h.lane = w.lane),
+  SELECT 'lane', w.lane::text, NULL,
+         (SELECT coalesce((SELECT max(t.seq) FROM late AS t WHERE t.lane = w.lane AND EXISTS (
+                             SELECT 1 FROM found AS f WHERE f.lane = w.lane AND f.before >= bytes)),
+                          h.high)::text FROM hunted AS h WHERE h.lane = w.lane),
          NULL, NULL, NULL,
          (SELECT array_agg(f.xid)::text FROM finished AS f WHERE f.lane = w.lane),
          NULL, NULL, NULL::bytea, NULL, NULL, NULL FROM wanted AS w
@@ -264,24 +339,27 @@ CREATE FUNCTION "{schema}".relay_bystanders(xids text) RETURNS text LANGUAGE sql
   WHERE t.virtualtransaction NOT IN (SELECT p.virtualtransaction FROM publishing AS p)
 $$;
 
--- [["name", "value"], …] as netstrings: 4:name5:value.
+-- [["name", "value"], …] as netstrings: 4:name5:value. Of anything else '!': who inserts into the outbox
+-- itself may store it, and one row must not hold up the others.
 CREATE FUNCTION "{schema}".relay_headers(headers jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT string_agg(octet_length(h ->> 0) || ':' || (h ->> 0)
-                    || octet_length(h ->> 1) || ':' || (h ->> 1), '' ORDER BY i)
-  FROM jsonb_array_elements(headers) WITH ORDINALITY AS e(h, i)
+  SELECT CASE WHEN "{schema}".headers_are_pairs(headers) THEN (
+    SELECT string_agg(octet_length(h ->> 0) || ':' || (h ->> 0)
+                      || octet_length(h ->> 1) || ':' || (h ->> 1), '' ORDER BY i)
+    FROM jsonb_array_elements(headers) WITH ORDINALITY AS e(h, i)) ELSE '!' END
 $$;
 
--- What became of the records of lanes. `states` are where the lanes stand now. The outcomes are
+-- What became of the records of lanes. The arrays up to `sents` are where the lanes stand now, `seen` are
+-- the marks of what the relay stored before, `mark` is that of what is stored now. The outcomes are
 -- those that are not simply "accepted and new": accepted, retry, dead, held, back (not sent).
 -- Answers the lanes that are no longer the relay's; nothing happened for these.
 CREATE FUNCTION "{schema}".relay_settle(
   lanes integer[], fences bigint[], positions bigint[], pendings text[], sinces text[],
-  drainings text[], late_tos bigint[], sents bigint[],
+  drainings text[], late_tos bigint[], sents bigint[], seen bigint[], mark bigint,
   of_lanes integer[], kinds text[], ns bigint[], parts integer[], seqs bigint[], keys text[],
   tries integer[], after_ms bigint[], reasons text[])
 RETURNS TABLE (lost integer) LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan AS $$
+SET plan_cache_mode = force_generic_plan SET lock_timeout = '4s' AS $$
 #variable_conflict use_column
 DECLARE
   gone integer[];
@@ -290,16 +368,23 @@ BEGIN
   -- Y3: the lock keeps others from taking the lanes until this is done.
   PERFORM 1 FROM "{schema}".outbox_lane AS l WHERE l.lane = ANY (lanes) ORDER BY l.lane
   FOR NO KEY UPDATE;
-  SELECT coalesce(array_agg(w.lane), '{}') INTO gone FROM unnest(lanes, fences) AS w(lane, fence)
+  SELECT coalesce(array_agg(w.lane), '{}') INTO gone
+  FROM unnest(lanes, fences, seen) AS w(lane, fence, mark)
   WHERE NOT EXISTS (SELECT 1 FROM "{schema}".outbox_lane AS l
-                    WHERE l.lane = w.lane AND l.fence = w.fence);
+                    WHERE l.lane = w.lane AND l.fence = w.fence)
+     OR coalesce((SELECT q.mark FROM "{schema}".outbox_progress AS q WHERE q.lane = w.lane
+                    ORDER BY q.fence DESC, q.n DESC LIMIT 1), 0) <> w.mark;  -- Y8
 
   INSERT INTO "{schema}".outbox_progress
-    (lane, fence, pos, pending, since, draining, late_to, sent, attempts)
+    (lane, fence, pos, pending, since, draining, late_to, sent, attempts, mark, moved_at)
   SELECT w.lane, w.fence, w.pos, w.pending::xid8[], w.since::bigint[], w.draining::xid8[],
-         w.late_to, w.sent, 0
+         w.late_to, w.sent, 0, relay_settle.mark,
+         CASE WHEN (q.fence, q.pos, q.late_to, q.sent) = (w.fence, w.pos, w.late_to, w.sent)
+              THEN q.moved_at ELSE clock_timestamp() END
   FROM unnest(lanes, fences, positions, pendings, sinces, drainings, late_tos, sents)
     AS w(lane, fence, pos, pending, since, draining, late_to, sent)
+    LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS p WHERE p.lane = w.lane
+                       ORDER BY p.fence DESC, p.n DESC LIMIT 1) AS q ON true
   WHERE w.lane <> ALL (gone);
   IF random() < 0.02 THEN
     DELETE FROM "{schema}".outbox_progress AS p
@@ -340,7 +425,7 @@ BEGIN
         CASE WHEN o.key IS NULL OR NOT EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
                                                WHERE r.lane = o.lane AND r.key = o.key)
              THEN clock_timestamp() + o.after_ms * interval '1 millisecond' END, o.reason
-      ON CONFLICT DO NOTHING;
+      ON CONFLICT (lane, seq) DO NOTHING;
     ELSIF o.n IS NOT NULL AND o.kind IN ('accepted', 'dead') THEN
       DELETE FROM "{schema}".outbox_retry AS r WHERE r.n = o.n;
       UPDATE "{schema}".outbox_retry AS r SET next_at = clock_timestamp()
@@ -358,15 +443,32 @@ BEGIN
   END LOOP;
 END $$;
 
--- Publishes dead letters anew, under their ids and in the order of their numbers; NULL = all.
--- Answers how many.
-CREATE FUNCTION "{schema}".relay_redrive(ids text[]) RETURNS bigint LANGUAGE sql AS $$
-  WITH back AS (
-    DELETE FROM "{schema}".outbox_dead AS d WHERE ids IS NULL OR d.id = ANY (ids) RETURNING d.*)
-  SELECT count("{schema}".publish(b.type, b.payload, b.key, b.id, b.headers, b.correlation_id,
-                                  b.causation_id))
-  FROM (SELECT * FROM back ORDER BY seq) AS b
-$$;
+-- Publishes dead letters anew, under their ids and in the order of their numbers; NULL = all. One that
+-- was inserted without publish() and may not be published as it is stays, and keeps back no other.
+-- Answers a row for each of these, and one with how many were published.
+CREATE FUNCTION "{schema}".relay_redrive(ids text[])
+RETURNS TABLE (redriven bigint, id text, refused text) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  letter "{schema}".outbox_dead;
+  published bigint := 0;
+BEGIN
+  FOR letter IN SELECT * FROM "{schema}".outbox_dead AS d
+      WHERE ids IS NULL OR d.id = ANY (ids) ORDER BY d.seq FOR UPDATE LOOP
+    BEGIN  -- It writes nothing, so that a subtransaction for each takes no xid.
+      PERFORM "{schema}".publish_check(
+        letter.type, letter.payload, letter.key, letter.id, letter.headers);
+    EXCEPTION WHEN SQLSTATE 'HX002' THEN
+      RETURN QUERY SELECT NULL::bigint, letter.id, SQLERRM;
+      CONTINUE;
+    END;
+    PERFORM "{schema}".publish(letter.type, letter.payload, letter.key, letter.id, letter.headers,
+                               letter.correlation_id, letter.causation_id);
+    DELETE FROM "{schema}".outbox_dead AS d WHERE d.seq = letter.seq;
+    published := published + 1;
+  END LOOP;
+  RETURN QUERY SELECT published, NULL::text, NULL::text;
+END $$;
 
 -- Empties one partition whose rows are all older than the retention and sent, if there is one;
 -- answers how many were emptied. One at a time, however many ask. Inserts go to other partitions;
@@ -383,7 +485,7 @@ BEGIN
     RAISE EXCEPTION 'relay_clean() must see what others have just committed'
       USING ERRCODE = 'HX003', HINT = 'Call it in a transaction of level READ COMMITTED.';
   END IF;
-  IF NOT pg_try_advisory_xact_lock(1214345336, 2049) THEN
+  IF NOT pg_try_advisory_xact_lock(1214345336, -2) THEN
     RETURN 0;
   END IF;
   FOR p IN 0..31 LOOP
@@ -425,27 +527,58 @@ CREATE FUNCTION "{schema}".relay_is_old(p integer) RETURNS boolean LANGUAGE sql 
                       AND o.seq > (SELECT min(s.since) FROM unnest(g.since) AS s(since))))
 $$;
 
+-- How many rows of a lane are not sent, and since when: those behind pos, `most` at most, and those of
+-- pending transactions that can be seen, so that they have ended. For these 10,000 rows are looked through
+-- at most, and none where no transaction has ended. `more`: the count ended before the rows did.
+-- Rows are read in the order of the index, whatever the planner knows of the tables: who sorts them reads
+-- all of the outbox, for each lane.
+CREATE FUNCTION "{schema}".relay_unsent(of_lane integer, most bigint)
+RETURNS TABLE (waiting bigint, oldest timestamptz, more boolean) LANGUAGE sql STABLE
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+  WITH p AS MATERIALIZED (
+    SELECT q.* FROM "{schema}".outbox_progress AS q WHERE q.lane = of_lane
+    ORDER BY q.fence DESC, q.n DESC LIMIT 1
+  ), ended AS MATERIALIZED (
+    SELECT min(CASE WHEN x.xid = ANY (p.draining) THEN p.late_to ELSE x.since END) AS low
+    FROM p, LATERAL unnest(p.pending, p.since) AS x(xid, since)
+    WHERE pg_visible_in_snapshot(x.xid, pg_current_snapshot())
+       OR x.xid >= pg_snapshot_xmax(pg_current_snapshot())
+  ), behind AS MATERIALIZED (
+    SELECT o.xid, o.seq, o.created_at FROM "{schema}".outbox AS o
+    WHERE o.lane = of_lane AND o.seq > (SELECT e.low FROM ended AS e)
+      AND o.seq <= (SELECT p.pos FROM p) ORDER BY o.seq LIMIT 10000
+  ), late AS (
+    SELECT count(*) AS count, min(b.created_at) AS oldest FROM behind AS b, p
+    WHERE b.xid = ANY (p.pending) AND NOT (b.xid = ANY (p.draining) AND b.seq <= p.late_to)
+  ), fresh AS (
+    SELECT count(*) AS count, min(f.created_at) AS oldest
+    FROM (SELECT o.created_at FROM "{schema}".outbox AS o
+          WHERE o.lane = of_lane AND o.seq > coalesce((SELECT p.pos FROM p), 0::bigint)
+          ORDER BY o.seq LIMIT most) AS f
+  )
+  SELECT l.count + f.count, least(l.oldest, f.oldest),
+         f.count = most OR (SELECT count(*) FROM behind) = 10000::bigint
+  FROM late AS l, fresh AS f
+$$;
+
 -- One row per lane: who holds it, how far it is, what waits.
 CREATE FUNCTION "{schema}".relay_lanes() RETURNS TABLE (
   lane integer, owner text, lease_ms bigint, fence bigint, pos bigint, settled_at timestamptz,
   attempts integer, waiting bigint, oldest_ms bigint, retries bigint, blocked_keys bigint,
-  sent bigint)
+  sent bigint, more boolean)
 LANGUAGE sql AS $$
   SELECT l.lane::integer, CASE WHEN l.lease_until > clock_timestamp() THEN l.owner END,
     CASE WHEN l.lease_until > clock_timestamp()
          THEN (extract(epoch FROM l.lease_until - clock_timestamp()) * 1000)::bigint END,
     l.fence, coalesce(p.pos, 0), p.at, coalesce(p.attempts, 0),
-    (SELECT count(*) FROM (SELECT 1 FROM "{schema}".outbox AS o WHERE o.lane = l.lane
-                           AND o.seq > coalesce(p.pos, 0) LIMIT 100000) AS few),
-    (SELECT (extract(epoch FROM clock_timestamp() - o.created_at) * 1000)::bigint
-     FROM "{schema}".outbox AS o WHERE o.lane = l.lane AND o.seq > coalesce(p.pos, 0)
-     ORDER BY o.seq LIMIT 1),
+    u.waiting, (extract(epoch FROM clock_timestamp() - u.oldest) * 1000)::bigint,
     (SELECT count(*) FROM "{schema}".outbox_retry AS r WHERE r.lane = l.lane),
     (SELECT count(DISTINCT r.key) FROM "{schema}".outbox_retry AS r WHERE r.lane = l.lane),
-    coalesce(p.sent, 0)
+    coalesce(p.sent, 0), u.more
   FROM "{schema}".outbox_lane AS l
   LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
                      ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true
+  CROSS JOIN LATERAL "{schema}".relay_unsent(l.lane, 100000) AS u
   ORDER BY l.lane
 $$;
 
@@ -453,14 +586,14 @@ $$;
 -- transaction of this database other than this one, with who runs it.
 CREATE FUNCTION "{schema}".relay_figures() RETURNS TABLE (
   dead_letters bigint, outbox_bytes bigint, dead_rows bigint, transaction_ms bigint,
-  transaction_of text)
+  transaction_of text, sees_transactions boolean)
 LANGUAGE sql AS $$
   SELECT (SELECT count(*) FROM "{schema}".outbox_dead),
     (SELECT sum(pg_total_relation_size(i.inhrelid))::bigint FROM pg_inherits AS i
      WHERE i.inhparent = '"{schema}".outbox'::regclass),
     (SELECT coalesce(sum(t.n_dead_tup), 0)::bigint FROM pg_stat_user_tables AS t
      WHERE t.schemaname = '{schema}'),
-    a.age_ms, a.who
+    a.age_ms, a.who, pg_has_role('pg_read_all_stats', 'USAGE')
   FROM (SELECT 1) AS one LEFT JOIN LATERAL (
     SELECT (extract(epoch FROM clock_timestamp() - s.xact_start) * 1000)::bigint AS age_ms,
       format('pid %s, user %s, application %s, %s', s.pid, s.usename,

@@ -7,13 +7,23 @@ CREATE TABLE {prefix}outbox (
   id TEXT NOT NULL CHECK (length(CAST(id AS BLOB)) BETWEEN 1 AND 255),
   type TEXT NOT NULL CHECK (length(CAST(type AS BLOB)) BETWEEN 1 AND 255),
   key TEXT CHECK (length(CAST(key AS BLOB)) BETWEEN 1 AND 255),
-  payload BLOB NOT NULL CHECK (length(payload) <= 8388608),
+  payload BLOB NOT NULL
+    CHECK (typeof(payload) IN ('blob', 'text') AND length(CAST(payload AS BLOB)) <= 8388608),
   headers TEXT CHECK (json_type(headers) = 'array'),
   correlation_id TEXT,
   causation_id TEXT,
   created_at INTEGER NOT NULL
     DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))
 );
+
+-- Each header is a pair of strings; a CHECK cannot look at each.
+CREATE TRIGGER {prefix}outbox_headers BEFORE INSERT ON {prefix}outbox
+WHEN json_type(new.headers) = 'array' BEGIN
+  SELECT RAISE(ABORT, 'headers are an array of pairs of strings') FROM json_each(new.headers) AS h
+  WHERE CASE WHEN h.type = 'array' THEN json_array_length(h.value) = 2
+               AND json_type(h.value, '$[0]') = 'text' AND json_type(h.value, '$[1]') = 'text'
+             ELSE false END IS NOT true;
+END;
 
 CREATE TABLE {prefix}inbox (
   subscriber TEXT NOT NULL,

@@ -7,9 +7,10 @@ CREATE TABLE {prefix}outbox_lane (
   lease_until INTEGER NOT NULL,
   pos INTEGER NOT NULL,      -- sent is every row with seq <= pos
   sent INTEGER NOT NULL,     -- so many were accepted since the lane exists
-  attempts INTEGER NOT NULL  -- how often what follows was taken and not settled
+  attempts INTEGER NOT NULL, -- how often what follows was taken and not settled
+  moved_at INTEGER NOT NULL  -- since when fence, pos and sent are what they are
 );
-INSERT INTO {prefix}outbox_lane VALUES (1, NULL, 0, 0, 0, 0, 0);
+INSERT INTO {prefix}outbox_lane VALUES (1, NULL, 0, 0, 0, 0, 0, 0);
 
 -- Rows that wait for another attempt, and behind them the later ones of their keys. The first of a
 -- key, and every row without a key, has next_at; the others get it when they become the first.

@@ -1,9 +1,12 @@
 // relay: drains outboxes of applications' databases into a stream or an endpoint.
+#include "cli/relay.h"
+
 #include <atomic>
 #include <csignal>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,11 +24,8 @@
 #include "cli/way.h"
 #include "client/sinks.h"
 #include "host/clock.h"
-#include "host/whole_file.h"
-#include "postgres/outbox_source.h"
 #include "relay/engine.h"
 #include "relay/stream_sink.h"
-#include "sqlite/outbox_source.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
@@ -36,68 +36,6 @@ constexpr Duration kTroubleFirst{500};  // after an error of the database, doubl
 constexpr Duration kTroubleMax{15'000};
 constexpr std::int64_t kCleanEveryMs = 60'000;
 constexpr Duration kLeaseMin{1'000};
-constexpr std::string_view kPolls =
-    "NOTIFY does not come through, as behind a pooler that changes sessions: new records are "
-    "looked "
-    "for, at last every 1.7 s. A direct connection, or a pooler that pools sessions, makes it "
-    "sooner";
-
-struct RelayOptions {
-  std::vector<std::string> from;
-  std::string to;
-  std::string schema = "hapax";
-  std::string prefix = "hapax_";
-  std::string retention = "30d";
-  std::string name;
-  std::string lease = "15s";
-  std::string token_file;
-  std::string authorities;
-  std::uint32_t batch = relay::Settings{}.batch;
-  std::uint32_t attempts = relay::Settings{}.attempts_max;
-  std::vector<std::string> redrive;  // ids
-  bool redrive_all = false;
-  bool once = false;
-  bool status = false;
-  bool dead_letters = false;
-  Output output = Output::kText;
-
-  [[nodiscard]] bool sends() const {
-    return !status && !dead_letters && !redrive_all && redrive.empty();
-  }
-};
-
-// One line per event, from any thread.
-void say(std::string_view text) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  fmt::print(stderr, "hapax relay: {}\n", text);
-}
-
-Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
-                                                   const std::string& from) {
-  if (is_postgres(from)) {
-    const bool sleeps = options.sends() && !options.once;
-    HAPAX_TRY(
-        auto source,
-        postgres::OutboxSource::open(
-            {.uri = from, .schema = options.schema, .owner = options.name, .listen = sleeps}));
-    if (sleeps && !source->is_notified()) say(without_password(from) + ": " + std::string(kPolls));
-    return std::unique_ptr<relay::Source>(std::move(source));
-  }
-  if (from.starts_with("sqlite:")) {
-    const auto retention = span_of(options.retention);
-    if (!retention) {
-      return Error{Errc::kInvalidArgument, "--retention " + options.retention + " is no span"};
-    }
-    HAPAX_TRY(auto source, sqlite::OutboxSource::open({.path = from.substr(7),
-                                                       .prefix = options.prefix,
-                                                       .owner = options.name,
-                                                       .retention = *retention}));
-    return std::unique_ptr<relay::Source>(std::move(source));
-  }
-  return Error{Errc::kInvalidArgument,
-               "'" + from + "' is no outbox: postgres://… and sqlite:FILE are"};
-}
 
 // WHERE/streams/NAME is a stream of a server or of a data folder; another URL takes a record per
 // request.
@@ -134,12 +72,11 @@ class Destination {
   Status open_url(const RelayOptions& options, const std::string& where) {
     HAPAX_TRY(client_.url, client::parse_url(where));
     client_.authorities = options.authorities;
-    const char* variable = std::getenv("HAPAX_TOKEN");
-    client_.token = variable == nullptr ? "" : variable;
-    if (!options.token_file.empty()) {
-      HAPAX_TRY(client_.token, host::read_file(options.token_file));
+    // HAPAX_TOKEN is for a Hapax server; an endpoint belongs to somebody else.
+    const bool ours = !stream_.empty();
+    if (ours || !options.token_file.empty()) {
+      HAPAX_TRY(client_.token, token_of(options.token_file));
     }
-    while (!client_.token.empty() && client_.token.back() <= ' ') client_.token.pop_back();
     return Ok{};
   }
 
@@ -148,52 +85,124 @@ class Destination {
   std::unique_ptr<Store> store_;
 };
 
-// One outbox, on a thread of its own.
+// What waits in lanes that a relay does not hold, and who does.
+struct OthersLanes {
+  OthersLanes(const relay::Report& report, std::string_view own) {
+    for (const relay::LaneReport& lane : report.lanes) {
+      if (lane.waiting == 0 || lane.owner == own) continue;
+      waiting += lane.waiting;
+      if (!lane.owner.empty()) holders.insert(lane.owner);
+    }
+  }
+
+  std::uint64_t waiting = 0;
+  std::set<std::string> holders{};
+};
+
+// One outbox, on a thread of its own. A database that is away is waited for, also at the start.
 class Drain {
  public:
-  Drain(const RelayOptions& options, std::string from, std::unique_ptr<relay::Source> source,
+  Drain(const RelayOptions& options, std::string from, std::string owner,
         std::unique_ptr<relay::Sink> sink, const relay::Settings& settings)
-      : once_(options.once),
-        from_(without_password(from)),
-        source_(std::move(source)),
-        sink_(std::move(sink)),
-        engine_(*source_, *sink_, clock_, settings,
-                [this](std::string_view text) { say(from_ + ": " + std::string(text)); }) {}
+      : options_(options),
+        once_(options.once),
+        uri_(std::move(from)),
+        from_(without_password(uri_)),
+        owner_(std::move(owner)),
+        settings_(settings),
+        sink_(std::move(sink)) {}
+
+  // What will not mend itself is an error; whoever is away is tried again by run().
+  Status open() {
+    auto opened = open_source(options_, uri_, owner_);
+    if (!opened && opened.error().code == Errc::kUnavailable) {
+      fail(opened.error());
+      return Ok{};
+    }
+    HAPAX_TRY(auto source, std::move(opened));
+    const std::lock_guard lock(mutex_);
+    source_ = std::move(source);
+    if (stop_) source_->wake();
+    engine_.emplace(*source_, *sink_, clock_, settings_,
+                    [this](std::string_view text) { say(from_ + ": " + std::string(text)); });
+    return Ok{};
+  }
 
   void run() {
+    if (!engine_ && !open_at_last()) return;
+    relay_all_rounds();
+    const auto stopped = engine_->stop();
+    if (!stopped) say(from_ + ": " + stopped.error().text());
+  }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    if (source_) source_->wake();
+  }
+
+  // What --once ends with.
+  [[nodiscard]] int exit_code() const { return exit_code_; }
+  [[nodiscard]] relay::Counts counts() const {
+    return engine_ ? engine_->counts() : relay::Counts{};
+  }
+  [[nodiscard]] const std::string& from() const { return from_; }
+
+ private:
+  bool open_at_last() {
+    Duration trouble = kTroubleFirst;
+    while (!stop_ && !once_ && !engine_) {
+      rest(trouble);
+      trouble = std::min(trouble * 2, kTroubleMax);
+      const Status opened = stop_ ? Status{Ok{}} : open();
+      if (!opened) say(from_ + ": " + opened.error().text());
+    }
+    return engine_.has_value();
+  }
+  void relay_all_rounds() {
     Duration trouble{0};
     while (!stop_) {
-      auto round = engine_.round();
+      auto round = engine_->round();
       if (!round) {
         trouble = trouble == Duration{0} ? kTroubleFirst : std::min(trouble * 2, kTroubleMax);
-        say(from_ + ": " + round.error().text());
-        failed_ = true;
+        fail(round.error());
         if (once_) break;
         rest(trouble);
         continue;
       }
       trouble = Duration{0};
+      if (!once_) clean();  // Also while there is always something to send.
       if (round->idle_for == Duration{0}) continue;
-      if (once_) {
-        failed_ = round->paused;
-        break;
-      }
-      clean();
+      if (once_ && is_over(*round)) break;
       source_->wait(round->idle_for);
     }
-    const auto stopped = engine_.stop();
-    if (!stopped) say(from_ + ": " + stopped.error().text());
   }
-  void stop() {
-    stop_ = true;
-    source_->wake();
+  void fail(const Error& error) {
+    say(from_ + ": " + error.text());
+    exit_code_ = database_exit_code_of(error);
   }
-
-  [[nodiscard]] bool failed() const { return failed_; }
-  [[nodiscard]] const relay::Counts& counts() const { return engine_.counts(); }
-  [[nodiscard]] const std::string& from() const { return from_; }
-
- private:
+  // Whether --once ends after a round that left nothing to do.
+  bool is_over(const relay::Round& round) {
+    if (round.paused) {
+      exit_code_ = kExitLater;
+      return true;
+    }
+    const auto report = source_->report();
+    if (!report) {
+      fail(report.error());
+      return true;
+    }
+    const OthersLanes others(*report, owner_);
+    if (others.waiting == 0) return true;
+    // A relay that died cannot be told from one that lives before its lease ends. Then its lanes
+    // are free, and soon taken; whoever holds them for longer than that renews them, and sends.
+    const std::int64_t now = clock_.steady_ms();
+    if (!others_kept_ms_) others_kept_ms_ = now + settings_.lease.count();
+    if (now <= *others_kept_ms_ || others.holders.empty()) return false;
+    say(fmt::format("{}: records wait ({}) in lanes that others hold: {}", from_, others.waiting,
+                    fmt::join(others.holders, ", ")));
+    exit_code_ = kExitLater;
+    return true;
+  }
   // While the database is away there is nothing to wait on.
   void rest(Duration span) {
     const std::int64_t until = clock_.steady_ms() + span.count();
@@ -209,15 +218,21 @@ class Drain {
     clean_at_ms_ = more && *more ? now : now + kCleanEveryMs;
   }
 
+  const RelayOptions& options_;
   const bool once_;
-  const std::string from_;
+  const std::string uri_;
+  const std::string from_;  // as it may be shown
+  const std::string owner_;
+  const relay::Settings settings_;
   host::HostClock clock_;
+  std::mutex mutex_;  // over source_ as it is made and woken
   std::unique_ptr<relay::Source> source_;
   std::unique_ptr<relay::Sink> sink_;
-  relay::Engine engine_;
+  std::optional<relay::Engine> engine_;
   std::int64_t clean_at_ms_ = 0;
+  std::optional<std::int64_t> others_kept_ms_{};  // until then --once waits for lanes of others
   std::atomic<bool> stop_ = false;
-  bool failed_ = false;
+  int exit_code_ = kExitOk;
 };
 
 // Signals are waited for by one thread; the others inherit that they are blocked.
@@ -241,10 +256,10 @@ class StopSignals {
 };
 
 int print_counts(const RelayOptions& options, const std::vector<std::unique_ptr<Drain>>& drains) {
-  bool failed = false;
+  int exit_code = kExitOk;
   for (const auto& drain : drains) {
-    const relay::Counts& counts = drain->counts();
-    failed = failed || drain->failed();
+    const relay::Counts counts = drain->counts();
+    if (exit_code == kExitOk) exit_code = drain->exit_code();
     if (options.output == Output::kJson) {
       fmt::print("{}\n", wire::JsonObject()
                              .add("from", drain->from())
@@ -257,7 +272,7 @@ int print_counts(const RelayOptions& options, const std::vector<std::unique_ptr<
                  counts.accepted, counts.retried, counts.dead);
     }
   }
-  return options.once && failed ? kExitLater : kExitOk;
+  return options.once ? exit_code : kExitOk;
 }
 
 Result<relay::Settings> settings_of(const RelayOptions& options) {
@@ -282,9 +297,10 @@ Result<int> relay_all(const RelayOptions& options) {
   HAPAX_CHECK(destination.open(options));
   std::vector<std::unique_ptr<Drain>> drains;
   for (const std::string& from : options.from) {
-    HAPAX_TRY(auto source, open_source(options, from));
-    drains.push_back(std::make_unique<Drain>(options, from, std::move(source),
+    const std::string suffix = drains.empty() ? "" : "/" + std::to_string(drains.size() + 1);
+    drains.push_back(std::make_unique<Drain>(options, from, options.name + suffix,
                                              destination.make_sink(), settings));
+    HAPAX_CHECK(drains.back()->open());
   }
   std::atomic<std::size_t> left = drains.size();
   std::vector<std::jthread> threads;
@@ -301,133 +317,6 @@ Result<int> relay_all(const RelayOptions& options) {
   return print_counts(options, drains);
 }
 
-std::string json_of_lane(const relay::LaneReport& lane) {
-  wire::JsonObject object;
-  object.add("lane", lane.lane);
-  lane.owner.empty() ? object.raw("owner", "null") : object.add("owner", lane.owner);
-  object.add("lease_ms", lane.lease_left.count()).add("waiting", lane.waiting);
-  lane.oldest_waiting ? object.add("oldest_waiting_ms", lane.oldest_waiting->count())
-                      : object.raw("oldest_waiting_ms", "null");
-  object.add("attempts", lane.attempts).add("retries", lane.retries);
-  object.add("blocked_keys", lane.blocked_keys).add("delivered", lane.sent);
-  return object.text();
-}
-
-struct Sums {
-  std::uint64_t waiting = 0;
-  std::uint64_t retries = 0;
-  std::uint64_t blocked_keys = 0;
-  std::uint64_t lanes_held = 0;
-  std::uint64_t sent = 0;
-  Duration oldest{0};
-};
-
-Sums sums_of(const relay::Report& report) {
-  Sums sums;
-  for (const relay::LaneReport& lane : report.lanes) {
-    sums.waiting += lane.waiting;
-    sums.retries += lane.retries;
-    sums.blocked_keys += lane.blocked_keys;
-    sums.sent += lane.sent;
-    if (!lane.owner.empty()) ++sums.lanes_held;
-    sums.oldest = std::max(sums.oldest, lane.oldest_waiting.value_or(Duration{0}));
-  }
-  return sums;
-}
-
-void print_report_json(const std::string& from, const relay::Report& report) {
-  const Sums sums = sums_of(report);
-  wire::JsonArray lanes;
-  for (const relay::LaneReport& lane : report.lanes) lanes.add(json_of_lane(lane));
-  wire::JsonObject object;
-  object.add("from", from).add("waiting", sums.waiting).add("lag_ms", sums.oldest.count());
-  object.add("delivered", sums.sent);
-  object.add("retries", sums.retries).add("blocked_keys", sums.blocked_keys);
-  object.add("dead_letters", report.dead_letters).add("outbox_bytes", report.outbox_bytes);
-  object.add("dead_rows", report.dead_rows);
-  report.oldest_transaction
-      ? object.add("oldest_transaction_ms", report.oldest_transaction->count())
-            .add("oldest_transaction_of", report.oldest_transaction_of)
-      : object.raw("oldest_transaction_ms", "null").raw("oldest_transaction_of", "null");
-  fmt::print("{}\n", object.raw("lanes", lanes.text()).text());
-}
-
-void print_report(const std::string& from, const relay::Report& report) {
-  const Sums sums = sums_of(report);
-  fmt::print("{}\n", from);
-  fmt::print("  waiting         {} (the oldest for {} ms)\n", sums.waiting, sums.oldest.count());
-  fmt::print("  delivered       {}\n", sums.sent);
-  fmt::print("  to be retried   {}, {} keys wait\n", sums.retries, sums.blocked_keys);
-  fmt::print("  dead letters    {}\n", report.dead_letters);
-  fmt::print("  outbox          {} bytes, {} dead rows\n", report.outbox_bytes, report.dead_rows);
-  if (report.oldest_transaction) {
-    fmt::print("  oldest transaction open for {} ms: {}\n", report.oldest_transaction->count(),
-               report.oldest_transaction_of);
-  }
-  fmt::print("  lanes           {} of {} are held\n", sums.lanes_held, report.lanes.size());
-  for (const relay::LaneReport& lane : report.lanes) {
-    fmt::print(
-        "  lane {:>2}  {:>7} waiting  {:>5} retries  {}\n", lane.lane, lane.waiting, lane.retries,
-        lane.owner.empty() ? "nobody"
-                           : fmt::format("{} for {} ms", lane.owner, lane.lease_left.count()));
-  }
-}
-
-Result<int> show_status(const RelayOptions& options) {
-  for (const std::string& from : options.from) {
-    HAPAX_TRY(const auto source, open_source(options, from));
-    HAPAX_TRY(const relay::Report report, source->report());
-    if (options.output == Output::kJson) {
-      print_report_json(without_password(from), report);
-    } else {
-      print_report(without_password(from), report);
-    }
-  }
-  return kExitOk;
-}
-
-Result<int> list_dead_letters(const RelayOptions& options) {
-  constexpr std::uint32_t kMost = 10'000;
-  for (const std::string& from : options.from) {
-    HAPAX_TRY(const auto source, open_source(options, from));
-    HAPAX_TRY(const auto letters, source->dead_letters(kMost));
-    for (const relay::DeadLetter& letter : letters) {
-      if (options.output == Output::kJson) {
-        fmt::print("{}\n", wire::JsonObject()
-                               .add("from", without_password(from))
-                               .add("id", letter.id)
-                               .add("type", letter.type)
-                               .add("key", letter.key)
-                               .add("attempts", letter.attempts)
-                               .add("dead_ms", letter.dead_for.count())
-                               .add("reason", letter.reason)
-                               .text());
-      } else {
-        fmt::print("{}  {}  {} attempts  {}\n", letter.id, letter.type, letter.attempts,
-                   letter.reason);
-      }
-    }
-  }
-  return kExitOk;
-}
-
-Result<int> redrive_dead_letters(const RelayOptions& options) {
-  std::uint64_t all = 0;
-  for (const std::string& from : options.from) {
-    HAPAX_TRY(const auto source, open_source(options, from));
-    HAPAX_TRY(const std::uint64_t count, source->redrive(options.redrive));
-    all += count;
-    if (options.output == Output::kJson) {
-      fmt::print(
-          "{}\n",
-          wire::JsonObject().add("from", without_password(from)).add("redriven", count).text());
-    } else {
-      fmt::print("{}: {} published again\n", without_password(from), count);
-    }
-  }
-  return all == 0 && !options.redrive.empty() ? kExitMissing : kExitOk;
-}
-
 Result<int> done_by(const RelayOptions& options) {
   if (options.sends()) return relay_all(options);
   if (options.status) return show_status(options);
@@ -442,7 +331,7 @@ int run_relay(RelayOptions options) {
     return kExitUsage;
   }
   const auto done = done_by(options);
-  return done ? *done : report(done.error());
+  return done ? *done : report_database(done.error());
 }
 
 }  // namespace
@@ -472,7 +361,8 @@ void declare_relay(CLI::App& app, int& exit_code) {
   relay->add_option("--attempts", options->attempts, "Then a record is a dead letter")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
-  relay->add_option("--token-file", options->token_file, "File with the token; or HAPAX_TOKEN");
+  relay->add_option("--token-file", options->token_file,
+                    "File with the token; for a stream, or HAPAX_TOKEN");
   relay->add_option("--ca-file", options->authorities, "PEM file of who may sign for https");
   relay->add_flag("--once", options->once, "Send what is there, and leave");
   relay->add_flag("--status", options->status, "Only say what waits, and who holds what");

@@ -7,10 +7,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <hapax/result.h>
 
+#include "client/escape.h"
 #include "client/url.h"
 #include "http/message.h"
 #include "net/dial.h"
@@ -23,10 +25,12 @@ struct Options {
   std::string authorities;  // PEM file, for https; empty: those of the system
   std::chrono::milliseconds connect_time{5'000};
   std::chrono::milliseconds answer_time{30'000};
-  unsigned attempts_max = 5;                             // of a call whose answer is lost
+  unsigned attempts_max = 5;  // of a call whose answer is lost; one on a connection that had been
+                              // closed while it rested is not counted
   std::function<void(std::chrono::milliseconds)> pause;  // between attempts; none = sleep
 };
 
+// Texts of others are encoded() in the path, and as_value() in the key and the fields.
 struct Call {
   std::string method = "GET";
   std::string path;  // "/api/v1/streams", with its query
@@ -34,7 +38,8 @@ struct Call {
   std::string type = "application/json";
   std::string key{};                   // Idempotency-Key; empty: none is sent
   std::chrono::milliseconds waits{0};  // how long the server may wait on purpose
-  std::chrono::milliseconds time{0};   // for the answer; 0: as long as the options say
+  std::chrono::milliseconds time{0};   // of the whole call; 0: only what the options say counts
+  std::function<bool()> may_send{};    // asked right before each attempt sends; none = yes
   http::Fields fields{};               // further header fields
 };
 
@@ -50,17 +55,33 @@ class Client {
  public:
   explicit Client(Options options) : options_(std::move(options)) {}
 
-  // kUnavailable: nobody is there, or the answer was lost each time; the text says which, and
-  // whether it may have happened. kUnsupportedMedia: what answers speaks no HTTP.
-  // kInvalidArgument: the file of authorities is of no use.
+  // kUnavailable: nobody is there, the answer was lost each time, or it may not be sent; the text
+  // says which, and whether it may have happened. kUnsupportedMedia: what answers speaks no HTTP.
+  // kInvalidArgument: the file of authorities is of no use; or something in the head of the request
+  // would not arrive as it is, and nothing was sent.
   [[nodiscard]] Result<Reply> call(const Call& call);
 
   [[nodiscard]] const Options& options() const { return options_; }
 
  private:
-  [[nodiscard]] Status connect();
-  [[nodiscard]] Result<Reply> attempt(const Call& call);
-  [[nodiscard]] std::string text_of(const Call& call) const;
+  // For one move of the peer, and for all together.
+  struct Limits {
+    std::chrono::milliseconds move;
+    std::chrono::steady_clock::time_point end;
+    [[nodiscard]] std::chrono::milliseconds left() const;
+  };
+  struct Attempt {
+    std::optional<Error> lost;
+    Reply reply{};
+    bool sent = false;      // at least a part of the request, perhaps
+    bool answered = false;  // at least a part of the answer came
+  };
+
+  [[nodiscard]] Limits limits_of(const Call& call) const;
+  [[nodiscard]] Status connect(const Limits& limits);
+  [[nodiscard]] Attempt attempt(const Call& call, const std::string& text, const Limits& limits);
+  [[nodiscard]] Status exchange(const std::string& text, const Limits& limits, Attempt& attempt);
+  [[nodiscard]] Result<std::string> text_of(const Call& call) const;
 
   const Options options_;
   std::unique_ptr<net::Dialed> link_;

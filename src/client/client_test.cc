@@ -7,9 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/sinks.h"
 #include "net/link.h"
 #include "net/server.h"
 
@@ -18,7 +20,10 @@ namespace {
 
 using testing::HasSubstr;
 
-// Answers each connection with the next of the texts; an empty one closes it without a word.
+constexpr const char* kSilence = "(nothing)";
+
+// Answers each connection with the next of the texts, and closes it; an empty one closes it without
+// a word, and kSilence leaves it open without one.
 class Scripted {
  public:
   explicit Scripted(std::vector<std::string> answers) : answers_(std::move(answers)) {
@@ -28,7 +33,9 @@ class Scripted {
     server_ = *net::Server::open({{"127.0.0.1:0", make, std::nullopt}}, 1, {});
     server_->start();
   }
-  ~Scripted() { server_->stop(std::chrono::milliseconds{0}); }
+  ~Scripted() { stop(); }
+  // Then nothing more arrives: where no answer was waited for, `requests` may be read.
+  void stop() { server_->stop(std::chrono::milliseconds{0}); }
 
   [[nodiscard]] Options options() {
     Options options;
@@ -49,6 +56,8 @@ class Scripted {
       if (bytes.find("\r\n\r\n") == std::string_view::npos) return 0;
       script_.requests.emplace_back(bytes);
       const std::size_t number = script_.requests.size() - 1;
+      const bool silent = number < script_.answers_.size() && script_.answers_[number] == kSilence;
+      if (silent) return bytes.size();
       if (number < script_.answers_.size()) link_.send(script_.answers_[number]);
       link_.finish();
       return bytes.size();
@@ -84,6 +93,27 @@ TEST(Client, SendsTheSameRequestAgainWhenTheAnswerIsLost) {
   EXPECT_EQ(server.pauses, 2);
 }
 
+// Whoever forgets to escape a text of others sends nothing, instead of more than was meant.
+TEST(Client, SendsNoTextThatWouldBeMoreThanOne) {
+  Scripted server({kGood});
+  const auto refused = [&](const Call& call, Options options) {
+    const auto reply = Client(std::move(options)).call(call);
+    return !reply && reply.error().code == Errc::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused({.path = "/a", .key = "a\r\nX-Evil: 1"}, server.options()));
+  EXPECT_TRUE(refused({.path = "/a HTTP/1.1\r\nX-Evil: 1"}, server.options()));
+  EXPECT_TRUE(refused({.method = "GET /b", .path = "/a"}, server.options()));
+  EXPECT_TRUE(
+      refused({.method = "PUT", .path = "/a", .body = "x", .type = "a\nb"}, server.options()));
+  Call fields{.path = "/a"};
+  fields.fields.add("Hapax-Type", "x\ny");
+  EXPECT_TRUE(refused(fields, server.options()));
+  Options token = server.options();
+  token.token = "a\r\nb";
+  EXPECT_TRUE(refused({.path = "/a"}, token));
+  EXPECT_TRUE(server.requests.empty());
+}
+
 TEST(Client, GivesUpAndSaysThatItMayHaveHappened) {
   Scripted server({"", "", "", kGood});
   Client client(server.options());
@@ -94,10 +124,128 @@ TEST(Client, GivesUpAndSaysThatItMayHaveHappened) {
   EXPECT_THAT(reply.error().detail, HasSubstr("may have happened"));
 }
 
-// Answers the first bytes it reads, and resets the connection while the rest is being sent.
+constexpr const char* kGoodAndRest = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+
+TEST(Client, CountsNoAttemptOnAConnectionThatWasClosedWhileItRested) {
+  Scripted server({kGoodAndRest, kGoodAndRest});
+  Options options = server.options();
+  options.attempts_max = 1;
+  Client client(options);
+  ASSERT_TRUE(client.call({"PUT", "/a"}));
+  int asked = 0;
+  const Call call{.method = "PUT", .path = "/a", .may_send = [&] { return ++asked != 0; }};
+  ASSERT_TRUE(client.call(call));
+  EXPECT_EQ(asked, 2) << "before each of the two attempts";
+}
+
+// Y2: who asks may have lost the right since the attempt before.
+TEST(Client, SendsNothingMoreWhenItMayNot) {
+  Scripted server({kGoodAndRest, kGoodAndRest});
+  Client client(server.options());
+  ASSERT_TRUE(client.call({"PUT", "/a"}));
+  int asked = 0;
+  const Call call{.method = "PUT", .path = "/a", .may_send = [&] { return ++asked == 1; }};
+  EXPECT_FALSE(client.call(call));
+  EXPECT_EQ(server.requests.size(), 1U);
+}
+
+class RealClock final : public ports::Clock {
+ public:
+  std::int64_t wall_ms() override { return 0; }
+  std::int64_t steady_ms() override {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+  }
+};
+
+TEST(EndpointSink, WaitsForTheAnswerBehindEarlyHints) {
+  const std::string hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+  Scripted server({hints + kGood, hints + "HTTP/1.1 422 No\r\nContent-Length: 0\r\n\r\n"});
+  RealClock clock;
+  EndpointSink sink(server.options(), "/in");
+  const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
+  const std::array<const relay::Outgoing*, 2> both{&record, &record};
+  const relay::Delivery told = sink.deliver(both, relay::Permit(clock, clock.steady_ms() + 60'000));
+  EXPECT_EQ(told.accepted, 1U);
+  EXPECT_EQ(told.ending, relay::Delivery::Ending::kRefused);
+  EXPECT_EQ(server.requests.size(), 2U);
+}
+
+// Y2: the receiver may have it, and another relay may send it by the time we would ask again.
+// Y4: that it was not waited for any longer does not make the receiver unavailable.
+TEST(EndpointSink, DoesNotSendAgainWhatWasNotAnsweredInTime) {
+  Scripted server({kGoodAndRest, kSilence, kGood});
+  RealClock clock;
+  EndpointSink sink(server.options(), "/in");
+  const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
+  const std::array<const relay::Outgoing*, 2> both{&record, &record};
+  const relay::Permit permit(clock, clock.steady_ms() + 500);
+  const relay::Delivery told = sink.deliver(both, permit);
+  server.stop();
+  EXPECT_EQ(told.accepted, 1U);
+  EXPECT_EQ(told.ending, relay::Delivery::Ending::kOutOfTime);
+  EXPECT_THAT(told.reason, HasSubstr("no answer from"));
+  EXPECT_EQ(server.requests.size(), 2U);
+}
+
+TEST(StreamSink, TellsTheEndOfItsTimeFromAServerThatIsAway) {
+  const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
+  const std::array<const relay::Outgoing*, 1> one{&record};
+  RealClock clock;
+  Scripted server({kSilence, ""});
+  StreamSink sink(server.options(), "orders");
+  EXPECT_EQ(sink.deliver(one, relay::Permit(clock, clock.steady_ms() + 300)).ending,
+            relay::Delivery::Ending::kOutOfTime);
+  EXPECT_EQ(sink.deliver(one, relay::Permit(clock, clock.steady_ms() + 60'000)).ending,
+            relay::Delivery::Ending::kUnavailable);
+}
+
+// Each look at the time is 10 s later than the one before.
+class TickingClock final : public ports::Clock {
+ public:
+  std::int64_t wall_ms() override { return 0; }
+  std::int64_t steady_ms() override { return now_ms_ += 10'000; }
+
+ private:
+  std::int64_t now_ms_ = 0;
+};
+
+// What would not be answered in time is not sent, so that it is not sent twice.
+TEST(EndpointSink, BeginsNothingForWhichThereIsLessTimeThanForTheOneBefore) {
+  Scripted server({kGood, kGood, kGood});
+  TickingClock clock;
+  EndpointSink sink(server.options(), "/in");
+  const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
+  const std::array<const relay::Outgoing*, 3> all{&record, &record, &record};
+  // A record takes four looks: 30 s from the first to the last.
+  const relay::Delivery told = sink.deliver(all, relay::Permit(clock, 100'000));
+  EXPECT_EQ(told.accepted, 2U);
+  EXPECT_EQ(told.ending, relay::Delivery::Ending::kOutOfTime);
+  EXPECT_EQ(told.reason, "");
+}
+
+// A payload of control characters would be six times as long as text.
+TEST(StreamSink, SendsBytesInTheShorterWay) {
+  Scripted server({kGood, kGood});
+  RealClock clock;
+  const relay::Permit permit(clock, clock.steady_ms() + 10'000);
+  const auto sent = [&](const std::string& payload) {
+    StreamSink sink(server.options(), "orders");
+    const relay::Outgoing record{.id = "r1", .type = "t", .payload = payload};
+    const std::array<const relay::Outgoing*, 1> one{&record};
+    EXPECT_EQ(sink.deliver(one, permit).accepted, 1U);
+    return server.requests.back();
+  };
+  EXPECT_THAT(sent("{\"a\": \"b\"}"), HasSubstr(R"("payload":"{\"a\": \"b\"}")"));
+  EXPECT_THAT(sent(std::string(9, '\x01')), HasSubstr(R"("payload_base64":"AQEBAQEBAQEB")"));
+}
+
+// Answers the first bytes it reads, and resets the connection while the rest is being sent; or adds
+// a byte every 10 ms, so many.
 class Hasty {
  public:
-  explicit Hasty(std::string answer) : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit Hasty(std::string answer, int trickle = 0)
+      : trickle_(trickle), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -118,15 +266,23 @@ class Hasty {
   [[nodiscard]] const std::string& url() const { return url_; }
 
  private:
+  // Whether the peer closed, or sent more, meanwhile.
+  static bool moves(int peer) {
+    pollfd one{peer, POLLIN, 0};
+    return ::poll(&one, 1, 10) != 0;
+  }
+
   void serve(const std::string& answer) const {
     const int peer = ::accept(listener_, nullptr, nullptr);
     std::array<char, 1'024> some{};
     EXPECT_GT(::recv(peer, some.data(), some.size(), 0), 0);
     EXPECT_EQ(::send(peer, answer.data(), answer.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(answer.size()));
+    for (int n = 0; n < trickle_ && !moves(peer); ++n) ::send(peer, "x", 1, MSG_NOSIGNAL);
     ::close(peer);  // What was not read resets it.
   }
 
+  const int trickle_;
   int listener_;
   std::string url_;
   std::thread thread_;
@@ -141,6 +297,17 @@ TEST(Client, ReadsTheRefusalOfWhatItCouldNotSendToItsEnd) {
   const auto reply = Client(options).call({"POST", "/", body, "application/json"});
   ASSERT_TRUE(reply) << reply.error().text();
   EXPECT_EQ(reply->status, 401);
+}
+
+TEST(Client, WaitsNoLongerForAPeerThatMovesThanItSays) {
+  const Hasty server("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", 300);
+  Options options;
+  options.url = *parse_url(server.url());
+  options.attempts_max = 1;
+  const auto begun = std::chrono::steady_clock::now();
+  const Call call{.method = "PUT", .path = "/", .time = std::chrono::milliseconds{100}};
+  EXPECT_FALSE(Client(options).call(call));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{2});
 }
 
 TEST(Client, DoesNotTryAgainWhereNobodyListens) {

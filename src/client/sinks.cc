@@ -21,10 +21,9 @@ using PieceKind = PieceAnswer::Kind;
 constexpr milliseconds kAnswerTime{10'000};
 constexpr std::size_t kReasonMax = 300;
 
-// Once more on a new connection if a rested one turns out to be closed. Pausing is the engine's.
+// One attempt: whether and when to try again is the engine's to say.
 Options for_relay(Options options) {
-  options.attempts_max = 2;
-  options.pause = [](milliseconds) {};
+  options.attempts_max = 1;
   return options;
 }
 
@@ -36,12 +35,17 @@ std::string reason_of(const Reply& reply) {
   return "HTTP " + std::to_string(reply.status) + " " + reply.body.substr(0, kReasonMax);
 }
 
+// As text if that is possible and not longer: a control character takes six bytes, and 8 MiB of
+// them no server would take.
 void add_bytes(wire::JsonObject& object, const std::string& name, const std::string& bytes) {
   if (wire::is_utf8(bytes)) {
-    object.add(name, bytes);
-  } else {
-    object.add(name + "_base64", digest::encode_base64(bytes));
+    std::string text = wire::json_text(bytes);
+    if (text.size() <= bytes.size() / 3 * 4 + 6) {
+      object.raw(name, text);
+      return;
+    }
   }
+  object.add(name + "_base64", digest::encode_base64(bytes));
 }
 
 std::string json_of(const Outgoing& record) {
@@ -84,6 +88,11 @@ bool is_own_fault(unsigned status) {
   return status >= 400 && status < 500 && status != 408 && status != 425 && status != 429;
 }
 
+Delivery::Ending ending_of(unsigned status) {
+  if (is_own_fault(status)) return Delivery::Ending::kRefused;
+  return status >= 500 ? Delivery::Ending::kFailed : Delivery::Ending::kUnavailable;
+}
+
 }  // namespace
 
 StreamSink::StreamSink(Options options, std::string stream)
@@ -95,7 +104,8 @@ PieceAnswer StreamSink::send(std::span<const Outgoing* const> piece, const relay
   const Call call{.method = "POST",
                   .path = "/api/v1/streams/" + encoded(stream_) + "/records",
                   .body = "{\"mode\":\"atomic\",\"records\":" + records.text() + "}",
-                  .time = time_for(permit)};
+                  .time = time_for(permit),
+                  .may_send = [&permit] { return permit.good(); }};
   const auto reply = client_.call(call);
   if (!reply) return {PieceKind::kUnavailable, 0, reply.error().text()};
   if (reply->good()) return {};
@@ -112,30 +122,42 @@ EndpointSink::EndpointSink(Options options, std::string path)
 Delivery EndpointSink::deliver(std::span<const Outgoing* const> records,
                                const relay::Permit& permit) {
   Delivery told;
+  milliseconds longest{0};  // that a record took
   for (const Outgoing* record : records) {
-    // Y2: asked before each request.
-    if (!permit.good()) return {told.accepted, Delivery::Ending::kOutOfTime, {}};
+    // Y2: asked before each request, and by the client again whenever it is about to send. Nothing
+    // is begun that would probably not be answered in time.
+    const milliseconds left = permit.left();
+    bool late = left <= longest;
+    if (late) return {told.accepted, Delivery::Ending::kOutOfTime, {}};
     Call call{.method = "POST",
               .path = path_,
               .body = record->payload,
               .type = "application/octet-stream",
-              .key = record->id,
-              .time = time_for(permit)};
+              .key = as_value(record->id),
+              .time = time_for(permit),
+              .may_send = [&] {
+                late = !permit.good();
+                return !late;
+              }};
     const auto add = [&](std::string_view name, const std::string& value) {
-      const bool plain = std::all_of(value.begin(), value.end(), [](char c) { return c >= ' '; });
-      if (!value.empty() && plain) call.fields.add(name, value);
+      if (!value.empty()) call.fields.add(name, as_value(value));
     };
     add("Hapax-Type", record->type);
     add("Hapax-Key", record->key);
     add("Hapax-Correlation-Id", record->correlation_id);
     add("Hapax-Causation-Id", record->causation_id);
     const auto reply = client_.call(call);
-    if (!reply) return {told.accepted, Delivery::Ending::kUnavailable, reply.error().text()};
-    if (!reply->good()) {
-      const auto ending =
-          is_own_fault(reply->status) ? Delivery::Ending::kRefused : Delivery::Ending::kUnavailable;
-      return {told.accepted, ending, reason_of(*reply)};
+    if (!reply && late) return {told.accepted, Delivery::Ending::kOutOfTime, {}};
+    if (!reply) {
+      const bool cut_off = permit.cuts_off();
+      return {told.accepted,
+              cut_off ? Delivery::Ending::kOutOfTime : Delivery::Ending::kUnavailable,
+              reply.error().text()};
     }
+    if (!reply->good()) {
+      return {told.accepted, ending_of(reply->status), reason_of(*reply)};
+    }
+    longest = std::max(longest, left - permit.left());
     ++told.accepted;
   }
   return told;

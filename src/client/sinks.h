@@ -25,7 +25,8 @@ class StreamSink final : public relay::PieceSink {
 };
 
 // POST with the payload as the body and Idempotency-Key = the message id. 2xx is accepted; 4xx
-// other than 408, 425 and 429 is refused; all else means that the endpoint is unavailable.
+// other than 408, 425 and 429 is refused; 5xx is failed; all else means that the endpoint is
+// unavailable.
 class EndpointSink final : public relay::Sink {
  public:
   EndpointSink(Options options, std::string path);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "client/escape.h"
+
 namespace hapax::client {
 
 namespace {
@@ -11,11 +13,6 @@ bool is_port(std::string_view text) {
       !text.empty() && text.size() <= 5 &&
       std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   return digits && std::stoul(std::string(text)) - 1 < 65'535;
-}
-
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
 }
 
 Error bad_url(std::string_view text, std::string_view why) {
@@ -40,8 +37,11 @@ Result<Url> parse_url(std::string_view text) {
     return bad_url(text, "it begins with neither http:// nor https://");
   }
   rest.remove_prefix(url.tls ? 8 : 7);
-  if (rest.find_first_of("?#@ ") != std::string_view::npos) {
+  if (rest.find_first_of("?#@") != std::string_view::npos) {
     return bad_url(text, "it may have a host, a port and a path only");
+  }
+  if (!rest.empty() && !is_word(rest)) {
+    return bad_url(text, "spaces and what is not ASCII are written as %XX");
   }
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   url.prefix = rest.substr(slash);
@@ -62,20 +62,6 @@ Result<Url> parse_url(std::string_view text) {
     return bad_url(text, "the port is no number from 1 to 65535");
   }
   return url;
-}
-
-std::string encoded(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (is_plain(c)) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
-  }
-  return out;
 }
 
 }  // namespace hapax::client

@@ -21,7 +21,4 @@ struct Url {
 
 [[nodiscard]] Result<Url> parse_url(std::string_view text);
 
-// A name as a segment of a path, or as a value of a query.
-[[nodiscard]] std::string encoded(std::string_view text);
-
 }  // namespace hapax::client

@@ -15,10 +15,15 @@ using database::Taken;
 // Claims of messages do not meet those of JobClaims.
 std::string scope_of(const std::string& subscriber) { return "inbox/" + subscriber; }
 
-DuplicateClaim duplicate(const Taken& taken) {
-  return {.result = StoredResult{.body = taken.outcome},
-          .settled_at = taken.first_seen,
-          .expires_at = Time::max()};
+// Of a message that the inbox knows.
+Verdict verdict_of(const Taken& known, std::string_view fingerprint) {
+  if (known.taking == Taking::kConflict) {
+    return Conflict{database::to_fingerprint(known.stored), database::to_fingerprint(fingerprint),
+                    known.first_seen};
+  }
+  return DuplicateClaim{.result = StoredResult{.body = known.outcome},
+                        .settled_at = known.first_seen,
+                        .expires_at = Time::max()};
 }
 
 }  // namespace
@@ -88,9 +93,7 @@ Result<Verdict> Inbox::begin(const std::string& subscriber, const Message& messa
   HAPAX_TRY(const std::optional<Taken> known, database_.tables_->find(row));
   if (!known) return claimed;
   HAPAX_CHECK(database_.tables_->drop(ClaimKey{scope, message.id}, mine->fence));
-  if (known->taking == Taking::kDuplicate) return Verdict{duplicate(*known)};
-  return Verdict{Conflict{database::to_fingerprint(known->stored),
-                          database::to_fingerprint(fingerprint), known->first_seen}};
+  return verdict_of(*known, fingerprint);
 }
 
 Result<Verdict> Inbox::renew(const std::string& subscriber, const Message& message, Fence fence,
@@ -110,7 +113,7 @@ Result<Verdict> Inbox::finish(const std::string& subscriber, const Message& mess
     if (!std::holds_alternative<Done>(verdict)) return Ok{};
     HAPAX_TRY(const Taken taken, database_.tables_->take(row, options_.retention));
     if (taken.taking != Taking::kFresh) {  // By handle or accept, which know no claims.
-      verdict = duplicate(taken);
+      verdict = verdict_of(taken, fingerprint);
       return Ok{};
     }
     HAPAX_TRY(const std::string outcome, work());

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include <hapax/limits.h>
 #include <hapax/outbox.h>
 #include <hapax/uuid.h>
@@ -15,21 +17,38 @@ Status check_size(std::string_view what, std::size_t size, std::size_t most) {
                                          std::to_string(most)};
 }
 
-// What a stream would refuse must not be promised to anybody.
+// The relay adds these to the event's own; the names are those of relay::stream_headers().
+Status check_headers(const Event& event) {
+  const std::pair<std::string_view, std::string_view> added[] = {
+      {"event_type", event.type},
+      {"correlation_id", event.correlation_id},
+      {"causation_id", event.causation_id}};
+  std::size_t count = event.headers.size();
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : event.headers) bytes += name.size() + value.size();
+  for (const auto& [name, value] : added) {
+    if (value.empty()) continue;
+    ++count;
+    bytes += name.size() + value.size();
+  }
+  if (count > limits::kHeadersMax) {
+    return Error{Errc::kLimitExceeded,
+                 "an event has " + std::to_string(count) +
+                     " headers, with its type and its correlation and causation ids, at most " +
+                     std::to_string(limits::kHeadersMax)};
+  }
+  return check_size("headers, with type, correlation and causation id,", bytes,
+                    limits::kHeaderBytesMax);
+}
+
+// What every stream would refuse must not be promised to anybody.
 Status check(const Event& event) {
   if (event.type.empty()) return Error{Errc::kInvalidArgument, "an event needs a type"};
   HAPAX_CHECK(check_size("id", event.id.size(), limits::kMessageIdBytesMax));
   HAPAX_CHECK(check_size("type", event.type.size(), limits::kNameBytesMax));
   HAPAX_CHECK(check_size("key", event.key.size(), limits::kMessageIdBytesMax));
   HAPAX_CHECK(check_size("payload", event.payload.size(), limits::kRecordBytesMax));
-  if (event.headers.size() > limits::kHeadersMax) {
-    return Error{Errc::kLimitExceeded, "an event has " + std::to_string(event.headers.size()) +
-                                           " headers, at most " +
-                                           std::to_string(limits::kHeadersMax)};
-  }
-  std::size_t bytes = 0;
-  for (const auto& [name, value] : event.headers) bytes += name.size() + value.size();
-  return check_size("headers", bytes, limits::kHeaderBytesMax);
+  return check_headers(event);
 }
 
 }  // namespace

@@ -81,48 +81,69 @@ void check_inbox_ids(Look& look) {
                  text_of(*rows, 0, 1) + " AND message_id = '';"));
 }
 
-// Per lane: where it stands, and what waits behind. Counting ends at 1,000.
+// Y10: a sequence that went back.
+void check_numbers(Look& look) {
+  const auto rows =
+      look.ask("numbers", "SELECT given, sent FROM \"{schema}\".outbox_numbers() AS n");
+  if (!rows) return;
+  const std::string found = "outbox_seq is at " + text_of(*rows, 0, 0) + ", events up to number " +
+                            text_of(*rows, 0, 1) + " were sent";
+  if (rows->number(0, 0) >= rows->number(0, 1)) return look.findings().ok("numbers", found);
+  look.findings().critical(
+      "numbers",
+      found +
+          ": the sequence went back, as in a restore without sequences; what is published "
+          "now would be skipped, and relays refuse to run",
+      look.named("SELECT \"{schema}\".outbox_renumber('TIME'); with the time of the restore or an "
+                 "earlier one: events since then are sent, again under the same ids if they were"));
+}
+
+// Per lane: where it stands, and what waits behind. Counting ends at 1,000. Rows of progress are
+// added by pauses too, so what counts is since when it stands where it stands; and before the
+// oldest record came there was nothing to do.
 constexpr std::string_view kLaneSql =
     "SELECT count(*) FILTER (WHERE stuck), string_agg(DISTINCT owner, ', ') FILTER (WHERE stuck), "
     "max(attempts) FILTER (WHERE stuck), max(oldest) FILTER (WHERE stuck), "
     "count(*) FILTER (WHERE NOT held AND oldest > {patience}), max(oldest) FILTER (WHERE NOT "
     "held), "
     "coalesce(sum(waiting), 0), coalesce(max(oldest), 0), count(*) FILTER (WHERE held), "
-    "count(*) FILTER (WHERE waiting = 1000) FROM ("
-    "SELECT *, held AND oldest > {patience} AND (attempts >= 2 OR idle > {patience}) AS stuck FROM "
-    "("
+    "count(*) FILTER (WHERE more), max(least(still, oldest)) FILTER (WHERE stuck) FROM ("
+    "SELECT *, held AND oldest > {patience} AND (attempts >= 2 OR still > {patience}) AS stuck "
+    "FROM ("
     "SELECT l.owner, l.lease_until > clock_timestamp() AS held, coalesce(p.attempts, 0) AS "
     "attempts, "
-    "coalesce(extract(epoch FROM clock_timestamp() - p.at) * 1000, 1e15) AS idle, "
-    "(SELECT count(*) FROM (SELECT 1 FROM \"{schema}\".outbox AS o WHERE o.lane = l.lane "
-    " AND o.seq > coalesce(p.pos, 0) LIMIT 1000) AS few) AS waiting, "
-    "(SELECT floor(extract(epoch FROM clock_timestamp() - o.created_at) * 1000)::bigint "
-    " FROM \"{schema}\".outbox AS o WHERE o.lane = l.lane AND o.seq > coalesce(p.pos, 0) "
-    " ORDER BY o.seq LIMIT 1) AS oldest "
+    "floor(extract(epoch FROM clock_timestamp() - coalesce(p.moved_at, u.oldest)) * 1000)::bigint "
+    "AS still, u.waiting, u.more, "
+    "floor(extract(epoch FROM clock_timestamp() - u.oldest) * 1000)::bigint AS oldest "
     "FROM \"{schema}\".outbox_lane AS l "
     "LEFT JOIN LATERAL (SELECT * FROM \"{schema}\".outbox_progress AS q WHERE q.lane = l.lane "
-    " ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true) AS lanes) AS judged";
+    " ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true "
+    "CROSS JOIN LATERAL \"{schema}\".relay_unsent(l.lane, 1000) AS u) AS lanes) AS judged";
 
-// A lease that is held while its oldest record is old, and nothing was settled for as long or the
+// A lease that is held while its oldest record is old, and nothing was sent for as long or the
 // same records were taken again and again, is renewed without progress.
+void report_stuck(const CheckupOptions& options, const Rows& rows, Findings& findings) {
+  const std::int64_t stuck = rows.number(0, 0);
+  const std::int64_t attempts = rows.number(0, 2);
+  findings.critical(
+      "stuck lanes",
+      std::to_string(stuck) + " of 16 lanes are held by " + text_of(rows, 0, 1) +
+          " and do not move: the oldest record waits for " + span_text(rows.number(0, 3)) +
+          (attempts >= 2 ? ", taken " + std::to_string(attempts) + " times without an end"
+                         : ", and nothing was sent for " + span_text(rows.number(0, 10))),
+      "see that relay's log and whether its destination answers; if it does, restart the relay, "
+      "and others take over after its lease (hapax relay --status --from '" +
+          options.shown + "')");
+  findings.figure("lanes", stuck);
+  findings.figure("oldest_ms", rows.number(0, 3));
+}
+
 void check_lanes(const CheckupOptions& options, Look& look) {
   const auto rows = look.ask(
       "lanes", database::expanded(kLaneSql, "patience", std::to_string(options.patience_ms)));
   if (!rows) return;
   Findings& findings = look.findings();
-  if (const std::int64_t stuck = rows->number(0, 0); stuck > 0) {
-    findings.critical("stuck lanes",
-                      std::to_string(stuck) + " of 16 lanes are held by " + text_of(*rows, 0, 1) +
-                          " and do not move: the oldest record waits for " +
-                          span_text(rows->number(0, 3)) + ", taken " + text_of(*rows, 0, 2) +
-                          " times without an end",
-                      "see that relay's log and whether its destination answers; restart it, and "
-                      "others take over "
-                      "after its lease (hapax relay --status --from '" +
-                          options.shown + "')");
-    findings.figure("lanes", stuck);
-    findings.figure("oldest_ms", rows->number(0, 3));
-  }
+  if (rows->number(0, 0) > 0) report_stuck(options, *rows, findings);
   if (const std::int64_t alone = rows->number(0, 4); alone > 0) {
     const std::int64_t oldest = rows->number(0, 5);
     findings.add({"no relay",
@@ -140,7 +161,9 @@ void check_lanes(const CheckupOptions& options, Look& look) {
                       text_of(*rows, 0, 8) + " of 16 lanes are held",
                   ""};
   if (finding.severity != Severity::kOk) {
-    finding.remedy = "relays move but are behind: start another one with the same command";
+    finding.remedy =
+        "relays hold these lanes and are behind: if their logs tell of no trouble with the "
+        "destination, start another one with the same command";
   }
   finding.figures = {{"waiting", rows->number(0, 6)}, {"oldest_ms", oldest}};
   findings.add(std::move(finding));
@@ -263,8 +286,38 @@ void check_expired(Look& look) {
   look.findings().figure("claims", claims);
 }
 
+// Reads all claims.
+void check_fences(Look& look) {
+  const auto rows = look.ask("fences",
+                             "SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END, "
+                             "coalesce(max(c.fence), 0) FROM \"{schema}\".claim_fence AS s "
+                             "LEFT JOIN \"{schema}\".claims AS c ON true GROUP BY 1");
+  if (!rows || rows->number(0, 0) >= rows->number(0, 1)) return;
+  look.findings().critical(
+      "fences",
+      "claim_fence is at " + text_of(*rows, 0, 0) + ", but a claim has the fence " +
+          text_of(*rows, 0, 1) +
+          ": the sequence went back, as in a restore without sequences, and "
+          "a worker that lost its claim is not told from the one that has it now",
+      look.named("SELECT setval('\"{schema}\".claim_fence', (SELECT max(fence) FROM "
+                 "\"{schema}\".claims));"));
+}
+
 // No index finds running claims; a table that is small enough is read.
+constexpr std::int64_t kClaimsBytesMax = std::int64_t{64} << 20;
+
 void check_claims(const CheckupOptions& options, Look& look) {
+  const auto size = look.ask("claims", "SELECT pg_relation_size('\"{schema}\".claims')");
+  if (!size) return;
+  if (size->number(0, 0) >= kClaimsBytesMax) {
+    look.findings().ok(
+        "claims", look.named("not looked at: the table has " + bytes_text(size->number(0, 0)) +
+                             ", and all of it would have to be read: SELECT scope, key, owner, "
+                             "lease_until FROM \"{schema}\".claims WHERE state = 'processing' "
+                             "ORDER BY first_seen LIMIT 20;"));
+    return look.findings().figure("bytes", size->number(0, 0));
+  }
+  check_fences(look);
   const auto rows = look.ask(
       "claims",
       database::expanded(
@@ -273,9 +326,8 @@ void check_claims(const CheckupOptions& options, Look& look) {
           "quote_literal(key) || ' by ' || owner ORDER BY held DESC, age DESC))[1] "
           "FROM (SELECT scope, key, owner, lease_until > clock_timestamp() AS held, "
           "floor(extract(epoch FROM clock_timestamp() - first_seen) * 1000)::bigint AS age "
-          "FROM \"{schema}\".claims WHERE state = 'processing' AND "
-          "pg_relation_size('\"{schema}\".claims') < 67108864) AS c WHERE age > 12 * {patience} OR "
-          "NOT held",
+          "FROM \"{schema}\".claims WHERE state = 'processing') AS c "
+          "WHERE age > 12 * {patience} OR NOT held",
           "patience", std::to_string(options.patience_ms)));
   if (!rows) return;
   if (rows->number(0, 0) > 0) {
@@ -326,6 +378,7 @@ void check_vacuum(Look& look) {
 void check_contents(const CheckupOptions& options, Look& look) {
   check_ids(look);
   check_inbox_ids(look);
+  check_numbers(look);
   check_lanes(options, look);
   check_retries(look);
   check_dead_letters(look);

@@ -34,41 +34,60 @@ void check_standby(Look& look) {
   look.findings().ok("writable", "a primary that takes writes");
 }
 
-// Where a setting was made is where it has to be unmade.
-std::string remedy_of(const Rows& rows, std::size_t row) {
-  const std::string name = text_of(rows, row, 0);
-  const std::string_view source = rows.at(row, 2);
-  if (source == "database") {
-    return "ALTER DATABASE " + text_of(rows, row, 3) + " RESET " + name + ";";
+constexpr std::string_view kLoses =
+    ": a crash of the server loses or damages what was committed and acknowledged";
+
+// As it applies here, role by role: what was set for a role and a database goes before what was set
+// for one of them. 0 stands for all. What a role has that may not log in is set for nobody.
+constexpr std::string_view kUnflushedRolesSql =
+    "SELECT CASE WHEN e.setrole = 0 THEN 'roles without a setting of their own' "
+    "ELSE 'the role ' || quote_ident(r.rolname) END, "
+    "CASE WHEN e.setdatabase = 0 THEN '' ELSE ' in this database' END, "
+    "'ALTER ROLE ' || CASE WHEN e.setrole = 0 THEN 'ALL' ELSE quote_ident(r.rolname) END "
+    "|| CASE WHEN e.setdatabase = 0 THEN '' ELSE ' IN DATABASE ' || "
+    "quote_ident(current_database()) END || ' RESET synchronous_commit;' "
+    "FROM (SELECT DISTINCT ON (s.setrole) s.setrole, s.setdatabase, "
+    "lower(split_part(c.entry, '=', 2)) AS value "
+    "FROM pg_db_role_setting AS s, unnest(s.setconfig) AS c(entry) "
+    "WHERE starts_with(c.entry, 'synchronous_commit=') AND (s.setdatabase = 0 OR s.setdatabase = "
+    "(SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())) "
+    "ORDER BY s.setrole, s.setdatabase DESC) AS e "
+    "LEFT JOIN pg_roles AS r ON r.oid = e.setrole "
+    "LEFT JOIN pg_namespace AS n ON n.nspname = '{schema}' "
+    "WHERE e.value IN ('off', 'false', 'no', '0') AND (e.setrole = 0 OR (r.rolcanlogin "
+    "AND coalesce(has_schema_privilege(e.setrole, n.oid, 'USAGE'), true))) ORDER BY 1 LIMIT 20";
+
+// Whether nobody who may use the tables commits without waiting for the disk.
+bool check_roles_flush(Look& look) {
+  const auto rows = look.ask("durability", kUnflushedRolesSql);
+  for (std::size_t row = 0; rows && row < rows->size(); ++row) {
+    look.findings().critical("durability",
+                             "synchronous_commit is off for " + text_of(*rows, row, 0) +
+                                 text_of(*rows, row, 1) + std::string(kLoses),
+                             text_of(*rows, row, 2));
   }
-  if (source == "user") return "ALTER ROLE " + text_of(rows, row, 4) + " RESET " + name + ";";
-  if (source == "database user") {
-    return "ALTER ROLE " + text_of(rows, row, 4) + " IN DATABASE " + text_of(rows, row, 3) +
-           " RESET " + name + ";";
-  }
-  if (source == "client") return "take " + name + " out of the URI's options and out of PGOPTIONS";
-  return "ALTER SYSTEM SET " + name + " = on; SELECT pg_reload_conf();";
+  return rows && rows->size() == 0;
 }
 
+// Settings that this session has from its role or database are told with those of other roles.
 void check_durability(Look& look) {
-  const auto rows = look.ask(
-      "durability",
-      "SELECT name, setting, source, quote_ident(current_database()), quote_ident(current_user) "
-      "FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes') "
-      "ORDER BY name");
+  const auto rows =
+      look.ask("durability",
+               "SELECT name, source FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', "
+               "'full_page_writes') AND setting = 'off' "
+               "AND source NOT IN ('global', 'database', 'user', 'database user') ORDER BY name");
   if (!rows) return;
-  bool good = true;
   for (std::size_t row = 0; row < rows->size(); ++row) {
-    if (rows->at(row, 1) != "off") continue;
-    good = false;
+    const std::string name = text_of(*rows, row, 0);
     look.findings().critical(
-        "durability",
-        text_of(*rows, row, 0) + " is off (" + text_of(*rows, row, 2) +
-            "): a crash of the server loses or damages what was committed and acknowledged",
-        remedy_of(*rows, row));
+        "durability", name + " is off (" + text_of(*rows, row, 1) + ")" + std::string(kLoses),
+        rows->at(row, 1) == "client"
+            ? "take " + name + " out of the URI's options and out of PGOPTIONS"
+            : "ALTER SYSTEM SET " + name + " = on; SELECT pg_reload_conf();");
   }
-  if (good)
+  if (check_roles_flush(look) && rows->size() == 0) {
     look.findings().ok("durability", "fsync, synchronous_commit and full_page_writes are on");
+  }
 }
 
 // Of sessions of other roles most is hidden, but not that they are there.

@@ -12,7 +12,6 @@ namespace {
 
 using database::Made;
 
-constexpr int kPartitions = 32;
 constexpr int kLanesMade = 16;
 
 std::string migrate_command(const CheckupOptions& options) {
@@ -166,6 +165,30 @@ bool check_lanes_present(Look& look) {
   return false;
 }
 
+// relay_clean() knows 32 partitions. What is in another one is sent, and then kept for ever; and a
+// DEFAULT one takes without a word what belongs to a partition that is missing.
+bool check_foreign_partitions(Look& look) {
+  const auto rows = look.ask(
+      "structure",
+      "SELECT format('%I.%I', n.nspname, c.relname), pg_get_expr(c.relpartbound, c.oid) "
+      "FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid "
+      "JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+      "WHERE i.inhparent = to_regclass('\"{schema}\".outbox') AND NOT (n.nspname = '{schema}' "
+      "AND (c.relname, pg_get_expr(c.relpartbound, c.oid)) IN (SELECT 'outbox_p' || "
+      "lpad(p::text, 2, '0'), format('FOR VALUES IN (%s)', p) FROM generate_series(0, 31) AS p)) "
+      "ORDER BY 1 LIMIT 20");
+  for (std::size_t row = 0; rows && row < rows->size(); ++row) {
+    const std::string table = text_of(*rows, row, 0);
+    look.findings().warn(
+        "structure",
+        "the partition " + table + " of the outbox (" + text_of(*rows, row, 1) +
+            ") is not one of ours: relays send what is in it and never empty it",
+        look.named("once nothing waits: ALTER TABLE \"{schema}\".outbox DETACH PARTITION " + table +
+                   ";"));
+  }
+  return rows && rows->size() == 0;
+}
+
 }  // namespace
 
 bool has_schema(Connection& connection, const std::string& schema) {
@@ -211,7 +234,8 @@ void check_structure(Look& look) {
   for (const Made& made : all) structure.check(made);
   structure.partitions();
   const bool strict = check_nullable(look);
-  if (!structure.good() || !strict) return;
+  const bool ours = check_foreign_partitions(look);
+  if (!structure.good() || !strict || !ours) return;
   if (check_lanes_present(look)) {
     look.findings().ok("structure", std::to_string(all.size()) +
                                         " tables, indexes, sequences and functions, 32 partitions, "

@@ -1,5 +1,6 @@
 #include "postgres/connection.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -16,6 +17,8 @@ namespace {
 
 constexpr Oid kUntyped = 0;
 constexpr Oid kBytea = 17;
+
+constexpr std::chrono::milliseconds kHurriedSilenceMax{1'000};
 
 int cell(std::size_t index) { return static_cast<int>(index); }
 
@@ -190,13 +193,24 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
   // libpq counts whole seconds, and takes 1 as 2.
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(options.timeout).count();
   const std::string timeout = std::to_string(seconds);
-  const std::array names = {"dbname", "connect_timeout", "fallback_application_name",
-                            "client_encoding", static_cast<const char*>(nullptr)};
-  const std::array values = {uri.c_str(), timeout.c_str(), options.application_name.c_str(), "UTF8",
+  // What is before the URI gives way to what the URI says. A machine that is gone without a word is
+  // noticed within half a minute also by who only listens.
+  const std::array names = {"keepalives_idle",  "keepalives_interval",
+                            "keepalives_count", "dbname",
+                            "connect_timeout",  "fallback_application_name",
+                            "client_encoding",  static_cast<const char*>(nullptr)};
+  const std::array values = {"15",
+                             "5",
+                             "3",
+                             uri.c_str(),
+                             timeout.c_str(),
+                             options.application_name.c_str(),
+                             "UTF8",
                              static_cast<const char*>(nullptr)};
   Connection made(::PQconnectdbParams(names.data(), values.data(), 1), true);
   if (::PQstatus(made.raw()) == CONNECTION_OK) {
     made.silence_max_ = options.silence_max;
+    made.hurry_fd_ = options.hurry_fd;
     if (options.silence_max != std::chrono::milliseconds::max()) {
       ::PQsetnonblocking(made.raw(), 1);  // Else what is sent may wait for a silent server, too.
     }
@@ -234,16 +248,23 @@ pg_conn* Connection::ready() {
 
 // Until something can be had without waiting, everything having been sent. False: silence.
 bool Connection::wait_for_answer() {
+  std::chrono::milliseconds patience = silence_max_;
+  pollfd hurry{hurry_fd_, POLLIN, 0};
   for (;;) {
     const int unsent = ::PQflush(raw());  // -1: what libpq hands out next says why.
     if (unsent < 0 || (unsent == 0 && ::PQisBusy(raw()) == 0)) return true;
-    const bool forever = silence_max_ == std::chrono::milliseconds::max();
+    const bool forever = patience == std::chrono::milliseconds::max();
     const auto wanted = static_cast<short>(unsent > 0 ? POLLIN | POLLOUT : POLLIN);
-    pollfd socket{::PQsocket(raw()), wanted, 0};
-    const int ready = ::poll(&socket, 1, forever ? -1 : static_cast<int>(silence_max_.count()));
+    pollfd watched[2] = {{::PQsocket(raw()), wanted, 0}, hurry};
+    const int ready = ::poll(watched, 2, forever ? -1 : static_cast<int>(patience.count()));
     if (ready == 0) return false;
     if (ready < 0 && errno != EINTR) return false;
-    if (ready > 0 && (socket.revents & ~POLLOUT) != 0 && ::PQconsumeInput(raw()) == 0) return true;
+    if (ready <= 0) continue;
+    if (watched[1].revents != 0) {
+      hurry.fd = -1;  // It stays readable.
+      patience = std::min(patience, kHurriedSilenceMax);
+    }
+    if ((watched[0].revents & ~POLLOUT) != 0 && ::PQconsumeInput(raw()) == 0) return true;
   }
 }
 

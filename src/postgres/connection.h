@@ -77,6 +77,8 @@ struct ConnectOptions {
   std::string application_name = "hapax";
   // How long the server may be silent while a statement runs, after which the connection is lost.
   std::chrono::milliseconds silence_max = std::chrono::milliseconds::max();
+  // Readable from when on a second of silence is enough, because the program is to end; -1 = none.
+  int hurry_fd = -1;
 };
 
 class Connection {
@@ -135,6 +137,7 @@ class Connection {
   std::unique_ptr<pg_conn, Finish> connection_;
   std::string sqlstate_;
   std::chrono::milliseconds silence_max_ = std::chrono::milliseconds::max();
+  int hurry_fd_ = -1;
   bool silent_ = false;
   bool lost_ = false;
 };

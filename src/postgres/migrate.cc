@@ -37,14 +37,12 @@ std::string step_sql(const std::string& schema, const Migration& migration) {
 
 // The partition of this moment, if each is used for so long. Days are the cheapest to count.
 std::string part_sql(std::chrono::seconds period) {
-  const auto days = std::chrono::duration_cast<std::chrono::days>(period);
-  if (days.count() >= 1) {
+  constexpr std::chrono::seconds kDay = std::chrono::days{1};
+  if (period % kDay == std::chrono::seconds{0}) {
     const std::string day = "(CURRENT_DATE - DATE '1970-01-01')";
-    return day + (days.count() == 1 ? "" : " / " + std::to_string(days.count())) + " % 32";
+    return day + (period == kDay ? "" : " / " + std::to_string(period / kDay)) + " % 32";
   }
-  // Two seconds at least: their number is an integer until 2106.
-  const auto seconds = std::max<std::int64_t>(2, period.count());
-  return "(date_part('epoch', CURRENT_TIMESTAMP) / " + std::to_string(seconds) +
+  return "(date_part('epoch', CURRENT_TIMESTAMP) / " + std::to_string(period.count()) +
          "::double precision)::integer % 32";
 }
 
@@ -56,7 +54,7 @@ std::string retention_sql(const std::string& schema, std::chrono::seconds retent
          " seconds' $$;\n"
          "CREATE OR REPLACE FUNCTION \"" +
          schema + "\".outbox_part() RETURNS integer LANGUAGE sql STABLE AS\n  $$ SELECT " +
-         part_sql(retention / 30) + " $$;\n";
+         part_sql(part_period(retention)) + " $$;\n";
 }
 
 Result<bool> has_table(Connection& connection, const std::string& schema) {
@@ -170,6 +168,16 @@ Status apply(Connection& connection, const MigrateOptions& options,
 }
 
 }  // namespace
+
+std::chrono::seconds part_period(std::chrono::seconds retention) {
+  constexpr std::chrono::seconds kDay = std::chrono::days{1};
+  constexpr std::chrono::seconds kLeast = std::chrono::minutes{2};
+  const auto up = [](std::chrono::seconds span, std::int64_t parts) {
+    return std::chrono::seconds{(span.count() + parts - 1) / parts};
+  };
+  const std::chrono::seconds least = std::max(up(retention, kPartitions - 2), kLeast);
+  return least <= kDay ? least : kDay * up(least, kDay.count()).count();
+}
 
 Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& options) {
   HAPAX_CHECK(database::check_name("schema", options.schema));

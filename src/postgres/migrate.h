@@ -24,6 +24,13 @@ struct MigrateOptions {
   std::span<const database::Migration> known = migrations();
 };
 
+// The outbox is a ring of partitions, each used for this long at a time.
+// O5: from when the youngest row of a partition is older than the retention until the partition is
+// used again there is at least one such period, and at least two minutes: a relay looks every
+// minute for partitions to empty. One that is used again before it was emptied never grows old.
+inline constexpr int kPartitions = 32;
+[[nodiscard]] std::chrono::seconds part_period(std::chrono::seconds retention);
+
 // Each step commits together with its line in the table of migrations, so a run that ends midway is
 // finished by the next one. An advisory lock of its transaction lets one run at a time do it,
 // behind any pooler. No step may wait long for a lock while others wait behind it (lock_timeout);

@@ -31,7 +31,7 @@ std::int64_t OutboxSource::steady_ms() {
 
 // Behind a pooler LISTEN may seem to work and never tell anything; so it is tried.
 void OutboxSource::test_notify() {
-  auto listener = Connection::open(options_.uri, {.application_name = "hapax relay (listens)"});
+  auto listener = open_session("hapax relay (listens)");
   if (!listener) return;
   const std::string nonce = "hapax_probe_" + std::to_string(std::random_device{}());
   if (!listener->run("LISTEN " + nonce) || !ask("NOTIFY " + nonce, Values{})) return;
@@ -89,10 +89,6 @@ void OutboxSource::wait(Duration most) {
   pollfd watched[2] = {{wake_, POLLIN, 0}, {-1, POLLIN, 0}};
   if (listener_) watched[1].fd = ::PQsocket(listener_->raw());
   if (::poll(watched, 2, static_cast<int>(span.count())) <= 0) return;
-  if (watched[0].revents != 0) {
-    eventfd_t count = 0;
-    ::eventfd_read(wake_, &count);
-  }
   if (watched[1].revents != 0) read_notifications();
 }
 

@@ -23,6 +23,8 @@ using Kind = TakenRow::Kind;
 constexpr std::uint32_t kNeedsVersion = 2;
 constexpr std::uint32_t kLanes = 16;
 constexpr std::uint32_t kBusyRounds = 8;
+// About so much is taken at once, however many lanes there are.
+constexpr std::int64_t kTakenBytes = std::int64_t{32} << 20;
 // So many numbers are looked through for late rows at once.
 constexpr std::int64_t kLateSpan = 100'000;
 // A transaction that runs while a lane goes on by so many numbers may be a bystander.
@@ -74,11 +76,12 @@ class ArrayText {
   std::string text_ = "{";
 };
 
-// Lanes and where they stand, as the first values of settling and taking.
+// Lanes and where they stand, as the first values of settling and taking; with the marks of what is
+// stored of them, and the mark of what will be.
 struct LaneArrays {
-  ArrayText lanes, fences, positions, pendings, sinces, drainings, late_tos, sents;
+  ArrayText lanes, fences, positions, pendings, sinces, drainings, late_tos, sents, marks;
 
-  void add(const relay::Lease& lease, const LaneProgress& progress) {
+  void add(const relay::Lease& lease, const LaneProgress& progress, std::int64_t mark) {
     lanes.add(std::int64_t{lease.lane});
     fences.add(lease.fence);
     positions.add(progress.pos);
@@ -87,12 +90,14 @@ struct LaneArrays {
     drainings.add(text_of(progress.draining));
     late_tos.add(progress.late_to);
     sents.add(progress.sent);
+    marks.add(mark);
   }
-  void give(Values& values) const {
+  void give(Values& values, std::int64_t mark) const {
     for (const ArrayText* each :
-         {&lanes, &fences, &positions, &pendings, &sinces, &drainings, &late_tos, &sents}) {
+         {&lanes, &fences, &positions, &pendings, &sinces, &drainings, &late_tos, &sents, &marks}) {
       values.text(each->text());
     }
+    values.number(mark);
   }
 };
 
@@ -137,9 +142,18 @@ Result<std::unique_ptr<OutboxSource>> OutboxSource::open(OutboxSourceOptions opt
   return source;
 }
 
+// Y8: what is known of lanes may be of another server, or of a history that this one has lost.
 Status OutboxSource::connect() {
-  HAPAX_TRY(connection_, Connection::open(options_.uri, {.application_name = "hapax relay"}));
+  lanes_.clear();
+  asked_until_ms_ = 0;
+  HAPAX_TRY(connection_, open_session("hapax relay"));
   return Ok{};
+}
+
+Result<Connection> OutboxSource::open_session(const std::string& name) const {
+  return Connection::open(
+      options_.uri,
+      {.application_name = name, .silence_max = options_.silence_max, .hurry_fd = wake_});
 }
 
 std::string OutboxSource::named(std::string_view sql) const {
@@ -170,36 +184,57 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
   Values values;
   values.text(options_.owner).text(lanes.text()).text(fences.text());
   values.text(std::to_string(span.count()) + " milliseconds");
-  HAPAX_TRY(const Rows rows, ask("SELECT * FROM \"{schema}\".relay_lease($1, $2, $3, $4)", values));
+  auto rows = ask("SELECT * FROM \"{schema}\".relay_lease($1, $2, $3, $4)", values);
+  const std::map<std::uint32_t, Lane> known = std::exchange(lanes_, {});
+  if (!rows) return rows.error();
   relay::Leases told{.held = {}, .left = span, .share = 0};
-  std::map<std::uint32_t, Lane> held;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    told.share = static_cast<std::uint32_t>(rows.number(i, 0));
-    if (rows.is_null(i, 1)) continue;
-    const relay::Lease lease{static_cast<std::uint32_t>(rows.number(i, 1)), rows.number(i, 2)};
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    told.share = static_cast<std::uint32_t>(rows->number(i, 0));
+    if (rows->is_null(i, 1)) continue;
+    const relay::Lease lease{static_cast<std::uint32_t>(rows->number(i, 1)), rows->number(i, 2)};
+    const auto found = known.find(lease.lane);
+    const bool keeps = std::find(kept.begin(), kept.end(), lease) != kept.end();
+    // Y8: what this relay knows of a lane that it kept is newer than what is stored, if that is
+    // what it stored. A lane that is not answered is lost, and taken anew the next time.
+    const bool stands = found != known.end() && found->second.fence == lease.fence &&
+                        found->second.mark == rows->number(i, 10);
+    if (keeps && !stands) continue;
     told.held.push_back(lease);
-    // What this relay knows of a lane that it kept is newer than what is stored.
-    Lane* known = find(lease);
-    Lane lane;
-    lane.fence = lease.fence;
-    lane.progress = {rows.number(i, 3), pending_of(rows.at(i, 4), rows.at(i, 5)),
-                     xids_of(rows.at(i, 6)), rows.number(i, 7), rows.number(i, 8)};
-    lane.attempts = static_cast<std::uint32_t>(rows.number(i, 9));
-    held.emplace(lease.lane, known == nullptr ? std::move(lane) : std::move(*known));
+    lanes_.emplace(lease.lane, keeps ? found->second : stored_lane(*rows, i));
   }
-  lanes_ = std::move(held);
   is_alone_ = told.share == kLanes;
   return told;
 }
 
+// Y9: what was pending in another cluster is drained; relay_lease() sees to it.
+OutboxSource::Lane OutboxSource::stored_lane(const Rows& rows, std::size_t row) {
+  Lane lane;
+  lane.fence = rows.number(row, 2);
+  lane.progress = {rows.number(row, 3), pending_of(rows.at(row, 4), rows.at(row, 5)),
+                   xids_of(rows.at(row, 6)), rows.number(row, 7), rows.number(row, 8)};
+  lane.attempts = static_cast<std::uint32_t>(rows.number(row, 9));
+  lane.mark = rows.number(row, 10);
+  return lane;
+}
+
 Result<relay::Taken> OutboxSource::next(std::span<const relay::Turn> turns,
                                         std::uint32_t attempts_max) {
+  auto told = settle_and_take(turns, attempts_max);
+  if (!told) lanes_.clear();  // Nobody knows what is stored now.
+  return told;
+}
+
+Result<relay::Taken> OutboxSource::settle_and_take(std::span<const relay::Turn> turns,
+                                                   std::uint32_t attempts_max) {
+  HAPAX_CHECK(reconnect());
   HAPAX_CHECK(drop_bystanders());
   relay::Taken told;
+  for (const relay::Turn& turn : turns) {
+    if (find(turn.lease) == nullptr) told.lost.push_back(turn.lease.lane);
+  }
   const std::optional<Question> settling = settling_of(turns);
   const std::vector<relay::Turn> wanted = wanted_of(turns, attempts_max);
   if (settling && !wanted.empty()) {
-    HAPAX_CHECK(reconnect());
     questions_ += 2;
     HAPAX_TRY(const auto answers, connection_->ask_both(*settling, taking_of(wanted)));
     read_lost(answers.first, told);
@@ -221,6 +256,7 @@ Result<relay::Taken> OutboxSource::next(std::span<const relay::Turn> turns,
 std::optional<Question> OutboxSource::settling_of(std::span<const relay::Turn> turns) {
   LaneArrays lanes;
   OutcomeArrays rest;
+  const std::int64_t mark = fresh_mark();
   bool any = false;
   for (const relay::Turn& turn : turns) {
     Lane* lane = find(turn.lease);
@@ -235,14 +271,15 @@ std::optional<Question> OutboxSource::settling_of(std::span<const relay::Turn> t
     lane->progress = after.progress;
     lane->attempts = 0;
     lane->taken = {};
-    lanes.add(turn.lease, lane->progress);
+    lanes.add(turn.lease, lane->progress, std::exchange(lane->mark, mark));
     any = true;
   }
   if (!any) return {};
   Question question{.sql = named("SELECT * FROM \"{schema}\".relay_settle($1, $2, $3, $4, $5, $6, "
-                                 "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"),
+                                 "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "
+                                 "$19)"),
                     .values = {}};
-  lanes.give(question.values);
+  lanes.give(question.values, mark);
   rest.give(question.values);
   return question;
 }
@@ -271,19 +308,22 @@ Question OutboxSource::taking_of(std::span<const relay::Turn> wanted) {
   LaneArrays lanes;
   ArrayText tries;
   ArrayText most;
+  const std::int64_t mark = fresh_mark();
   for (const relay::Turn& turn : wanted) {
-    const Lane& lane = lanes_.at(turn.lease.lane);
-    lanes.add(turn.lease, lane.progress);
+    Lane& lane = lanes_.at(turn.lease.lane);
+    lanes.add(turn.lease, lane.progress, lane.mark);
+    lane.mark_if_taken = mark;
     tries.add(std::int64_t{lane.attempts});
     most.add(std::int64_t{turn.take});
   }
   Question question{
       .sql = named("SELECT * FROM \"{schema}\".relay_take($1, $2, $3, $4, $5, $6, $7, "
-                   "$8, $9, $10, $11)"),
+                   "$8, $9, $10, $11, $12, $13, $14)"),
       .values = {},
       .rowed = Rowed::kBinary};
-  lanes.give(question.values);
+  lanes.give(question.values, mark);
   question.values.text(tries.text()).text(most.text()).number(kLateSpan);
+  question.values.number(kTakenBytes / std::max<std::int64_t>(std::ssize(wanted), 1));
   return question;
 }
 
@@ -330,16 +370,18 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, re
                                            : Kind::kFresh;
     lane.taken.rows.push_back({row_kind, number_of(rows.at(i, kN)), number_of(rows.at(i, kPart)),
                                seq, std::string(rows.at(i, kKey)), attempt});
+    auto headers = relay::headers_of(rows.at(i, kHeaders));
     batch.records.push_back({.place = seq,
                              .id = std::string(rows.at(i, kId)),
                              .type = std::string(rows.at(i, kType)),
                              .key = std::string(rows.at(i, kKey)),
                              .payload = std::string(rows.at(i, kPayload)),
-                             .headers = relay::headers_of(rows.at(i, kHeaders)),
+                             .headers = headers ? *std::move(headers) : relay::Headers{},
                              .correlation_id = std::string(rows.at(i, kCorrelation)),
                              .causation_id = std::string(rows.at(i, kCausation)),
                              .attempt = attempt,
-                             .blocked = rows.at(i, kBlocked).starts_with('t')});
+                             .blocked = rows.at(i, kBlocked).starts_with('t'),
+                             .flaw = std::string(headers ? "" : relay::kBadHeaders)});
   }
   for (const relay::Turn& turn : turns) {
     const auto found = batches.find(turn.lease.lane);
@@ -357,6 +399,7 @@ void OutboxSource::finish_taking(std::uint32_t number, const relay::Turn& turn, 
                                  relay::Taken& told) {
   Lane& lane = lanes_.at(number);
   std::vector<TakenRow>& rows = lane.taken.rows;
+  if (!rows.empty() && rows.back().kind != Kind::kRetry) lane.mark = lane.mark_if_taken;
   const auto late = std::count_if(rows.begin(), rows.end(),
                                   [](const TakenRow& row) { return row.kind == Kind::kLate; });
   if (late >= static_cast<std::ptrdiff_t>(turn.take)) {  // There may be more behind the last.
@@ -411,7 +454,7 @@ Result<relay::Report> OutboxSource::report() {
   relay::Report report;
   HAPAX_TRY(const Rows lanes,
             ask("SELECT lane, owner, lease_ms, waiting, oldest_ms, attempts, retries, "
-                "blocked_keys, sent FROM \"{schema}\".relay_lanes()",
+                "blocked_keys, sent, more FROM \"{schema}\".relay_lanes()",
                 Values{}));
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     relay::LaneReport& lane = report.lanes.emplace_back();
@@ -424,6 +467,7 @@ Result<relay::Report> OutboxSource::report() {
     lane.retries = static_cast<std::uint64_t>(lanes.number(i, 6));
     lane.blocked_keys = static_cast<std::uint64_t>(lanes.number(i, 7));
     lane.sent = static_cast<std::uint64_t>(lanes.number(i, 8));
+    lane.more_waiting = lanes.at(i, 9) == "t";
   }
   HAPAX_TRY(const Rows all, ask("SELECT * FROM \"{schema}\".relay_figures()", Values{}));
   if (all.size() != 1) return report;
@@ -432,6 +476,7 @@ Result<relay::Report> OutboxSource::report() {
   report.dead_rows = static_cast<std::uint64_t>(all.number(0, 2));
   if (!all.is_null(0, 3)) report.oldest_transaction = Duration{all.number(0, 3)};
   report.oldest_transaction_of = all.at(0, 4);
+  report.sees_transactions = all.at(0, 5) == "t";
   return report;
 }
 
@@ -455,13 +500,21 @@ Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t 
   return letters;
 }
 
-Result<std::uint64_t> OutboxSource::redrive(std::span<const std::string> ids) {
+Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) {
   ArrayText wanted;
   for (const std::string& id : ids) wanted.add(id);
   Values values;
   ids.empty() ? values.null() : values.text(wanted.text());
-  HAPAX_TRY(const Rows rows, ask("SELECT \"{schema}\".relay_redrive($1)", values));
-  return static_cast<std::uint64_t>(rows.size() == 1 ? rows.number(0, 0) : 0);
+  HAPAX_TRY(const Rows rows, ask("SELECT * FROM \"{schema}\".relay_redrive($1)", values));
+  relay::Redriven told;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows.is_null(i, 0)) {
+      told.refused.push_back({std::string(rows.at(i, 1)), std::string(rows.at(i, 2))});
+    } else {
+      told.count = static_cast<std::uint64_t>(rows.number(i, 0));
+    }
+  }
+  return told;
 }
 
 // They are pending, because a snapshot saw them run; when they end, everything since then would be
@@ -487,6 +540,8 @@ Status OutboxSource::drop_bystanders() {
   bystanders_at_ms_ = steady_ms() + kBystandersEveryMs;
   return Ok{};
 }
+
+std::int64_t OutboxSource::fresh_mark() { return static_cast<std::int64_t>(marks_() >> 1U) | 1; }
 
 OutboxSource::Lane* OutboxSource::find(const relay::Lease& lease) {
   const auto found = lanes_.find(lease.lane);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct OutboxSourceOptions {
   std::string schema = "hapax";
   std::string owner;   // unique among all relays of this outbox
   bool listen = true;  // be woken by NOTIFY, if it gets through
+  // How long the server may be silent, after which the connection is made anew.
+  Duration silence_max = Duration::max();
 };
 
 class OutboxSource final : public relay::Source {
@@ -35,7 +38,7 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Result<bool> clean() override;  // one partition
   [[nodiscard]] Result<relay::Report> report() override;
   [[nodiscard]] Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t most) override;
-  [[nodiscard]] Result<std::uint64_t> redrive(std::span<const std::string> ids) override;
+  [[nodiscard]] Result<relay::Redriven> redrive(std::span<const std::string> ids) override;
 
   void wait(Duration most) override;
   void wake() override;
@@ -54,14 +57,21 @@ class OutboxSource final : public relay::Source {
     LaneProgress progress{};
     std::uint32_t attempts = 0;  // of what comes next, taken and not settled
     TakenLane taken{};
+    std::int64_t mark = 0;           // Y8: of what is stored of it
+    std::int64_t mark_if_taken = 0;  // the same once late or new rows were taken
   };
 
   explicit OutboxSource(OutboxSourceOptions options);
   [[nodiscard]] static std::int64_t steady_ms();
+  [[nodiscard]] Result<Connection> open_session(const std::string& name) const;
   [[nodiscard]] Status connect();
   [[nodiscard]] Status reconnect();  // if the connection is lost
   [[nodiscard]] Result<Rows> ask(const Question& question);
   [[nodiscard]] Result<Rows> ask(const std::string& sql, const Values& values);
+  [[nodiscard]] static Lane stored_lane(const Rows& rows, std::size_t row);  // of leases
+  [[nodiscard]] Result<relay::Taken> settle_and_take(std::span<const relay::Turn> turns,
+                                                     std::uint32_t attempts_max);
+  [[nodiscard]] std::int64_t fresh_mark();
   [[nodiscard]] std::optional<Question> settling_of(std::span<const relay::Turn> turns);
   void read_lost(const Rows& rows, relay::Taken& told);
   [[nodiscard]] std::vector<relay::Turn> wanted_of(std::span<const relay::Turn> turns,
@@ -86,7 +96,8 @@ class OutboxSource final : public relay::Source {
   std::optional<Connection> connection_;
   std::optional<Connection> listener_;
   std::map<std::uint32_t, Lane> lanes_;
-  int wake_ = -1;                     // eventfd
+  std::mt19937_64 marks_{(std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()};
+  int wake_ = -1;                     // eventfd; readable from wake() on
   Duration nap_{0};                   // the latest; grows while nothing comes
   std::optional<Duration> due_in_{};  // the next retry, as of the latest look
   std::int64_t asked_until_ms_ = 0;   // steady; so long publishers notify

@@ -18,6 +18,11 @@ Duration doubled(Duration last, Duration first, Duration most) {
   return last == Duration{0} ? first : std::min(last * 2, most);
 }
 
+// Records of one name are sent one behind the other.
+std::string name_of(const Outgoing& record) {
+  return record.key.empty() ? "id " + record.id : "key " + record.key;
+}
+
 // Every record of a batch that nobody managed to settle before was taken so often because whoever
 // sent it did not live to say what became of it. It is blamed only if it was alone.
 bool is_poison(const Batch& batch, std::uint32_t attempts_max) {
@@ -47,8 +52,8 @@ Result<Round> Engine::run_round() {
   const bool unsettled = std::any_of(lanes_.begin(), lanes_.end(),
                                      [](const Lane& lane) { return !lane.outcomes.empty(); });
   if (!unsettled && !more_) {
-    const std::int64_t until =
-        round.paused ? std::min(renew_at_ms_, paused_until_ms_) : renew_at_ms_;
+    std::int64_t until = renew_at_ms_;
+    if (round.paused) until = std::min(until, lone_.empty() ? paused_until_ms_ : look_at_ms_);
     round.idle_for = Duration{std::max<std::int64_t>(until - clock_.steady_ms(), 0)};
   }
   return round;
@@ -62,23 +67,28 @@ Status Engine::keep_leases() {
   std::vector<Lease> kept;
   for (const Lane& lane : lanes_) kept.push_back(lane.lease);
   HAPAX_TRY(const Leases told, source_.lease(kept, settings_.lease));
+  share_ = told.share;
+  leased_at_ms_ = asked_ms;
+  leases_end_ms_ = asked_ms + told.left.count();
+  renew_at_ms_ = asked_ms + told.left.count() / 3;
 
   for (const Lease& lease : kept) {
     if (std::find(told.held.begin(), told.held.end(), lease) == told.held.end()) lose(lease.lane);
   }
   for (const Lease& lease : told.held) {
-    if (find(lease.lane) == nullptr) lanes_.push_back({lease, {}});
+    if (find(lease.lane) != nullptr) continue;
+    lanes_.push_back({lease, {}, {}});
+    more_ = true;
   }
-  share_ = told.share;
-  leases_end_ms_ = asked_ms + told.left.count();
-  renew_at_ms_ = asked_ms + told.left.count() / 3;
   return Ok{};
 }
 
 Status Engine::take(std::vector<Sending>& sendings) {
   more_ = false;
   std::vector<Turn> turns;
-  const bool rest = paused() || !may_send();
+  const bool looks = !lone_.empty() && clock_.steady_ms() >= look_at_ms_;
+  const bool rest = (paused() && !looks) || !may_send();
+  if (looks) look_at_ms_ = clock_.steady_ms() + settings_.look_every.count();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
     const bool wanted = !rest && i < share_;
@@ -119,10 +129,12 @@ Status Engine::send_all(std::vector<Sending>& sendings) {
       refuse({&sending, 0},
              "taken that often and never settled: whoever sent it did not survive it");
     }
+    bury_flawed(sending);
   }
+  cut_off_ = false;
   for (bool more = true; more;) {
     HAPAX_CHECK(keep_leases());
-    more = send(sendable(sendings));
+    HAPAX_TRY(more, send(sendable(sendings)));
   }
   for (Sending& sending : sendings) {
     if (holds(sending.lease)) find(sending.lease.lane)->outcomes = std::move(sending.outcomes);
@@ -130,19 +142,31 @@ Status Engine::send_all(std::vector<Sending>& sendings) {
   return Ok{};
 }
 
-bool Engine::send(const std::vector<Place>& chunk) {
+Result<bool> Engine::send(const std::vector<Place>& chunk) {
   if (chunk.empty()) return false;
   const Delivery delivery = deliver(chunk);
   apply(chunk, delivery);
-  if (delivery.ending == Ending::kOutOfTime) return false;
-  if (delivery.ending != Ending::kUnavailable) return true;
+  if (delivery.ending == Ending::kAll || delivery.ending == Ending::kRefused) return true;
+  if (delivery.ending == Ending::kOutOfTime) {
+    // Y4: a lease that ends is no failure. The record which was not answered is the first under a
+    // fresh one, and if even that is too short, the sink is away for it. Once in a round, so that
+    // what was accepted is settled soon.
+    const bool sent = !delivery.reason.empty();
+    if (sent && !std::exchange(cut_off_, true)) return true;
+    if (!sent || delivery.accepted > 0) return false;
+  }
+  HAPAX_CHECK(keep_leases());  // To wait for the answer took its time, and others are asked now.
   // Y4: a sink that takes others is available, and the failure is the record's own. Without this
   // one record that makes the receiver fail would hold up all the others for ever.
-  if (takes_others(chunk, delivery.accepted)) {
-    refuse(chunk[delivery.accepted], delivery.reason);
+  const Place& failed = chunk[delivery.accepted];
+  if (!holds(failed.sending->lease)) return false;
+  const std::vector<Place> others = others_than(chunk, delivery.accepted);
+  const bool alone = delivery.ending == Ending::kFailed && others.empty();
+  if (takes_one_of(others, delivery.ending) || is_to_blame(failed.record(), alone)) {
+    refuse(failed, delivery.reason);
     return true;
   }
-  pause(delivery.reason);
+  pause(delivery, failed.record(), alone);
   return false;
 }
 
@@ -154,7 +178,7 @@ std::vector<Engine::Place> Engine::sendable(std::vector<Sending>& sendings) {
   return chunk;
 }
 
-void Engine::add_sendable(Sending& sending, std::vector<Place>& chunk) {
+void Engine::add_sendable(Sending& sending, std::vector<Place>& chunk) const {
   // Y1: behind a record that waits, the others of its key wait too.
   std::unordered_set<std::string_view> waiting;
   const auto& records = sending.batch.records;
@@ -164,7 +188,7 @@ void Engine::add_sendable(Sending& sending, std::vector<Place>& chunk) {
     if (outcome.kind == Kind::kNotSent) {
       const bool held = records[i].blocked || (!key.empty() && waiting.contains(key));
       if (held) outcome.kind = Kind::kHeld;
-      if (!held) chunk.push_back({&sending, i});
+      if (!held && !is_paused(records[i])) chunk.push_back({&sending, i});
     }
     const bool waits = outcome.kind == Kind::kRetry || outcome.kind == Kind::kHeld;
     if (waits && !key.empty()) waiting.insert(key);
@@ -188,45 +212,110 @@ Delivery Engine::deliver(const std::vector<Place>& chunk) {
 void Engine::apply(const std::vector<Place>& chunk, const Delivery& delivery) {
   for (std::size_t i = 0; i < delivery.accepted; ++i) chunk[i].outcome().kind = Kind::kAccepted;
   counts_.accepted += delivery.accepted;
-  if (delivery.accepted != 0 || delivery.ending == Ending::kRefused) pause_ = Duration{0};
+  if (delivery.accepted != 0 || delivery.ending == Ending::kRefused) end_pause();
   if (delivery.ending == Ending::kRefused) refuse(chunk[delivery.accepted], delivery.reason);
 }
 
 void Engine::refuse(const Place& place, std::string_view reason) {
   const Outgoing& record = place.record();
   Outcome& outcome = place.outcome();
+  if (record.attempt >= settings_.attempts_max) return bury(place, reason);
   outcome.reason = reason;
-  if (record.attempt >= settings_.attempts_max) {
-    outcome.kind = Kind::kDead;
-    ++counts_.dead;
-    say("record " + record.id + " is a dead letter after " + std::to_string(record.attempt) +
-        " attempts: " + outcome.reason);
-    return;
-  }
   outcome.kind = Kind::kRetry;
   outcome.after = retry_after(record.attempt);
   ++counts_.retried;
 }
 
-bool Engine::takes_others(const std::vector<Place>& chunk, std::size_t failed) {
-  const std::string& key = chunk[failed].record().key;
-  const auto other =
-      std::find_if(chunk.begin() + static_cast<std::ptrdiff_t>(failed) + 1, chunk.end(),
-                   [&](const Place& place) { return key.empty() || place.record().key != key; });
-  if (other == chunk.end()) return false;
-  const std::vector<Place> one{*other};
-  const Delivery delivery = deliver(one);
-  apply(one, delivery);
-  return delivery.ending == Ending::kAll || delivery.ending == Ending::kRefused;
+void Engine::bury(const Place& place, std::string_view reason) {
+  set_dead(place, reason);
+  ++counts_.dead;
+  say("record " + place.record().id + " is a dead letter after " +
+      std::to_string(place.record().attempt) + " attempts: " + place.outcome().reason);
 }
 
-void Engine::pause(std::string_view reason) {
-  pause_ = doubled(pause_, settings_.pause_first, settings_.pause_max);
-  paused_until_ms_ = clock_.steady_ms() + pause_.count();
-  pause_reason_ = reason;
-  if (counts_.pauses++ == 0 || pause_ == settings_.pause_first) {
-    say("the sink is unavailable, pausing: " + pause_reason_);
+void Engine::set_dead(const Place& place, std::string_view reason) {
+  place.outcome().kind = Kind::kDead;
+  place.outcome().reason = reason;
+}
+
+// Behind a record that waits for its sink they do not count, and are taken and buried again
+// with the next batch; they are told once.
+void Engine::bury_flawed(Sending& sending) {
+  std::vector<std::int64_t>& told = find(sending.lease.lane)->flawed;
+  const std::vector<std::int64_t> before = std::exchange(told, {});
+  for (std::size_t i = 0; i < sending.batch.records.size(); ++i) {
+    const Place place{&sending, i};
+    const Outgoing& record = place.record();
+    if (record.flaw.empty()) continue;
+    told.push_back(record.place);
+    const bool known = std::find(before.begin(), before.end(), record.place) != before.end();
+    known ? set_dead(place, record.flaw) : bury(place, record.flaw);
   }
+}
+
+std::vector<Engine::Place> Engine::others_than(const std::vector<Place>& chunk,
+                                               std::size_t failed) {
+  std::unordered_set<std::string> names{name_of(chunk[failed].record())};
+  std::vector<Place> others;
+  for (std::size_t i = failed + 1; i < chunk.size(); ++i) {
+    if (!holds(chunk[i].sending->lease)) continue;
+    if (names.insert(name_of(chunk[i].record())).second) others.push_back(chunk[i]);
+  }
+  std::stable_sort(others.begin(), others.end(), [](const Place& a, const Place& b) {
+    return a.record().attempt < b.record().attempt;
+  });
+  return others;
+}
+
+// Several, if the sink answers, for more than one record may make it fail; and not always the same.
+bool Engine::takes_one_of(const std::vector<Place>& others, Ending ending) {
+  constexpr std::size_t kTries = 4;
+  const std::size_t tries = std::min(others.size(), ending == Ending::kFailed ? kTries : 1);
+  for (std::size_t i = 0; i < tries; ++i) {
+    const std::vector<Place> one{others[(counts_.pauses + i) % others.size()]};
+    const Delivery delivery = deliver(one);
+    apply(one, delivery);
+    if (delivery.ending == Ending::kAll || delivery.ending == Ending::kRefused) return true;
+    if (delivery.ending == Ending::kOutOfTime) return false;
+  }
+  return false;
+}
+
+bool Engine::is_to_blame(const Outgoing& record, bool alone) {
+  if (suspect_.id != record.id) suspect_ = {record.id, signs_, 0};
+  const bool others_passed = std::exchange(suspect_.signs, signs_) < signs_;
+  if (alone) ++suspect_.lone_failures;
+  return others_passed || suspect_.lone_failures > settings_.lone_failures_max;
+}
+
+// Y4: as long as one record alone fails, of a sink that answers, only its key waits.
+void Engine::pause(const Delivery& delivery, const Outgoing& record, bool alone) {
+  const std::string name = name_of(record);
+  const bool only_one = alone && (pause_ == Duration{0} || lone_ == name);
+  const Duration most = delivery.ending == Ending::kFailed && !only_one
+                            ? settings_.failing_pause_max
+                            : settings_.pause_max;
+  lone_ = only_one ? name : "";
+  pause_ = doubled(pause_, settings_.pause_first, most);
+  paused_until_ms_ = clock_.steady_ms() + pause_.count();
+  look_at_ms_ = clock_.steady_ms() + std::min(settings_.look_every, pause_).count();
+  pause_reason_ = delivery.reason;
+  if (counts_.pauses++ == 0 || pause_ == settings_.pause_first) {
+    say((only_one ? "record " + record.id + " fails alone, its key waits: "
+                  : "the sink is unavailable, pausing: ") +
+        pause_reason_);
+  }
+}
+
+void Engine::end_pause() {
+  ++signs_;
+  pause_ = Duration{0};
+  paused_until_ms_ = 0;
+  lone_.clear();
+}
+
+bool Engine::is_paused(const Outgoing& record) const {
+  return paused() && (lone_.empty() || lone_ == name_of(record));
 }
 
 Status Engine::stop() {
@@ -263,7 +352,9 @@ bool Engine::holds(const Lease& lease) {
 void Engine::lose(std::uint32_t lane) {
   std::erase_if(lanes_, [&](const Lane& each) { return each.lease.lane == lane; });
   ++counts_.lanes_lost;
-  say("lane " + std::to_string(lane) + " was lost to another relay");
+  // It may be free, or nobody else's: after a failover a lane is lost that this relay still holds.
+  renew_at_ms_ = std::min(renew_at_ms_, leased_at_ms_ + settings_.lease_again.count());
+  say("lane " + std::to_string(lane) + " is no longer held");
 }
 
 void Engine::forget() {

@@ -19,13 +19,18 @@ namespace hapax::relay {
 
 struct Settings {
   Duration lease{15'000};
-  Duration margin{2'000};  // so long before the end of a lease nothing is sent any more
+  Duration margin{2'000};     // so long before the end of a lease nothing is sent any more
+  Duration lease_again{500};  // after lanes were leased, if one of them was lost
   std::uint32_t batch = 500;
   std::uint32_t attempts_max = 10;
-  Duration retry_first{1'000};  // doubled with each attempt of a record …
-  Duration retry_max{300'000};  // … up to this
-  Duration pause_first{250};    // doubled while the sink stays unavailable …
-  Duration pause_max{30'000};   // … up to this
+  Duration retry_first{1'000};        // doubled with each attempt of a record …
+  Duration retry_max{300'000};        // … up to this
+  Duration pause_first{250};          // doubled while the sink stays unavailable …
+  Duration pause_max{30'000};         // … up to this,
+  Duration failing_pause_max{2'000};  // or this, if it answers that it fails, whatever the record
+  Duration look_every{500};           // while one record alone fails, for records of other keys
+  std::uint32_t lone_failures_max =
+      100;  // of a record with none to compare; then they are refusals
 };
 
 struct Counts {
@@ -63,7 +68,8 @@ class Engine {
  private:
   struct Lane {
     Lease lease;
-    std::vector<Outcome> outcomes;  // of the batch that was sent and is not settled yet
+    std::vector<Outcome> outcomes;     // of the batch that was sent and is not settled yet
+    std::vector<std::int64_t> flawed;  // places of the latest batch that were told as dead letters
   };
   // A batch being sent.
   struct Sending {
@@ -85,18 +91,29 @@ class Engine {
   [[nodiscard]] Status give_back_surplus();
   [[nodiscard]] Status send_all(std::vector<Sending>& sendings);
   // Whether there may be more to send in this round.
-  bool send(const std::vector<Place>& chunk);
+  [[nodiscard]] Result<bool> send(const std::vector<Place>& chunk);
   // The records that may be sent next and together, of all lanes: a sink that syncs a disk does so
   // once for all of them.
   std::vector<Place> sendable(std::vector<Sending>& sendings);
-  static void add_sendable(Sending& sending, std::vector<Place>& chunk);
+  void add_sendable(Sending& sending, std::vector<Place>& chunk) const;
   Delivery deliver(const std::vector<Place>& chunk);
   void apply(const std::vector<Place>& chunk, const Delivery& delivery);
   void refuse(const Place& place, std::string_view reason);
-  // Whether the sink takes a record of another key, right after it did not take this one.
-  bool takes_others(const std::vector<Place>& chunk, std::size_t failed);
-  void pause(std::string_view reason);
+  void bury(const Place& place, std::string_view reason);
+  static void set_dead(const Place& place, std::string_view reason);
+  void bury_flawed(Sending& sending);
+  // One of each key but that of the one that failed, as far as their lanes are held, those first
+  // that nothing is known against.
+  [[nodiscard]] std::vector<Place> others_than(const std::vector<Place>& chunk, std::size_t failed);
+  // Whether the sink takes one of these, right after it did not take another.
+  bool takes_one_of(const std::vector<Place>& others, Delivery::Ending ending);
+  // Whether others passed since this record failed before, or it failed alone for too long.
+  bool is_to_blame(const Outgoing& record, bool alone);
+  void pause(const Delivery& delivery, const Outgoing& record, bool alone);
+  void end_pause();
   [[nodiscard]] bool paused() const { return clock_.steady_ms() < paused_until_ms_; }
+  // Whether this record waits while others may be sent.
+  [[nodiscard]] bool is_paused(const Outgoing& record) const;
   [[nodiscard]] bool may_send() const;
   [[nodiscard]] Lane* find(std::uint32_t lane);
   [[nodiscard]] bool holds(const Lease& lease);
@@ -116,11 +133,22 @@ class Engine {
   std::vector<Lane> lanes_;
   std::uint32_t share_ = 0;
   std::int64_t leases_end_ms_ = 0;  // steady time; no lane is held from then on
+  std::int64_t leased_at_ms_ = 0;
   std::int64_t renew_at_ms_ = 0;
   std::int64_t paused_until_ms_ = 0;
   Duration pause_{0};  // the latest; 0 = the sink is available
   std::string pause_reason_;
-  bool more_ = false;      // as the source said in this round
+  std::string lone_;             // whose key alone pauses; empty = all do
+  std::int64_t look_at_ms_ = 0;  // then records of other keys are looked for
+  std::uint64_t signs_ = 0;      // that the sink takes or refuses records
+  struct Suspect {
+    std::string id{};
+    std::uint64_t signs = 0;  // when it failed
+    std::uint32_t lone_failures = 0;
+  };
+  Suspect suspect_;        // the latest that failed
+  bool more_ = false;      // to take: as the source said, or of a lane that was leased since
+  bool cut_off_ = false;   // in this round the leases ended before an answer came
   std::size_t first_ = 0;  // which lane begins: no lane is always last
   Counts counts_;
 };

@@ -1,6 +1,7 @@
 // The engine over an outbox in memory and a clock that the test moves.
 #include "relay/engine.h"
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
@@ -24,8 +25,10 @@ class FakeSink final : public Sink {
     for (const Outgoing* record : records) {
       if (before) before(*record);
       if (!permit.good()) return {told.accepted, Ending::kOutOfTime, {}};
+      if (answers && !answers(*record, permit)) return {told.accepted, Ending::kOutOfTime, "late"};
       if (down) return {told.accepted, Ending::kUnavailable, "nobody listens"};
-      if (failing.contains(record->id)) return {told.accepted, Ending::kUnavailable, "status 500"};
+      const bool fails = failing.contains(record->id) || broken;
+      if (fails) return {told.accepted, Ending::kFailed, "status 500"};
       if (refused.contains(record->id)) return {told.accepted, Ending::kRefused, "status 422"};
       sent.push_back(record->id);
       ++told.accepted;
@@ -34,10 +37,12 @@ class FakeSink final : public Sink {
   }
 
   Ids sent;
-  bool down = false;
+  bool down = false;    // does not answer
+  bool broken = false;  // answers that it fails, whatever it is given
   std::set<std::string> failing;
   std::set<std::string> refused;
   std::function<void(const Outgoing&)> before;
+  std::function<bool(const Outgoing&, const Permit&)> answers;  // before the permit ends
 };
 
 class RelayEngine : public testing::Test {
@@ -143,6 +148,114 @@ TEST_F(RelayEngine, ARecordThatMakesTheSinkFailIsRefusedWhileOthersPass) {
   EXPECT_EQ(engine.counts().retried, 1U);
 }
 
+// Y4: records of other keys that come later are tried at once, and then the failure is its own.
+TEST_F(RelayEngine, ARecordThatFailsAloneHoldsUpNobodyElse) {
+  sink.failing = {"bad"};
+  outbox.publish(0, "bad", "a");
+  outbox.publish(0, "a2", "a");
+  for (int i = 0; i < 60; ++i) {
+    drain(engine);
+    clock.advance(1'000);
+  }
+  EXPECT_TRUE(sink.sent.empty());
+  EXPECT_EQ(engine.counts().retried, 0U) << "there is nothing to compare it with";
+  outbox.publish(0, "b1", "b");
+  for (int i = 0; i < 3; ++i) {
+    drain(engine);
+    clock.advance(250);
+  }
+  EXPECT_EQ(sink.sent, Ids{"b1"});
+  EXPECT_EQ(engine.counts().retried, 1U);
+  sink.failing.clear();
+  clock.advance(1'000);
+  drain(engine);
+  EXPECT_EQ(sink.sent, (Ids{"b1", "bad", "a2"}));
+}
+
+// Y4: with nothing to compare, a record whose receiver answers is given up at last; one whose
+// receiver does not is not.
+TEST_F(RelayEngine, ARecordThatFailsAloneForVeryLongIsGivenUp) {
+  sink.failing = {"bad"};
+  outbox.publish(0, "bad", "a");
+  outbox.publish(0, "a2", "a");
+  const auto hours = [&](int count) {
+    for (int i = 0; i < 3'600 * count; ++i) {
+      drain(engine);
+      clock.advance(1'000);
+    }
+  };
+  hours(2);
+  ASSERT_EQ(outbox.dead.size(), 1U);
+  EXPECT_EQ(outbox.dead.front().first, "bad");
+  EXPECT_EQ(sink.sent, Ids{"a2"});
+  sink.down = true;
+  outbox.publish(0, "a3", "a");
+  hours(5);
+  EXPECT_EQ(outbox.dead.size(), 1U);
+}
+
+// Y4: a receiver that fails whatever it is given costs no attempts, and is asked often enough.
+TEST_F(RelayEngine, ASinkThatFailsForAllGivesNothingUp) {
+  sink.broken = true;
+  int asked = 0;
+  sink.before = [&](const Outgoing&) { ++asked; };
+  for (int i = 0; i < 3'600; ++i) {
+    if (i % 10 == 0) outbox.publish(0, std::to_string(i), "k" + std::to_string(i % 7));
+    drain(engine);
+    clock.advance(1'000);
+  }
+  EXPECT_TRUE(outbox.dead.empty());
+  EXPECT_EQ(engine.counts().retried, 0U);
+  EXPECT_LT(asked, 5 * 1'900);
+  sink.broken = false;
+  clock.advance(2'000);
+  drain(engine);
+  EXPECT_EQ(sink.sent.size(), 360U);
+}
+
+// Y4: several records that make the receiver fail, side by side, do not look like one that is
+// broken.
+TEST_F(RelayEngine, SomeThatFailAreToldFromTheOthers) {
+  for (int i = 0; i < 6; ++i) {
+    sink.failing.insert("bad" + std::to_string(i));
+    outbox.publish(0, "bad" + std::to_string(i), "b" + std::to_string(i));
+  }
+  for (int i = 0; i < 6; ++i) outbox.publish(0, std::to_string(i), "k" + std::to_string(i));
+  for (int i = 0; i < 40; ++i) {
+    drain(engine);
+    clock.advance(250);
+  }
+  EXPECT_EQ(sink.sent.size(), 6U);
+  EXPECT_GE(engine.counts().retried, 6U);
+}
+
+// It does not count behind one that waits, and is taken with it again and again.
+TEST_F(RelayEngine, ARecordThatCannotBeSentIsToldOnce) {
+  std::vector<std::string> told;
+  Engine relay(source, sink, clock, settings, [&](std::string_view text) {
+    if (text.find("dead letter") != std::string_view::npos) told.emplace_back(text);
+  });
+  outbox.publish(0, "1", "a");
+  outbox.publish(0, "bad", "b");
+  outbox.lanes[0].rows.back().flaw = "no headers";
+  outbox.publish(0, "2", "b");
+  sink.down = true;
+  for (int i = 0; i < 60; ++i) {
+    drain(relay);
+    clock.advance(1'000);
+  }
+  EXPECT_TRUE(outbox.dead.empty());
+  sink.down = false;
+  for (int i = 0; i < 31; ++i) {
+    drain(relay);
+    clock.advance(1'000);
+  }
+  EXPECT_EQ(sink.sent, (Ids{"1", "2"}));
+  ASSERT_EQ(outbox.dead.size(), 1U);
+  EXPECT_EQ(told, Ids{"record bad is a dead letter after 1 attempts: no headers"});
+  EXPECT_EQ(relay.counts().dead, 1U);
+}
+
 // Y5: a crash between sending and settling sends again, under the same ids.
 TEST_F(RelayEngine, ACrashBeforeSettlingSendsAgain) {
   outbox.publish(0, "1", "k");
@@ -195,6 +308,61 @@ TEST_F(RelayEngine, NothingIsSentWithinTheMarginOfTheLease) {
   EXPECT_EQ(sink.sent, (Ids{"1", "2"}));
 }
 
+// Y4: what a lease has no time for is sent under the next one. It costs neither a pause nor an
+// attempt, and what was accepted is settled meanwhile.
+TEST_F(RelayEngine, ASlowSinkIsNotUnavailable) {
+  for (int i = 0; i < 20; ++i) outbox.publish(0, std::to_string(i), "k" + std::to_string(i % 3));
+  sink.answers = [&](const Outgoing&, const Permit& permit) {
+    const Duration waited = std::min(permit.left(), Duration{5'000});
+    clock.advance(waited.count());
+    return permit.good();
+  };
+  while (sink.sent.size() < 20) {
+    const std::size_t before = sink.sent.size();
+    EXPECT_FALSE(go(engine).paused);
+    EXPECT_LE(sink.sent.size() - before, 4U) << "two leases";
+    EXPECT_GE(sink.sent.size() - before, 1U);
+  }
+  drain(engine);
+  Ids expected;
+  for (int i = 0; i < 20; ++i) expected.push_back(std::to_string(i));
+  EXPECT_EQ(sink.sent, expected);
+  EXPECT_EQ(engine.counts().pauses + engine.counts().retried + engine.counts().lanes_lost, 0U);
+}
+
+// Y4: a record that is never answered is told from a slow sink, though the lease is all it gets.
+TEST_F(RelayEngine, ARecordThatIsNeverAnsweredIsRefusedWhileOthersPass) {
+  outbox.publish(0, "1", "a");
+  outbox.publish(0, "bad", "b");
+  outbox.publish(0, "2", "c");
+  sink.answers = [&](const Outgoing& record, const Permit& permit) {
+    if (record.id == "bad") clock.advance(permit.left().count());
+    return record.id != "bad";
+  };
+  (void)go(engine);
+  (void)go(engine);
+  EXPECT_EQ(sink.sent, (Ids{"1", "2"}));
+  EXPECT_EQ(engine.counts().retried, 1U);
+  EXPECT_EQ(engine.counts().pauses, 0U);
+}
+
+// Y4: a sink that answers nothing within a whole lease is as good as away.
+TEST_F(RelayEngine, ASinkThatNeverAnswersPauses) {
+  outbox.publish(0, "1", "a");
+  outbox.publish(0, "2", "b");
+  int asked = 0;
+  sink.answers = [&](const Outgoing&, const Permit& permit) {
+    ++asked;
+    clock.advance(permit.left().count());
+    return false;
+  };
+  const Round round = go(engine);
+  EXPECT_TRUE(round.paused);
+  EXPECT_EQ(round.reason, "late");
+  EXPECT_EQ(asked, 3) << "twice the first, and one of another key";
+  EXPECT_EQ(engine.counts().retried, 0U);
+}
+
 // Y3: the lease is renewed while a long batch is being sent, between its parts.
 TEST_F(RelayEngine, LongWorkRenewsItsLease) {
   for (int i = 0; i < 20; ++i) outbox.publish(0, std::to_string(i), "k" + std::to_string(i));
@@ -215,6 +383,44 @@ TEST_F(RelayEngine, ALostAnswerStartsOverUnderAHigherFence) {
   drain(engine);
   EXPECT_EQ(sink.sent, Ids{"1"});
   EXPECT_EQ(outbox.lanes[0].fence, 2);
+}
+
+// The database may have gone back, and nobody taken it.
+TEST_F(RelayEngine, SaysNoMoreOfALostLaneThanIsKnown) {
+  Ids told;
+  Engine telling(source, sink, clock, settings,
+                 [&](std::string_view text) { told.emplace_back(text); });
+  drain(telling);
+  ++outbox.lanes[0].fence;
+  outbox.lanes[0].until_ms = 0;
+  outbox.publish(0, "1", "k");
+  go(telling);
+  EXPECT_EQ(told, Ids{"lane 0 is no longer held"});
+}
+
+// Y3: a lane that was lost is asked for soon, also if it is lost each time; but not all the time.
+TEST_F(RelayEngine, ALostLaneIsAskedForSoon) {
+  drain(engine);
+  clock.advance(1'000);
+  const auto lose = [&] {  // As when the database went back to before it was leased.
+    ++outbox.lanes[0].fence;
+    outbox.lanes[0].until_ms = 0;
+  };
+  lose();
+  outbox.publish(0, "1", "k");
+  EXPECT_EQ(go(engine).idle_for, Duration{0});
+  drain(engine);
+  EXPECT_EQ(sink.sent, Ids{"1"});
+  EXPECT_EQ(engine.counts().lanes_lost, 1U);
+
+  const std::int64_t begun = clock.steady_ms();
+  const int leases = source.leases;
+  for (int i = 0; i < 100; ++i) {
+    lose();
+    clock.advance(go(engine).idle_for.count());
+  }
+  EXPECT_GT(engine.counts().lanes_lost, 40U);
+  EXPECT_LE(source.leases - leases, (clock.steady_ms() - begun) / settings.lease_again.count() + 1);
 }
 
 // Y5: a record that kills whoever sends it is found among others, and gives up alone.

@@ -8,12 +8,11 @@ namespace hapax::relay {
 namespace {
 
 // Takes one netstring off the front.
-std::string take(std::string_view& text) {
+std::optional<std::string> take(std::string_view& text) {
   std::size_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
   const auto digits = static_cast<std::size_t>(end - text.data());
   if (error != std::errc{} || digits >= text.size() || text.size() - digits - 1 < size) {
-    text = {};
     return {};
   }
   std::string value(text.substr(digits + 1, size));
@@ -23,12 +22,13 @@ std::string take(std::string_view& text) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> headers_of(std::string_view text) {
-  std::vector<std::pair<std::string, std::string>> headers;
+std::optional<Headers> headers_of(std::string_view text) {
+  Headers headers;
   while (!text.empty()) {
-    std::string name = take(text);
-    std::string value = take(text);
-    headers.emplace_back(std::move(name), std::move(value));
+    std::optional<std::string> name = take(text);
+    std::optional<std::string> value = name ? take(text) : std::nullopt;
+    if (!value) return {};
+    headers.emplace_back(*std::move(name), *std::move(value));
   }
   return headers;
 }

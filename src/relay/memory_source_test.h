@@ -110,7 +110,7 @@ class MemorySource final : public Source {
   Result<std::vector<DeadLetter>> dead_letters(std::uint32_t) override {
     return std::vector<DeadLetter>{};
   }
-  Result<std::uint64_t> redrive(std::span<const std::string>) override { return 0; }
+  Result<Redriven> redrive(std::span<const std::string>) override { return Redriven{}; }
   void wait(Duration) override {}
   void wake() override {}
 

@@ -21,6 +21,9 @@ class Permit {
   // To be asked right before bytes leave: the process may have been stopped in between.
   [[nodiscard]] bool good() const { return left() > Duration{0}; }
   [[nodiscard]] Duration left() const { return Duration{until_ms_ - clock_.steady_ms()}; }
+  // Whether an answer did not come because nobody waits for it any longer. (A wait for the rest of
+  // the permit may end a moment before it does.)
+  [[nodiscard]] bool cuts_off() const { return left() <= Duration{10}; }
 
  private:
   ports::Clock& clock_;
@@ -31,8 +34,9 @@ struct Delivery {
   enum class Ending : std::uint8_t {
     kAll,          // all were accepted
     kRefused,      // the record after the accepted ones will not be taken as it is
+    kFailed,       // it answered that it failed: over this record, or over any
     kUnavailable,  // no fault of the record, as far as the sink can tell
-    kOutOfTime,    // the permit ended
+    kOutOfTime,    // the permit ended; with a reason if the record was sent and not answered
   };
   std::size_t accepted = 0;  // so many from the front; those behind the ending were not sent
   Ending ending = Ending::kAll;

@@ -63,7 +63,8 @@ struct LaneReport {
   std::uint32_t lane = 0;
   std::string owner;  // empty = nobody
   Duration lease_left{0};
-  std::uint64_t waiting = 0;  // not sent yet, at most 100,000 are counted
+  std::uint64_t waiting = 0;  // not sent yet, as far as they were counted
+  bool more_waiting = false;  // the count ended before they did
   std::optional<Duration> oldest_waiting{};
   std::uint32_t attempts = 0;  // how often what comes next was taken and not settled
   std::uint64_t retries = 0;   // records that wait for another attempt, or behind one
@@ -78,6 +79,7 @@ struct Report {
   std::uint64_t dead_rows = 0;  // that the database has not cleaned up yet, in all of our tables
   std::optional<Duration> oldest_transaction{};  // of this database
   std::string oldest_transaction_of;             // who
+  bool sees_transactions = true;                 // of others, or the oldest may be hidden
 };
 
 struct DeadLetter {
@@ -87,6 +89,15 @@ struct DeadLetter {
   std::uint32_t attempts = 0;
   std::string reason;
   Duration dead_for{0};
+};
+
+struct Redriven {
+  struct Refused {
+    std::string id;
+    std::string reason;
+  };
+  std::uint64_t count = 0;         // so many were published
+  std::vector<Refused> refused{};  // these may not be, as they are, and stay
 };
 
 class Source {
@@ -112,12 +123,14 @@ class Source {
   // The oldest, at most so many.
   [[nodiscard]] virtual Result<std::vector<DeadLetter>> dead_letters(std::uint32_t most) = 0;
   // Publishes dead letters anew, in their order and under their ids; those with these ids, or all.
-  // Answers how many.
-  [[nodiscard]] virtual Result<std::uint64_t> redrive(std::span<const std::string> ids) = 0;
+  // One that is refused keeps back no other.
+  [[nodiscard]] virtual Result<Redriven> redrive(std::span<const std::string> ids) = 0;
 
   // Returns when there may be something new, after `most`, or when woken.
   virtual void wait(Duration most) = 0;
-  virtual void wake() = 0;  // from any thread
+  // The relay is to end: from now on nothing waits for long, neither wait() nor a question to a
+  // database that does not answer. From any thread.
+  virtual void wake() = 0;
 };
 
 }  // namespace hapax::relay

@@ -48,11 +48,18 @@ PieceAnswer answer_of(const Verdict& verdict, std::size_t place) {
 Delivery PieceSink::deliver(std::span<const Outgoing* const> records, const Permit& permit) {
   std::size_t done = 0;
   std::size_t size = piece_size(records);
+  Duration longest{0};  // that a piece took
   while (done < records.size()) {
-    if (!permit.good()) return {done, Ending::kOutOfTime, {}};
+    // Nothing is begun that would probably not be answered in time.
+    const Duration left = permit.left();
+    if (left <= longest) return {done, Ending::kOutOfTime, {}};
     const PieceAnswer answer = send(records.subspan(done, size), permit);
-    if (answer.kind == PieceKind::kUnavailable) return {done, Ending::kUnavailable, answer.reason};
+    if (answer.kind == PieceKind::kUnavailable) {
+      const bool cut_off = permit.cuts_off();
+      return {done, cut_off ? Ending::kOutOfTime : Ending::kUnavailable, answer.reason};
+    }
     if (answer.kind == PieceKind::kAll) {
+      longest = std::max(longest, left - permit.left());
       done += size;
       size = piece_size(records.subspan(done));
     } else if (size == 1) {

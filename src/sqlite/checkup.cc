@@ -1,5 +1,6 @@
 #include "sqlite/checkup.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -236,7 +237,7 @@ class FileCheckup {
     if (good && number("structure", "SELECT count(*) FROM {prefix}outbox_lane") != 1) {
       findings_.critical(
           "structure", "the lane of the outbox is missing: nothing is sent",
-          shell(named("INSERT INTO {prefix}outbox_lane VALUES (1, NULL, 0, 0, 0, 0, 0)")));
+          shell(named("INSERT INTO {prefix}outbox_lane VALUES (1, NULL, 0, 0, 0, 0, 0, 0)")));
     }
     if (good)
       findings_.ok("structure", std::to_string(all.size()) + " tables and indexes expected");
@@ -307,10 +308,12 @@ class FileCheckup {
         "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos LIMIT "
         "10000)),"
         " coalesce((SELECT t.now - o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos "
-        "ORDER BY o.seq LIMIT 1), 0) FROM {prefix}outbox_lane AS l, t");
+        "ORDER BY o.seq LIMIT 1), 0), t.now - l.moved_at FROM {prefix}outbox_lane AS l, t");
     if (!row) return;
     const bool held = (*row)[1].number != 0;
+    const std::int64_t attempts = (*row)[2].number;
     const std::int64_t oldest = (*row)[4].number;
+    const std::int64_t still = std::min((*row)[5].number, oldest);
     Finding finding{"waiting",
                     severity_of(oldest, options_.patience_ms),
                     std::to_string((*row)[3].number) +
@@ -324,11 +327,14 @@ class FileCheckup {
       finding.found += ", and no relay runs";
       finding.remedy =
           "hapax relay --from 'sqlite:" + options_.path + "' --to http://HOST:7171/streams/NAME";
-    } else if (finding.severity != Severity::kOk && (*row)[2].number >= 2) {
+    } else if (finding.severity != Severity::kOk &&
+               (attempts >= 2 || still > options_.patience_ms)) {
       finding.check = "stuck lanes";
       finding.severity = Severity::kCritical;
-      finding.found += "; " + (*row)[0].bytes + " has taken them " +
-                       std::to_string((*row)[2].number) + " times without an end";
+      finding.found += "; " + (*row)[0].bytes + " holds the lane and ";
+      finding.found += attempts >= 2
+                           ? "has taken them " + std::to_string(attempts) + " times without an end"
+                           : "has sent nothing for " + span_text(still);
       finding.remedy = "see that relay's log and whether its destination answers; restart it";
     } else if (finding.severity != Severity::kOk) {
       finding.remedy =
@@ -386,7 +392,8 @@ class FileCheckup {
     findings_.warn(
         "expired", found,
         "call Inbox::forget_expired() now and then, or: " +
-            shell(named("DELETE FROM {prefix}inbox WHERE expires_at < unixepoch() * 1000")));
+            shell(named("DELETE FROM {prefix}inbox WHERE expires_at < unixepoch() * 1000; "
+                        "DELETE FROM {prefix}claims WHERE expires_at < unixepoch() * 1000")));
   }
 
   void check_size() {

@@ -29,6 +29,9 @@ constexpr Duration kNapFirst{1};
 constexpr Duration kNapMax{1'000};
 constexpr Duration kNapMaxUnwatched{40};
 constexpr std::int64_t kRetriesAtOnce = 50;
+// About so much is taken at once; of texts, characters.
+constexpr std::int64_t kTakenBytes = std::int64_t{32} << 20;
+constexpr std::int64_t kCountedMax = 100'000;
 
 // Wall time: it is the only clock that processes share through the file.
 std::int64_t wall_ms() {
@@ -37,10 +40,14 @@ std::int64_t wall_ms() {
 }
 
 constexpr std::string_view kColumns =
-    "o.seq, o.id, o.type, o.key, o.payload, o.correlation_id, o.causation_id, "
-    "CASE WHEN o.headers IS NOT NULL THEN (SELECT group_concat("
+    "o.seq, o.id, o.type, o.key, CAST(o.payload AS BLOB), o.correlation_id, o.causation_id, "
+    "CASE WHEN o.headers IS NULL THEN '' "
+    "WHEN CASE WHEN json_valid(o.headers) THEN json_type(o.headers) END IS NOT 'array' THEN '!' "
+    "ELSE (SELECT group_concat(CASE WHEN h.type = 'array' THEN CASE WHEN "
+    "json_array_length(h.value) = 2 AND json_type(h.value, '$[0]') = 'text' AND "
+    "json_type(h.value, '$[1]') = 'text' THEN "
     "length(CAST(h.value ->> 0 AS BLOB)) || ':' || (h.value ->> 0) || "
-    "length(CAST(h.value ->> 1 AS BLOB)) || ':' || (h.value ->> 1), '') "
+    "length(CAST(h.value ->> 1 AS BLOB)) || ':' || (h.value ->> 1) ELSE '!' END ELSE '!' END, '') "
     "FROM json_each(o.headers) AS h) END";
 
 }  // namespace
@@ -105,8 +112,10 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
     const std::int64_t fence = keeps ? current.fence : current.fence + 1;
     if (!keeps) taken_.clear();
     HAPAX_CHECK(
-        ask("UPDATE {prefix}outbox_lane SET owner = ?1, fence = ?2, lease_until = ?3",
-            {Value::text(options_.owner), Value::of(fence), Value::of(now + span.count())}));
+        ask("UPDATE {prefix}outbox_lane SET owner = ?1, fence = ?2, lease_until = ?3, "
+            "moved_at = CASE WHEN fence = ?2 THEN moved_at ELSE ?4 END",
+            {Value::text(options_.owner), Value::of(fence), Value::of(now + span.count()),
+             Value::of(now)}));
     told.held.push_back({0, fence});
     return Ok{};
   };
@@ -174,8 +183,9 @@ Status OutboxSource::settle(const std::vector<Outcome>& outcomes) {
     if (!accepted) HAPAX_CHECK(settle_new(taken[i], outcomes[i]));
   }
   HAPAX_CHECK(
-      ask("UPDATE {prefix}outbox_lane SET pos = max(pos, ?1), sent = sent + ?2, attempts = 0",
-          {Value::of(pos), Value::of(sent)}));
+      ask("UPDATE {prefix}outbox_lane SET pos = max(pos, ?1), sent = sent + ?2, attempts = 0, "
+          "moved_at = CASE WHEN ?1 > pos OR ?2 > 0 THEN ?3 ELSE moved_at END",
+          {Value::of(pos), Value::of(sent), Value::of(wall_ms())}));
   return Ok{};
 }
 
@@ -239,8 +249,12 @@ Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max, relay:
   HAPAX_TRY(const auto rows,
             ask("SELECT " + std::string(kColumns) +
                     ", EXISTS (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.key = o.key) "
-                    "FROM {prefix}outbox AS o WHERE o.seq > ?1 ORDER BY o.seq LIMIT ?2",
-                {Value::of(lane.at(0)[0].number), Value::of(count)}));
+                    "FROM {prefix}outbox AS o WHERE o.seq > ?1 AND o.seq <= "
+                    "(SELECT max(s.seq) FROM (SELECT l.seq, sum(l.size) OVER (ORDER BY l.seq) "
+                    "- l.size AS before FROM (SELECT p.seq, length(p.payload) AS size "
+                    "FROM {prefix}outbox AS p WHERE p.seq > ?1 ORDER BY p.seq LIMIT ?2) AS l) AS s "
+                    "WHERE s.before < ?3) ORDER BY o.seq",
+                {Value::of(lane.at(0)[0].number), Value::of(count), Value::of(kTakenBytes)}));
   for (const Row& row : rows) {
     add(row, 0, attempts + 1, batch);
     batch.records.back().blocked = row[8].number != 0;
@@ -253,10 +267,14 @@ Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max, relay:
 Result<bool> OutboxSource::take_retries(relay::Batch& batch) {
   HAPAX_TRY(const auto rows,
             ask("SELECT " + std::string(kColumns) +
-                    ", r.n, r.attempts, r.taken FROM {prefix}outbox_retry AS r "
-                    "JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.next_at <= ?1 "
-                    "ORDER BY r.taken DESC, r.next_at LIMIT ?2",
-                {Value::of(wall_ms()), Value::of(kRetriesAtOnce)}));
+                    ", r.n, r.attempts, r.taken FROM (SELECT d.*, sum(d.size) OVER (ORDER BY "
+                    "d.taken DESC, d.next_at, d.n) - d.size AS before FROM (SELECT q.*, "
+                    "length(p.payload) AS size FROM {prefix}outbox_retry AS q "
+                    "JOIN {prefix}outbox AS p ON p.seq = q.seq WHERE q.next_at <= ?1 "
+                    "ORDER BY q.taken DESC, q.next_at, q.n LIMIT ?2) AS d) AS r "
+                    "JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.before < ?3 "
+                    "ORDER BY r.taken DESC, r.next_at, r.n",
+                {Value::of(wall_ms()), Value::of(kRetriesAtOnce), Value::of(kTakenBytes)}));
   const bool alone = !rows.empty() && rows.front()[10].number != 0;
   for (const Row& row : rows) {
     add(row, row[8].number, static_cast<std::uint32_t>(row[9].number) + 1, batch);
@@ -271,15 +289,17 @@ Result<bool> OutboxSource::take_retries(relay::Batch& batch) {
 
 void OutboxSource::add(const Row& row, std::int64_t n, std::uint32_t attempt, relay::Batch& batch) {
   taken_.push_back({n, row[0].number, row[3].bytes, attempt});
+  auto headers = relay::headers_of(row[7].bytes);
   batch.records.push_back({.place = row[0].number,
                            .id = row[1].bytes,
                            .type = row[2].bytes,
                            .key = row[3].bytes,
                            .payload = row[4].bytes,
-                           .headers = relay::headers_of(row[7].bytes),
+                           .headers = headers ? *std::move(headers) : relay::Headers{},
                            .correlation_id = row[5].bytes,
                            .causation_id = row[6].bytes,
-                           .attempt = attempt});
+                           .attempt = attempt,
+                           .flaw = std::string(headers ? "" : relay::kBadHeaders)});
 }
 
 Status OutboxSource::release(std::span<const relay::Lease> leases) {
@@ -310,13 +330,13 @@ Result<relay::Report> OutboxSource::report() {
   HAPAX_TRY(const auto rows,
             ask("SELECT l.owner, l.lease_until, l.attempts, "
                 "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos "
-                "LIMIT 100000)), "
+                "LIMIT ?1)), "
                 "(SELECT o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos ORDER BY o.seq "
                 "LIMIT 1), "
                 "(SELECT count(*) FROM {prefix}outbox_retry), "
                 "(SELECT count(DISTINCT key) FROM {prefix}outbox_retry), "
                 "(SELECT count(*) FROM {prefix}outbox_dead), l.sent FROM {prefix}outbox_lane AS l",
-                {}));
+                {Value::of(kCountedMax)}));
   const Row& row = rows.at(0);
   const std::int64_t now = wall_ms();
   relay::LaneReport lane;
@@ -326,6 +346,7 @@ Result<relay::Report> OutboxSource::report() {
   }
   lane.attempts = static_cast<std::uint32_t>(row[2].number);
   lane.waiting = static_cast<std::uint64_t>(row[3].number);
+  lane.more_waiting = row[3].number == kCountedMax;
   if (!row[4].is_null()) lane.oldest_waiting = Duration{now - row[4].number};
   lane.retries = static_cast<std::uint64_t>(row[5].number);
   lane.blocked_keys = static_cast<std::uint64_t>(row[6].number);
@@ -357,24 +378,30 @@ Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t 
   return letters;
 }
 
-Result<std::uint64_t> OutboxSource::redrive(std::span<const std::string> ids) {
-  std::uint64_t count = 0;
+Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) {
+  relay::Redriven told;
   const auto act = [&]() -> Status {
     HAPAX_TRY(const auto rows, ask("SELECT seq, id FROM {prefix}outbox_dead ORDER BY seq", {}));
     for (const Row& row : rows) {
       if (!ids.empty() && std::find(ids.begin(), ids.end(), row[1].bytes) == ids.end()) continue;
-      HAPAX_CHECK(
+      const auto put =
           ask("INSERT INTO {prefix}outbox (id, type, key, payload, headers, correlation_id, "
               "causation_id) SELECT id, type, key, payload, headers, correlation_id, causation_id "
               "FROM {prefix}outbox_dead WHERE seq = ?1",
-              {row[0]}));
+              {row[0]});
+      // The statement alone is undone: the others are published.
+      if (!put && put.error().code == Errc::kInvalidArgument) {
+        told.refused.push_back({row[1].bytes, put.error().text()});
+        continue;
+      }
+      HAPAX_CHECK(put);
       HAPAX_CHECK(ask("DELETE FROM {prefix}outbox_dead WHERE seq = ?1", {row[0]}));
-      ++count;
+      ++told.count;
     }
     return Ok{};
   };
   HAPAX_CHECK(in_write(act));
-  return count;
+  return told;
 }
 
 // A commit is written to the log first and counts a moment later; so after a sign of life the naps

@@ -33,7 +33,7 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Result<bool> clean() override;
   [[nodiscard]] Result<relay::Report> report() override;
   [[nodiscard]] Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t most) override;
-  [[nodiscard]] Result<std::uint64_t> redrive(std::span<const std::string> ids) override;
+  [[nodiscard]] Result<relay::Redriven> redrive(std::span<const std::string> ids) override;
   void wait(Duration most) override;
   void wake() override;
   [[nodiscard]] std::uint64_t signs() const { return signs_; }  // that the file's log gave

@@ -83,7 +83,7 @@ struct Kind {
 };
 
 inline std::string prepare_postgres(const std::string& /*folder*/) {
-  const std::string uri = testing_postgres::Cluster::instance().make_database();
+  std::string uri = testing_postgres::Cluster::instance().make_database();
   auto connection = *postgres::Connection::open(uri);
   const auto report = postgres::migrate(connection, {});
   EXPECT_TRUE(report) << report.error().text();
@@ -91,7 +91,7 @@ inline std::string prepare_postgres(const std::string& /*folder*/) {
 }
 
 inline std::string prepare_sqlite(const std::string& folder) {
-  const std::string path = folder + "/application.db";
+  std::string path = folder + "/application.db";
   auto connection = *sqlite::Connection::open(path);
   const auto report = sqlite::migrate(connection, {});
   EXPECT_TRUE(report) << report.error().text();

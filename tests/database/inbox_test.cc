@@ -118,6 +118,23 @@ TEST_P(InboxTest, ids_are_forgotten_after_their_time) {
   EXPECT_EQ(count(table("inbox")), 1);
 }
 
+// Somebody without claims may have taken the id meanwhile, for another content.
+TEST_P(InboxTest, finish_tells_a_conflict_from_a_duplicate) {
+  Inbox inbox(database());
+  const auto one = as<Claimed>(inbox.begin("s", {"m-1", "mine"}, "worker"));
+  const auto two = as<Claimed>(inbox.begin("s", {"m-2", "same"}, "worker"));
+  ASSERT_TRUE(inbox.handle("s", {"m-1", "theirs"}, answers("x")));
+  ASSERT_TRUE(inbox.handle("s", {"m-2", "same"}, answers("x")));
+  const auto never = [&]() -> Result<std::string> {
+    ADD_FAILURE();
+    return std::string();
+  };
+  const auto conflict = as<Conflict>(inbox.finish("s", {"m-1", "mine"}, one.fence, never));
+  EXPECT_NE(conflict.stored, conflict.received);
+  EXPECT_EQ(as<DuplicateClaim>(inbox.finish("s", {"m-2", "same"}, two.fence, never)).result->body,
+            "x");
+}
+
 // O3: what is finished is neither claimed nor handled again.
 TEST_P(InboxTest, claim_work_commit) {
   Inbox inbox(database());

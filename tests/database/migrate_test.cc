@@ -96,13 +96,30 @@ TEST(PostgresMigrate, concurrent_runs_do_each_step_once) {
   EXPECT_EQ(steps, postgres::migrations().size());
 }
 
+// O5: every partition can be emptied before it is used again, whatever the retention is.
+TEST(PostgresMigrate, partitions_rest_for_longer_than_the_retention) {
+  using std::chrono::seconds;
+  constexpr seconds kLongest = std::chrono::days{800};
+  for (seconds retention{1}; retention < kLongest;
+       retention += seconds{retention.count() / 5'000 + 1}) {
+    const seconds period = postgres::part_period(retention);
+    const seconds rests = period * (postgres::kPartitions - 1);
+    ASSERT_GE(rests - retention, std::max(period, seconds{120})) << retention.count();
+    // Nor is much kept for longer than was asked.
+    ASSERT_LE(period,
+              std::max<seconds>(retention / 30 + seconds{1} + std::chrono::days{1}, seconds{120}));
+    ASSERT_TRUE(period <= std::chrono::days{1} || period % seconds{86'400} == seconds{0});
+  }
+}
+
 TEST(PostgresMigrate, retention_chooses_the_partition) {
   const std::pair<std::int64_t, std::string> retentions[] = {
-      {3'000, "(date_part('epoch', now()) / 100)::integer"},
-      {1, "(date_part('epoch', now()) / 2)::integer"},
-      {30 * 86'400 - 1, "(date_part('epoch', now()) / 86399)::integer"},
+      {1, "(date_part('epoch', now()) / 120)::integer"},
+      {7'199, "(date_part('epoch', now()) / 240)::integer"},
+      {30 * 86'399, "(date_part('epoch', now()) / 86399)::integer"},
       {30 * 86'400, "current_date - date '1970-01-01'"},
-      {70 * 86'400, "(current_date - date '1970-01-01') / 2"}};
+      {30 * 86'400 + 1, "(current_date - date '1970-01-01') / 2"},
+      {70 * 86'400, "(current_date - date '1970-01-01') / 3"}};
   auto connection = *postgres::Connection::open(Cluster::instance().make_database());
   for (const auto& [retention, part] : retentions) {
     ASSERT_TRUE(postgres::migrate(connection, {.retention = std::chrono::seconds{retention}}));

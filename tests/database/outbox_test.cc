@@ -2,7 +2,10 @@
 #include <stdexcept>
 #include <thread>
 
+#include <hapax/limits.h>
+
 #include "application.h"
+#include "relay/stream_sink.h"
 
 namespace hapax::application {
 namespace {
@@ -114,6 +117,43 @@ TEST_P(OutboxTest, what_a_stream_would_refuse_is_refused_at_once) {
   EXPECT_EQ(outbox.publish(event).error().code, Errc::kLimitExceeded);
   event.key = std::string(255, 'k');
   EXPECT_TRUE(outbox.publish(event));
+  ASSERT_TRUE(app_->run("ROLLBACK"));
+}
+
+// What the relay adds counts: it would end as a dead letter.
+TEST_P(OutboxTest, an_event_has_no_more_headers_than_a_record_may_have) {
+  Outbox outbox(database());
+  ASSERT_TRUE(app_->run("BEGIN"));
+  const auto agrees = [&](const Event& event, std::string_view what) {
+    const relay::Outgoing record{.type = event.type,
+                                 .headers = event.headers,
+                                 .correlation_id = event.correlation_id,
+                                 .causation_id = event.causation_id};
+    const auto headers = relay::stream_headers(record);
+    std::size_t bytes = 0;
+    for (const auto& [name, value] : headers) bytes += name.size() + value.size();
+    const bool fits = headers.size() <= limits::kHeadersMax && bytes <= limits::kHeaderBytesMax;
+    const auto published = outbox.publish(event);
+    EXPECT_EQ(published.has_value(), fits) << what;
+    EXPECT_TRUE(published || published.error().code == Errc::kLimitExceeded);
+    return fits;
+  };
+  Event event = placed();
+  event.headers.resize(limits::kHeadersMax, {"n", "v"});
+  EXPECT_FALSE(agrees(event, "64 headers and the type"));
+  event.headers.pop_back();
+  EXPECT_TRUE(agrees(event, "63 and the type"));
+  event.causation_id = "c";
+  EXPECT_FALSE(agrees(event, "63, the type and a causation id"));
+  event.headers.clear();
+  event.correlation_id = std::string(100'000, 'c');
+  EXPECT_FALSE(agrees(event, "a long correlation id"));
+  event.correlation_id.resize(65'536 - std::string("correlation_id").size() -
+                              std::string("event_typeorder.placed").size() -
+                              std::string("causation_idc").size());
+  EXPECT_TRUE(agrees(event, "as long as it may be"));
+  event.correlation_id += 'c';
+  EXPECT_FALSE(agrees(event, "a byte longer"));
   ASSERT_TRUE(app_->run("ROLLBACK"));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -84,6 +85,61 @@ TEST_F(PostgresRelay, CarriesEverythingOfAnEvent) {
   EXPECT_EQ(record.headers, (Headers{{"a", "1"}, {"b:2", "ü"}}));
 }
 
+// One row that nobody can send does not hold up the others.
+TEST_F(PostgresRelay, ARowWithUnusableHeadersIsADeadLetter) {
+  auto app = connect();
+  const char* const bad[] = {"{\"trace\":\"7\"}", "[\"trace\"]",  "[1]",   "[[\"x\"]]",
+                             "[[\"a\",null]]",    "[[\"a\", 1]]", "\"x\"", "[[[\"a\"],\"b\"]]"};
+  int made = 0;
+  for (const char* each : bad) {
+    const std::string headers = "'" + std::string(each) + "'";
+    EXPECT_FALSE(app.run("SELECT hapax.publish('t', '', 'k', 'r', " + headers + ")")) << each;
+    EXPECT_EQ(app.sqlstate(), "HX002");
+    run(app,
+        "INSERT INTO hapax.outbox (xid, lane, id, type, key, payload, headers) VALUES "
+        "(hapax.outbox_xid('k'), hapax.outbox_lane('k', ''), 'bad" +
+            std::to_string(made++) + "', 't', 'k', '', " + headers + ")");
+  }
+  run(app, publish("good", "k"));
+  run(app, "SELECT hapax.publish('t', '', 'k', 'none', '[]')");
+  Relay relay(uri, receiver, "a");
+  relay.drain();
+  EXPECT_EQ(receiver.sent, (Ids{"good", "none"}));
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox_dead WHERE attempts = 1 AND reason = "
+                   "'its headers are not an array of pairs of strings'"),
+            8);
+  run(app, "UPDATE hapax.outbox_dead SET headers = NULL WHERE id = 'bad3'");
+  const auto told = relay.source->redrive({});
+  EXPECT_EQ(told->count, 1U);
+  EXPECT_EQ(told->refused.size(), 7U);
+  relay.drain();
+  EXPECT_EQ(receiver.sent.back(), "bad3");
+}
+
+// All of them or those that are named: one that is refused is told, and keeps back no other.
+TEST_F(PostgresRelay, ALetterThatIsRefusedKeepsBackNoOther) {
+  auto app = connect();
+  const std::string endless(256, 'x');
+  for (const std::string& id : {std::string("a"), endless, std::string("b")}) {
+    run(app,
+        "INSERT INTO hapax.outbox_dead (seq, id, type, payload, created_at, attempts, reason) "
+        "VALUES (nextval('hapax.outbox_seq'), '" +
+            id + "', 't', 'x', now(), 2, 'no')");
+  }
+  Relay relay(uri, receiver, "r");
+  const auto told = relay.source->redrive({});
+  ASSERT_TRUE(told) << told.error().text();
+  EXPECT_EQ(told->count, 2U);
+  ASSERT_EQ(told->refused.size(), 1U);
+  EXPECT_EQ(told->refused.front().id, endless);
+  EXPECT_THAT(told->refused.front().reason, testing::HasSubstr("1 to 255 bytes"));
+  relay.drain();
+  EXPECT_THAT(receiver.sent, testing::UnorderedElementsAre("a", "b"));
+  const Ids named{endless};
+  EXPECT_EQ(relay.source->redrive(named)->refused.size(), 1U);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox_dead"), 1);
+}
+
 // Y6: the order of numbers is not the order of commits.
 TEST_F(PostgresRelay, ARowThatCommitsLateIsNotSkipped) {
   auto first = connect();
@@ -99,6 +155,58 @@ TEST_F(PostgresRelay, ARowThatCommitsLateIsNotSkipped) {
   EXPECT_EQ(receiver.sent, (Ids{"2", "1"}));
   relay.drain();
   EXPECT_EQ(receiver.sent.size(), 2U);
+}
+
+// Y6: what is late waits from its commit on, as everything else does.
+TEST_F(PostgresRelay, WhatCommittedLateIsReportedAsWaiting) {
+  auto late = connect();
+  auto app = connect();
+  const auto waiting = [&](relay::Source& source) {
+    std::uint64_t all = 0;
+    for (const auto& lane : source.report()->lanes) {
+      EXPECT_EQ(lane.waiting > 0, lane.oldest_waiting.has_value());
+      all += lane.waiting;
+    }
+    return all;
+  };
+  Relay relay(uri, receiver, "a");
+  run(late, "BEGIN");
+  for (int i = 0; i < 40; ++i) run(late, publish("late" + std::to_string(i), std::to_string(i)));
+  for (int i = 0; i < 40; ++i) run(app, publish("x" + std::to_string(i)));
+  relay.drain();
+  EXPECT_EQ(waiting(*relay.source), 0U);
+  run(late, "COMMIT");
+  const std::uint64_t told = waiting(*relay.source);
+  relay.drain();
+  EXPECT_EQ(told, receiver.sent.size() - 40);
+  EXPECT_EQ(receiver.sent.size(), 80U);
+  EXPECT_EQ(waiting(*relay.source), 0U);
+}
+
+// However much there is, sent or not: who only looks at what waits reads no more than it counts.
+TEST_F(PostgresRelay, ALookAtWhatWaitsReadsNoMoreThanItCounts) {
+  auto app = connect();
+  run(app,
+      "INSERT INTO hapax.outbox (xid, lane, id, type, payload) SELECT pg_current_xact_id(), i % 2, "
+      "i::text, 't', '' FROM generate_series(1, 60000) AS i");
+  // Of lane 0 all is sent, if not a row of a transaction that ran for long and has ended.
+  run(app,
+      "INSERT INTO hapax.outbox_progress (lane, fence, pos, pending, since, draining, late_to, "
+      "sent, attempts) SELECT 0, 0, max(seq), '{3}', '{0}', '{}', 0, 0, 0 FROM hapax.outbox");
+  auto looking = connect();
+  run(looking, "BEGIN");
+  const auto told = looking.run(
+      "SELECT sum(u.waiting), string_agg(l::text, ',') FILTER (WHERE u.more) "
+      "FROM generate_series(0, 15) AS l, hapax.relay_unsent(l, 1000) AS u");
+  ASSERT_TRUE(told.has_value()) << told.error().text();
+  EXPECT_EQ(told->number(0, 0), 1'000);
+  EXPECT_EQ(told->at(0, 1), "0,1") << "there may be more than that";
+  const auto read = looking.run(
+      "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables "
+      "WHERE schemaname = 'hapax' AND relname ~ '^outbox_p[0-9]+$'");
+  ASSERT_TRUE(read.has_value()) << read.error().text();
+  EXPECT_GE(read->number(0, 0), 11'000);
+  EXPECT_LT(read->number(0, 0), 12'000);
 }
 
 // Y6: nor if it had its number in a subtransaction, was rolled back, or the relay was another by
@@ -151,7 +259,7 @@ TEST_F(PostgresRelay, ALateTransactionMayBeLargerThanABatch) {
   run(app,
       "SELECT hapax.publish('t', '', k, 'x' || k) FROM (SELECT 'f' || i AS k "
       "FROM generate_series(1, 3000) AS i) AS s WHERE hashtext(k) & 15 = " +
-          std::to_string(lane) + " AND hashtext(k) & 1023 <> hashtext('k') & 1023 LIMIT 60");
+          std::to_string(lane) + " AND hashtext(k) & 4095 <> hashtext('k') & 4095 LIMIT 60");
   const relay::Settings small{.batch = 20};
   {
     Relay relay(uri, receiver, "a", small);
@@ -197,7 +305,7 @@ TEST_F(PostgresRelay, ALateRowIsFoundFarBehind) {
   const std::string neighbour =
       "SELECT hapax.publish('t', '', k, 'n' || k) FROM (SELECT i::text AS k FROM "
       "generate_series(1, 500) AS i) AS s WHERE hashtext(k) & 15 = " +
-      std::to_string(lane) + " AND hashtext(k) & 1023 <> hashtext('k') & 1023 LIMIT 1";
+      std::to_string(lane) + " AND hashtext(k) & 4095 <> hashtext('k') & 4095 LIMIT 1";
   run(app, neighbour);
   relay.drain();
   run(late, "BEGIN");
@@ -254,6 +362,202 @@ TEST_F(PostgresRelay, ABystanderIsForgottenAndAPublisherIsNot) {
   EXPECT_EQ(last, (std::set<std::string>{"late", "of the bystander"}));
 }
 
+// A database that is put back to an earlier moment, as by a restore or by a standby without the
+// latest commits.
+class PostgresRelayAfterALoss : public PostgresRelay {
+ protected:
+  void SetUp() override {
+    PostgresRelay::SetUp();
+    relay.emplace(uri, receiver, "a", settings);
+  }
+  void publish_all(const std::string& name) {
+    for (int i = 0; i < 40; ++i) run(app, publish(name + std::to_string(i), std::to_string(i)));
+  }
+  void publish_and_send(const std::string& name) {
+    publish_all(name);
+    relay->drain();
+  }
+  void save() {
+    run(app,
+        "CREATE TABLE lanes AS TABLE hapax.outbox_lane; "
+        "CREATE TABLE progress AS TABLE hapax.outbox_progress; "
+        "CREATE TABLE rows AS TABLE hapax.outbox");
+  }
+  void go_back() {
+    run(app,
+        "TRUNCATE hapax.outbox_lane, hapax.outbox_progress, hapax.outbox; "
+        "INSERT INTO hapax.outbox_lane TABLE lanes; INSERT INTO hapax.outbox TABLE rows; "
+        "INSERT INTO hapax.outbox_progress OVERRIDING SYSTEM VALUE TABLE progress; "
+        "SELECT setval('hapax.outbox_seq', (SELECT max(seq) FROM rows))");
+  }
+  void end_session() {
+    run(app,
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE "
+        "datname = current_database() AND application_name = 'hapax relay'");
+  }
+  void expect_all_of(const std::string& name) {
+    for (int i = 0; i < 3; ++i) {
+      ignore(relay->engine.round(), "it may have lost its session");
+      relay->clock.move(settings.lease / 2);
+      relay->drain();
+    }
+    std::set<std::string> expected;
+    for (int i = 0; i < 40; ++i) expected.insert(name + std::to_string(i));
+    std::set<std::string> got(receiver.sent.begin(), receiver.sent.end());
+    std::erase_if(got, [&](const std::string& id) { return !id.starts_with(name); });
+    EXPECT_EQ(got, expected);
+  }
+
+  Connection app = connect();
+  relay::Settings settings{};
+  std::optional<Relay> relay{};
+};
+
+// Y8: also if the fences are those that it knows.
+TEST_F(PostgresRelayAfterALoss, ANewSessionBelievesNothingThatItKnew) {
+  publish_and_send("kept");
+  save();
+  end_session();
+  EXPECT_FALSE(relay->engine.round().has_value());
+  run(app, "UPDATE hapax.outbox_lane SET lease_until = '-infinity'");
+  publish_and_send("lost");
+  end_session();
+  go_back();
+  run(app, "UPDATE hapax.outbox_lane SET lease_until = '-infinity'");
+  publish_all("new");
+  expect_all_of("new");
+}
+
+// Y8: a pooler may go over to another server without a word.
+TEST_F(PostgresRelayAfterALoss, NeitherTakesNorKeepsLanesThatStandElsewhere) {
+  publish_and_send("kept");
+  save();
+  publish_and_send("lost");
+  go_back();
+  publish_all("new");
+  expect_all_of("new");
+}
+
+// Y8: nor does what it says about a batch count there.
+TEST_F(PostgresRelayAfterALoss, SettlesNothingThatStandsElsewhere) {
+  publish_and_send("kept");
+  save();
+  publish_all("lost");
+  relay->round();  // Sent, and not settled.
+  go_back();
+  publish_all("new");
+  expect_all_of("new");
+}
+
+// Y9: xids of another cluster are nobody's here if they are yet to come; one that runs here, too,
+// is waited for.
+TEST_F(PostgresRelay, WhatCommittedLateInAnotherClusterIsSentInThisOne) {
+  for (const char* moved : {"0", "1000000"}) {
+    receiver.sent.clear();
+    auto late = connect();
+    auto app = connect();
+    {
+      Relay relay(uri, receiver, "a");
+      run(late, "BEGIN");
+      run(late, publish("1", "k"));
+      run(late, publish("2", "l"));
+      for (int i = 0; i < 40; ++i) run(app, publish("x", "x" + std::to_string(i)));
+      relay.drain();
+      ASSERT_TRUE(relay.engine.stop().has_value());
+    }
+    run(late, "COMMIT");
+    receiver.sent.clear();
+    // As it would be restored: the rows are there, and the numbers mean nothing here. One of them
+    // is that of a transaction which runs and does not end.
+    auto running = connect();
+    run(running, "BEGIN; SELECT pg_current_xact_id()");
+    const std::string here =
+        std::to_string(number("SELECT max(backend_xid::text::bigint) FROM pg_stat_activity WHERE "
+                              "backend_xid IS NOT NULL"));
+    const std::string there = std::string(moved) == "0" ? here : moved;
+    run(app,
+        "UPDATE hapax.outbox_lane SET cluster = 7; "
+        "UPDATE hapax.outbox_progress SET pending = ARRAY['" +
+            there +
+            "'::xid8], "
+            "since = ARRAY[(SELECT min(s) FROM unnest(since) AS s)] WHERE pending <> '{}'; "
+            "UPDATE hapax.outbox SET xid = '" +
+            there + "' WHERE id IN ('1', '2')");
+    Relay relay(uri, receiver, "b");
+    if (there != here) run(app, publish("3", "k"));
+    relay.drain();
+    const std::size_t all = there == here ? 2 : 3;
+    EXPECT_EQ(receiver.sent.size(), there == here ? 0 : all) << there;
+    run(running, "COMMIT");
+    relay.drain();
+    EXPECT_EQ(receiver.sent.size(), all);
+    const auto at = [&](const std::string& id) {
+      return std::find(receiver.sent.begin(), receiver.sent.end(), id) - receiver.sent.begin();
+    };
+    EXPECT_LT(at("1"), at("3")) << "the order of its key";
+    EXPECT_LT(at("2"), static_cast<std::ptrdiff_t>(all));
+    ASSERT_TRUE(relay.engine.stop().has_value());
+  }
+}
+
+// Y9: what was noted as running since the move runs here, whatever the lanes say of their cluster.
+TEST_F(PostgresRelay, WhoRunsHereIsNotGivenUpWhenTheClusterHasAnotherName) {
+  auto late = connect();
+  auto app = connect();
+  Relay relay(uri, receiver, "a");
+  run(late, "BEGIN");
+  run(late, publish("1", "k"));
+  for (int i = 0; i < 40; ++i) run(app, publish("x", "x" + std::to_string(i)));
+  relay.drain();
+  ASSERT_TRUE(relay.engine.stop().has_value());
+  run(app, "UPDATE hapax.outbox_lane SET cluster = 7");
+  Relay next(uri, receiver, "b");
+  next.drain();
+  receiver.sent.clear();
+  run(late, "COMMIT");
+  next.drain();
+  EXPECT_EQ(receiver.sent, std::vector<std::string>{"1"});
+  ASSERT_TRUE(next.engine.stop().has_value());
+}
+
+// New ones, late ones and those that are tried again: 2 MiB of each lane at once.
+TEST_F(PostgresRelay, TakesNoMoreThanItsMemoryIsMeantFor) {
+  auto bulk = connect();
+  auto app = connect();
+  const std::string large =
+      "SELECT count(hapax.publish('t', convert_to(repeat('x', 1048576), 'UTF8'), ";
+  run(app, large + "'k', 'a' || i)) FROM generate_series(1, 9) AS i");
+  const relay::Settings quick{.retry_first = Duration{1}, .retry_max = Duration{1}};
+  Relay relay(uri, receiver, "a", quick);
+  EXPECT_EQ(most_taken_until(relay, receiver, 9), 2U);
+  EXPECT_EQ(receiver.sent.front(), "a1");
+  relay.drain();
+
+  run(bulk, "BEGIN");
+  run(bulk, large + "'k', 'b' || i)) FROM generate_series(1, 9) AS i");
+  const std::string lane = std::to_string(number("SELECT hashtext('k') & 15"));
+  run(app,
+      "SELECT hapax.publish('t', '', k, 'n') FROM (SELECT i::text AS k FROM "
+      "generate_series(1, 500) AS i) AS s WHERE hashtext(k) & 15 = " +
+          lane + " AND hashtext(k) & 4095 <> hashtext('k') & 4095 LIMIT 1");
+  relay.drain();
+  run(bulk, "COMMIT");
+  run(app, publish("last", "k"));
+  EXPECT_LE(most_taken_until(relay, receiver, 20), 3U);
+  Ids expected{"n"};
+  for (int i = 1; i <= 9; ++i) expected.push_back("b" + std::to_string(i));
+  expected.emplace_back("last");
+  EXPECT_EQ(Ids(receiver.sent.begin() + 9, receiver.sent.end()), expected);
+  relay.drain();
+
+  for (int i = 1; i <= 80; ++i) receiver.refused.insert("c" + std::to_string(i));
+  run(app, large + "NULL, 'c' || i)) FROM generate_series(1, 80) AS i");
+  while (number("SELECT count(*) FROM hapax.outbox_retry") < 80) relay.round();
+  ASSERT_TRUE(relay.engine.stop().has_value());
+  receiver.refused.clear();
+  EXPECT_LE(most_taken_until(relay, receiver, 100), 32U);
+}
+
 // Y6: a server with thousands of running transactions.
 TEST_F(PostgresRelay, ThousandsOfPendingTransactionsAreLookedUpTogether) {
   auto app = connect();
@@ -263,6 +567,7 @@ TEST_F(PostgresRelay, ThousandsOfPendingTransactionsAreLookedUpTogether) {
       "sent, attempts) SELECT l, 0, 1000, (SELECT array_agg(x::text::xid8) FROM generate_series("
       "pg_current_xact_id()::text::bigint - 5000, pg_current_xact_id()::text::bigint + 5000) "
       "AS x), array_fill(0, '{10001}'), '{}', 0, 0, 0 FROM generate_series(0, 15) AS l");
+  run(app, "SELECT setval('hapax.outbox_seq', 1000)");
   Relay relay(uri, receiver, "a");
   const auto begun = relay.clock.steady_ms();
   relay.drain();
@@ -335,6 +640,21 @@ TEST_F(PostgresRelay, TwoRelaysShareAndOneStandsStill) {
   a.round_after(2 * renewal);
   EXPECT_EQ(receiver.sent.size(), before);
   EXPECT_GT(a.engine.counts().lanes_lost, 0U);
+}
+
+// Who stands still with a lock of the lanes does not keep a relay from ending.
+TEST_F(PostgresRelay, DoesNotWaitLongForALockToGiveLanesBack) {
+  auto opened = OutboxSource::open(
+      {.uri = uri, .owner = "a", .listen = false, .silence_max = Duration{15'000}});
+  ASSERT_TRUE(opened.has_value());
+  OutboxSource& source = **opened;
+  const auto leases = source.lease({}, Duration{15'000});
+  ASSERT_TRUE(leases.has_value());
+  auto holder = connect();
+  run(holder, "BEGIN; SELECT 1 FROM hapax.outbox_lane FOR UPDATE");
+  const Status released = source.release(leases->held);
+  ASSERT_FALSE(released.has_value());
+  EXPECT_THAT(released.error().text(), testing::HasSubstr("lock timeout"));
 }
 
 // A relay that listens, until publishers know that it sleeps.
@@ -460,7 +780,7 @@ TEST_F(PostgresRelay, ARoleOfItsOwnRelaysAndCleans) {
   EXPECT_THAT(receiver.sent, testing::UnorderedElementsAre("old", "new"));
   receiver.refused.clear();
   const std::string bad[] = {"bad"};
-  EXPECT_EQ(*relay.source->redrive(bad), 1U);
+  EXPECT_EQ(relay.source->redrive(bad)->count, 1U);
   relay.drain();
   EXPECT_THAT(receiver.sent, testing::UnorderedElementsAre("old", "new", "bad"));
   const auto cleaned = relay.source->clean();
@@ -468,7 +788,13 @@ TEST_F(PostgresRelay, ARoleOfItsOwnRelaysAndCleans) {
   EXPECT_TRUE(*cleaned);
   EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox WHERE id = 'old'"), 0);
   const auto report = relay.source->report();
-  EXPECT_TRUE(report) << report.error().text();
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_FALSE(report->sees_transactions);
+  run(app, "BEGIN; SELECT pg_current_xact_id()");
+  auto owner = connect();
+  run(owner, "GRANT pg_read_all_stats TO relay");
+  EXPECT_TRUE(relay.source->report()->sees_transactions);
+  EXPECT_TRUE(relay.source->report()->oldest_transaction.has_value());
 }
 
 // What was published while the cleaner waited for the partition is there when it looks again, also

@@ -54,6 +54,80 @@ class SqliteRelay : public testing::Test {
   Receiver receiver;
 };
 
+// One row that nobody can send does not hold up the others, however it came to be there.
+TEST_F(SqliteRelay, ARowWithUnusableHeadersIsADeadLetter) {
+  const auto row = [](const std::string& id, const std::string& headers) {
+    return "INSERT INTO hapax_outbox (id, type, key, payload, headers) VALUES ('" + id +
+           "', 't', 'k', x'00', '" + headers + "')";
+  };
+  const char* const bad[] = {"[\"trace\"]",    "{\"trace\":\"7\"}",     "[1]", "[[\"x\"]]",
+                             "[[\"a\",null]]", "[[\"a\",\"b\",\"c\"]]", "7",   "no JSON"};
+  for (const char* each : bad) EXPECT_FALSE(app->run(row("refused", each)).has_value()) << each;
+  run(*app, "DROP TRIGGER hapax_outbox_headers; PRAGMA ignore_check_constraints = ON");
+  int made = 0;
+  for (const char* each : bad) run(*app, row("bad" + std::to_string(made++), each));
+  run(*app, publish("good", "k"));
+  Relay relay(path, receiver, "a");
+  relay.drain();
+  EXPECT_EQ(receiver.sent, Ids{"good"});
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_dead WHERE attempts = 1 AND reason = "
+                   "'its headers are not an array of pairs of strings'"),
+            8);
+  run(*app, "UPDATE hapax_outbox_dead SET headers = '[]' WHERE id = 'bad3'");
+  EXPECT_GE(relay.source->redrive({})->count, 1U);
+  relay.drain();
+  EXPECT_EQ(receiver.sent, (Ids{"good", "bad3"}));
+}
+
+// All of them or those that are named: one that is refused is told, and keeps back no other.
+TEST_F(SqliteRelay, ALetterThatIsRefusedKeepsBackNoOther) {
+  const std::string endless(256, 'x');
+  for (const std::string& id : {std::string("a"), endless, std::string("b")}) {
+    run(*app,
+        "INSERT INTO hapax_outbox_dead (id, type, payload, created_at, attempts, reason) "
+        "VALUES ('" +
+            id + "', 't', 'x', 0, 2, 'no')");
+  }
+  Relay relay(path, receiver, "r");
+  const auto told = relay.source->redrive({});
+  ASSERT_TRUE(told) << told.error().text();
+  EXPECT_EQ(told->count, 2U);
+  ASSERT_EQ(told->refused.size(), 1U);
+  EXPECT_EQ(told->refused.front().id, endless);
+  EXPECT_NE(told->refused.front().reason.find("CHECK"), std::string::npos);
+  relay.drain();
+  EXPECT_EQ(receiver.sent, (Ids{"a", "b"}));
+  const Ids named{endless};
+  EXPECT_EQ(relay.source->redrive(named)->refused.size(), 1U);
+}
+
+TEST_F(SqliteRelay, TakesNoMoreThanItsMemoryIsMeantFor) {
+  for (int i = 0; i < 12; ++i) {
+    const std::string id = std::to_string(i);
+    run(*app, "INSERT INTO hapax_outbox (id, type, payload) VALUES ('" + id +
+                  "', 't', zeroblob(8388608))");
+    receiver.refused.insert(id);
+  }
+  const relay::Settings quick{.retry_first = Duration{1}, .retry_max = Duration{1}};
+  Relay relay(path, receiver, "a", quick);
+  EXPECT_EQ(relay.round().taken, 4U);
+  while (number("SELECT count(*) FROM hapax_outbox_retry") < 12) relay.round();
+  ASSERT_TRUE(relay.engine.stop().has_value());
+  receiver.refused.clear();
+  EXPECT_LE(most_taken_until(relay, receiver, 12), 4U);
+}
+
+TEST_F(SqliteRelay, APayloadIsBytesOrTextAndArrivesAsItIs) {
+  EXPECT_FALSE(app->run("INSERT INTO hapax_outbox (id, type, payload) VALUES ('n', 't', 42)"));
+  run(*app, "PRAGMA ignore_check_constraints = ON");
+  run(*app, "INSERT INTO hapax_outbox (id, type, payload) VALUES ('n', 't', 42)");
+  run(*app, "INSERT INTO hapax_outbox (id, type, payload) VALUES ('x', 't', 'ü')");
+  Relay relay(path, receiver, "a");
+  relay.drain();
+  EXPECT_EQ(receiver.records_by_id.at("n").payload, "42");
+  EXPECT_EQ(receiver.records_by_id.at("x").payload, "ü");
+}
+
 TEST_F(SqliteRelay, CarriesEverythingOfAnEvent) {
   run(*app,
       "INSERT INTO hapax_outbox (id, type, key, payload, headers, correlation_id, "

@@ -78,6 +78,66 @@ TEST_F(PostgresTest, a_deadlock_says_run_it_again) {
   EXPECT_THAT(error.detail, HasSubstr("[40P01]; the transaction is undone: run it again"));
 }
 
+// O2: locks of keys are few enough for the server's table of locks …
+TEST_F(PostgresTest, a_transaction_with_very_many_keys_leaves_room_for_others) {
+  ASSERT_TRUE(app_.run("BEGIN"));
+  ASSERT_TRUE(
+      app_.run("SELECT count(hapax.publish('t', '', 'k' || i)) FROM generate_series(1, 40000) i"));
+  OnPostgres other(address_);
+  EXPECT_GT(other.number("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), 4'000);
+  EXPECT_TRUE(other.run("SELECT hapax.publish('t', '')"));
+  EXPECT_TRUE(other.run("SELECT hapax.forget_expired(), hapax.relay_clean()"));
+  EXPECT_TRUE(
+      other.run("BEGIN; CREATE TABLE more (a int PRIMARY KEY) PARTITION BY LIST (a); "
+                "DO $$ BEGIN FOR i IN 1..100 LOOP EXECUTE format('CREATE TABLE more_%s "
+                "PARTITION OF more FOR VALUES IN (%s)', i, i); END LOOP; END $$; ROLLBACK"));
+}
+
+// … and many enough for transactions with other keys, of which some meet all the same.
+TEST_F(PostgresTest, unrelated_keys_seldom_wait_for_each_other) {
+  ASSERT_TRUE(app_.run("BEGIN"));
+  ASSERT_TRUE(
+      app_.run("SELECT count(hapax.publish('t', '', 'a' || i)) FROM generate_series(1, 300) i"));
+  OnPostgres other(address_);
+  ASSERT_TRUE(other.run(R"(
+    CREATE FUNCTION pg_temp.waits(key text) RETURNS boolean LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM hapax.publish('t', '', key);
+      RETURN false;
+    EXCEPTION WHEN lock_not_available THEN
+      RETURN true;
+    END $$;
+    SET lock_timeout = '1ms')"));
+  EXPECT_LT(other.number("SELECT count(*) FROM generate_series(1, 1000) i "
+                         "WHERE pg_temp.waits('b' || i)"),
+            100);
+}
+
+// A sleeping relay is notified, which cannot be prepared; whoever prepares can do without.
+TEST_F(PostgresTest, a_transaction_that_publishes_can_be_prepared) {
+  const std::string statements[] = {
+      "SELECT hapax.publish('t', 'x')",
+      "SELECT hapax.publish_all('{t}', '{x}', '{k}', '{i}', '{NULL}', '{NULL}', '{NULL}')",
+      "INSERT INTO hapax.outbox (xid, lane, id, type, key, payload) VALUES "
+      "(hapax.outbox_xid('k'), hapax.outbox_lane('k', 'i'), 'i', 't', 'k', 'x')",
+  };
+  ASSERT_TRUE(app_.run("SELECT hapax.relay_announce(60000)"));
+  for (const std::string& sql : statements) {
+    ASSERT_TRUE(app_.run("BEGIN"));
+    ASSERT_TRUE(app_.run(sql));
+    const Status refused = app_.run("PREPARE TRANSACTION 'p'");
+    ASSERT_FALSE(refused) << sql;
+    EXPECT_THAT(refused.error().detail, HasSubstr("NOTIFY"));
+    ASSERT_TRUE(app_.run("BEGIN"));
+    ASSERT_TRUE(app_.run("SET LOCAL hapax.notify = off"));
+    ASSERT_TRUE(app_.run(sql));
+    const Status prepared = app_.run("PREPARE TRANSACTION 'p'");
+    ASSERT_TRUE(prepared) << sql << ": " << prepared.error().text();
+    ASSERT_TRUE(app_.run("COMMIT PREPARED 'p'"));
+  }
+  EXPECT_EQ(app_.number("SELECT count(*) FROM hapax.outbox"), 3);
+}
+
 TEST_F(PostgresTest, a_failed_transaction_does_not_commit) {
   const Status done = app_.database().with_transaction([&]() -> Status {
     HAPAX_CHECK(outbox_.publish({.type = "t"}));

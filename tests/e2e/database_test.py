@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -143,6 +144,12 @@ class Recipes(DatabaseTest):
         self.assertEqual(self.psql(accept.format("2")), "a|fresh\nb|fresh")
         self.assertEqual(self.psql(accept.format("2")), "")
         self.assertEqual(self.psql(accept.format("3")), "b|conflict")
+        twice = ("SELECT message_id, verdict, place FROM hapax.inbox_accept('twice', "
+                 "ARRAY['z', 'b', 'a', 'b', 'b', 'a'], "
+                 "ARRAY['0', '3', '4', '1', '3', '2']::bytea[]) ORDER BY place, message_id")
+        conflicts = "b|conflict|4\na|conflict|6"
+        self.assertEqual(self.psql(twice), conflicts + "\na|fresh|\nb|fresh|\nz|fresh|")
+        self.assertEqual(self.psql(twice), conflicts)
         take = "SELECT verdict, outcome FROM hapax.inbox_take('mail', 'm-1')"
         self.assertEqual(self.psql(take), "fresh|")
         self.psql("SELECT hapax.inbox_outcome('mail', 'm-1', 'sent')")
@@ -170,6 +177,28 @@ class Recipes(DatabaseTest):
                   "SELECT * FROM hapax.inbox_accept('s', ARRAY['c'])")
         self.assertEqual(self.psql("SELECT hapax.forget_expired()"), "2")
         self.assertEqual(self.psql("SELECT message_id FROM hapax.inbox"), "c")
+
+    def test_what_is_over_is_forgotten_in_sqlite(self):
+        """By the statements of the guide, in pieces of 1,000."""
+        self.hapax("migrate", "sqlite:shop.db")
+        with open(os.path.join(SOURCE, "docs/guide/inbox.md"), encoding="utf-8") as file:
+            statements = re.findall(r'^sqlite3 shop.db "(DELETE .*)"$', file.read(), re.MULTILINE)
+        self.assertEqual(len(statements), 2)
+        self.sqlite("INSERT INTO hapax_inbox (subscriber, message_id, expires_at) VALUES "
+                    "('s', 'later', (strftime('%s', 'now') + 60) * 1000), ('s', 'ever', NULL)")
+        self.sqlite("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+                    "WHERE i < 1500) "
+                    "INSERT INTO hapax_inbox (subscriber, message_id, expires_at) "
+                    "SELECT 's', i, (strftime('%s', 'now') - 60) * 1000 FROM n")
+        self.sqlite("INSERT INTO hapax_claims (scope, key, state, owner, fence, attempts, "
+                    "lease_until, first_seen, expires_at) VALUES "
+                    "('s', 'k', 'completed', 'w', 1, 1, 0, 0, 1), "
+                    "('s', 'open', 'processing', 'w', 2, 1, 0, 0, NULL)")
+        self.assertEqual([self.sqlite(statements[0]) for _ in range(3)], ["1000", "500", "0"])
+        self.assertEqual(self.sqlite(statements[1]), "1")
+        self.assertEqual(self.sqlite("SELECT message_id FROM hapax_inbox ORDER BY 1"),
+                         "ever\nlater")
+        self.assertEqual(self.sqlite("SELECT key FROM hapax_claims"), "open")
 
 
 if __name__ == "__main__":

@@ -164,6 +164,38 @@ class PostgresDoctorTest(DoctorTest):
         checks = self.doctor(self.cluster.uri())
         self.assertEqual({check["state"] for check in checks}, {"ok"}, checks)
 
+    def test_partitions_that_nobody_empties(self):
+        self.psql("CREATE TABLE hapax.outbox_def PARTITION OF hapax.outbox DEFAULT;"
+                  "CREATE TABLE \"Mine\" PARTITION OF hapax.outbox FOR VALUES IN (32)")
+        checks = self.doctor(self.cluster.uri())
+        for found in ("hapax.outbox_def of the outbox (DEFAULT)",
+                      'public."Mine" of the outbox (FOR VALUES IN (32))'):
+            one = self.assertFound(checks, "structure", "warning", found, "once nothing waits: ")
+            self.psql(one["advice"].split(": ")[1])
+        self.assertEqual([check["state"] for check in checks if check["check"] == "structure"],
+                         ["warning", "warning"])
+        self.found("structure", "ok", "32 partitions")
+
+    def test_sequences_that_went_back_and_the_remedies_work(self):
+        self.psql("SELECT hapax.publish('t', 'x', 'k', 'e' || n) FROM generate_series(1, 20) AS n;"
+                  "SELECT hapax.check_and_lock('jobs', 'j-' || n, 'w', '1h') "
+                  "FROM generate_series(1, 5) AS n")
+        data = os.path.join(self.folder, "data")
+        self.hapax("stream", "create", "orders", "--data", data)
+        relay = ["relay", "--from", self.cluster.uri(), "--to", data + "/streams/orders", "--once"]
+        self.hapax(*relay)
+        self.found("numbers", "ok", "outbox_seq is at 20, events up to number 20 were sent")
+        self.psql("SELECT setval('hapax.outbox_seq', 3), setval('hapax.claim_fence', 1, false)")
+        checks = self.doctor(self.cluster.uri())
+        for name, found in (("numbers", "outbox_seq is at 3, events up to number 20 were sent"),
+                            ("fences", "claim_fence is at 0, but a claim has the fence 5")):
+            advice = self.assertFound(checks, name, "critical", found, "SELECT")["advice"]
+            self.psql(advice.split(";")[0].replace("TIME", "infinity"))
+        checks = self.doctor(self.cluster.uri())
+        self.assertEqual({check["state"] for check in checks}, {"ok"}, checks)
+        self.psql("SELECT hapax.publish('t', 'x', 'k', 'new')")
+        self.assertIn("1 accepted", self.hapax(*relay))
+
     def test_the_partition_in_use_is_not_emptied(self):
         self.psql("INSERT INTO hapax.outbox (part, xid, lane, id, type, payload, created_at) "
                   "SELECT hapax.outbox_part(), pg_current_xact_id(), 3, 'o', 't', '', now() - "
@@ -212,8 +244,19 @@ class PostgresDoctorTest(DoctorTest):
         # It has just settled something: behind, but moving.
         self.psql("UPDATE hapax.outbox_progress SET attempts = 0")
         checks = self.doctor(self.cluster.uri())
-        self.assertFound(checks, "waiting", "critical", "4 records", "another one")
+        self.assertFound(checks, "waiting", "critical", "4 records", "start another one")
         self.assertNotIn("stuck lanes", [check["check"] for check in checks])
+        # It stands where it stood, however often it says so.
+        self.psql("UPDATE hapax.outbox_progress SET moved_at = now() - interval '20 min'")
+        self.assertFound(self.doctor(self.cluster.uri()), "stuck lanes", "critical",
+                         "nothing was sent for 20 min", "destination")
+
+    def test_what_is_too_large_to_be_looked_at_is_told(self):
+        self.psql("INSERT INTO hapax.claims (scope, key, state, owner, fence, attempts, "
+                  "lease_until, first_seen, outcome) "
+                  "SELECT 's', i::text, 'completed', 'w', i, 1, now(), now(), "
+                  "convert_to(repeat('x', 1900), 'UTF8') FROM generate_series(1, 36000) AS i")
+        self.found("claims", "ok", "not looked at")
 
     def test_dead_rows(self):
         self.psql("ALTER TABLE hapax.inbox SET (autovacuum_enabled = false);"
@@ -234,7 +277,7 @@ class PostgresDoctorTest(DoctorTest):
             for name, advice in (("fsync", "ALTER SYSTEM SET fsync = on"),
                                  ("full_page_writes", "ALTER SYSTEM SET full_page_writes = on"),
                                  ("synchronous_commit",
-                                  "ALTER DATABASE shop RESET synchronous_commit")):
+                                  "ALTER ROLE ALL IN DATABASE shop RESET synchronous_commit")):
                 self.assertFound(checks, "durability", "critical", name + " is off", advice)
             self.assertFound(checks, "writable", "critical", "read_only is on", "RESET default_tr")
             self.assertFound(checks, "dead rows", "warning", "autovacuum is off", "ALTER SYSTEM")
@@ -242,6 +285,39 @@ class PostgresDoctorTest(DoctorTest):
             for name in ("fsync", "full_page_writes", "autovacuum"):
                 self.cluster.psql(f"ALTER SYSTEM RESET {name}", "postgres")
             self.cluster.psql("SELECT pg_reload_conf()", "postgres")
+
+    def test_roles_that_do_not_wait_for_the_disk(self):
+        roles = 'hasty, group_of_them, stranger, mended, "Half", careful'
+        self.addCleanup(self.psql, f"DROP OWNED BY {roles}; DROP ROLE {roles};"
+                        "ALTER ROLE ALL RESET synchronous_commit")
+        self.psql("CREATE DATABASE other")
+        self.psql("CREATE ROLE hasty LOGIN; CREATE ROLE group_of_them; CREATE ROLE stranger LOGIN;"
+                  "CREATE ROLE mended LOGIN; CREATE ROLE \"Half\" LOGIN; CREATE ROLE careful LOGIN;"
+                  "GRANT USAGE ON SCHEMA hapax TO hasty, group_of_them, mended, \"Half\", careful;"
+                  "ALTER ROLE hasty SET synchronous_commit = off;"
+                  "ALTER ROLE group_of_them SET synchronous_commit = off;"
+                  "ALTER ROLE stranger SET synchronous_commit = off;"
+                  "ALTER ROLE mended SET synchronous_commit = off;"
+                  "ALTER ROLE mended IN DATABASE shop SET synchronous_commit = on;"
+                  "ALTER ROLE \"Half\" IN DATABASE shop SET synchronous_commit = FALSE;"
+                  "ALTER ROLE careful IN DATABASE other SET synchronous_commit = off;"
+                  "ALTER ROLE careful SET synchronous_commit = local")
+        found = [check for check in self.doctor(self.cluster.uri())
+                 if check["check"] == "durability"]
+        self.assertEqual([check["found"].split(":")[0] for check in found],
+                         ['synchronous_commit is off for the role "Half" in this database',
+                          "synchronous_commit is off for the role hasty"])
+        for check in found:
+            self.assertEqual(check["state"], "critical")
+            self.psql(check["advice"])
+        self.found("durability", "ok", "are on")
+        # Who asks may be the only one for whom it is on.
+        self.psql("ALTER ROLE ALL SET synchronous_commit = off;"
+                  "ALTER ROLE postgres IN DATABASE shop SET synchronous_commit = on")
+        checks = self.doctor(self.cluster.uri())
+        self.psql(self.assertFound(checks, "durability", "critical",
+                                   "roles without a setting of their own:")["advice"])
+        self.found("durability", "ok", "are on")
 
     def test_transactions_connections_and_clock(self):
         self.psql("CREATE TABLE t (n int); BEGIN; INSERT INTO t VALUES (1); "
@@ -282,9 +358,10 @@ class PostgresDoctorTest(DoctorTest):
         checks = self.doctor(clerk)
         self.assertFound(checks, "reach", "critical", "all connections are in use",
                          "pg_stat_activity")
-        done = subprocess.run([self.HAPAX, "serve", "--store", clerk, "--http", "127.0.0.1:0"],
+        done = subprocess.run([self.HAPAX, "serve", "--store", clerk, "--http", "127.0.0.1:0",
+                               "--resp", ""],
                               capture_output=True, text=True, timeout=60, cwd=self.folder)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 69)
         self.assertIn("raise max_connections", done.stderr)
 
     def test_a_slot_that_nobody_uses(self):
@@ -422,8 +499,11 @@ class SqliteDoctorTest(DoctorTest):
     def test_a_relay_that_is_behind(self):
         self.run_sql("INSERT INTO hapax_outbox (id, type, payload, created_at) VALUES "
                      "('a', 't', x'', 0);"
-                     "UPDATE hapax_outbox_lane SET owner = 'relay-7', lease_until = 9e15")
+                     "UPDATE hapax_outbox_lane SET owner = 'relay-7', lease_until = 9e15, "
+                     "moved_at = unixepoch('now') * 1000")
         self.assertFound(self.examined(), "waiting", "critical", "1 records", "log of relay-7")
+        self.run_sql("UPDATE hapax_outbox_lane SET moved_at = 0")
+        self.assertFound(self.examined(), "stuck lanes", "critical", "has sent nothing", "restart")
 
     def test_a_writer_that_does_not_end_and_a_log_that_has_grown(self):
         with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as writer:

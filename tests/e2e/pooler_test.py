@@ -111,7 +111,7 @@ class PoolerTest(FolderTest):
                                  "between") + orders("receive", "between", self.address))
 
     def test_a_shared_store_is_refused(self):
-        for words in (["serve", "--store", self.address, "--http", "127.0.0.1:0"],
+        for words in (["serve", "--store", self.address, "--http", "127.0.0.1:0", "--resp", ""],
                       ["copy", self.folder + "/data", self.address]):
             self.hapax("stream", "create", "orders", "--data", self.folder + "/data")
             done = subprocess.run([self.HAPAX, *words], capture_output=True, text=True, timeout=60,

@@ -1,0 +1,55 @@
+// What the parts of `hapax relay` share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hapax/result.h>
+
+#include "cli/commands.h"
+#include "relay/engine.h"
+#include "relay/source.h"
+
+namespace hapax::cli {
+
+struct RelayOptions {
+  std::vector<std::string> from;
+  std::string to;
+  std::string schema = "hapax";
+  std::string prefix = "hapax_";
+  std::string retention = "30d";
+  std::string name;
+  std::string lease = "15s";
+  std::string token_file;
+  std::string authorities;
+  std::uint32_t batch = relay::Settings{}.batch;
+  std::uint32_t attempts = relay::Settings{}.attempts_max;
+  std::vector<std::string> redrive;  // ids
+  bool redrive_all = false;
+  bool once = false;
+  bool status = false;
+  bool dead_letters = false;
+  Output output = Output::kText;
+
+  [[nodiscard]] bool sends() const {
+    return !status && !dead_letters && !redrive_all && redrive.empty();
+  }
+};
+
+// One line per event, from any thread.
+void say(std::string_view text);
+
+// `owner` holds the lanes: no two sources have the same, for they may be one database.
+[[nodiscard]] Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
+                                                                 const std::string& from,
+                                                                 const std::string& owner);
+
+// What is asked of outboxes without relaying. They print, and answer the exit code.
+[[nodiscard]] Result<int> show_status(const RelayOptions& options);
+[[nodiscard]] Result<int> list_dead_letters(const RelayOptions& options);
+[[nodiscard]] Result<int> redrive_dead_letters(const RelayOptions& options);
+
+}  // namespace hapax::cli

@@ -1,0 +1,219 @@
+// What `hapax relay` asks of outboxes without relaying: status, dead letters, redrive.
+#include <algorithm>
+#include <mutex>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cli/relay.h"
+#include "cli/show.h"
+#include "cli/span.h"
+#include "postgres/outbox_source.h"
+#include "sqlite/outbox_source.h"
+#include "wire/json_text.h"
+
+namespace hapax::cli {
+
+namespace {
+
+constexpr Duration kSilenceMin{5'000};  // for a database to answer, or a third of the lease
+constexpr std::string_view kPolls =
+    "NOTIFY does not come through, as behind a pooler that changes sessions: new records are "
+    "looked "
+    "for, at last every 1.7 s. A direct connection, or a pooler that pools sessions, makes it "
+    "sooner";
+
+constexpr std::string_view kBlind =
+    "transactions of other roles are not seen: GRANT pg_read_all_stats to this one";
+
+std::string json_of_lane(const relay::LaneReport& lane) {
+  wire::JsonObject object;
+  object.add("lane", lane.lane);
+  lane.owner.empty() ? object.raw("owner", "null") : object.add("owner", lane.owner);
+  object.add("lease_ms", lane.lease_left.count()).add("waiting", lane.waiting);
+  object.raw("more_waiting", lane.more_waiting ? "true" : "false");
+  lane.oldest_waiting ? object.add("oldest_waiting_ms", lane.oldest_waiting->count())
+                      : object.raw("oldest_waiting_ms", "null");
+  object.add("attempts", lane.attempts).add("retries", lane.retries);
+  object.add("blocked_keys", lane.blocked_keys).add("delivered", lane.sent);
+  return object.text();
+}
+
+struct Sums {
+  std::uint64_t waiting = 0;
+  bool more_waiting = false;
+  std::uint64_t retries = 0;
+  std::uint64_t blocked_keys = 0;
+  std::uint64_t lanes_held = 0;
+  std::uint64_t sent = 0;
+  Duration oldest{0};
+};
+
+Sums sums_of(const relay::Report& report) {
+  Sums sums;
+  for (const relay::LaneReport& lane : report.lanes) {
+    sums.waiting += lane.waiting;
+    sums.more_waiting = sums.more_waiting || lane.more_waiting;
+    sums.retries += lane.retries;
+    sums.blocked_keys += lane.blocked_keys;
+    sums.sent += lane.sent;
+    if (!lane.owner.empty()) ++sums.lanes_held;
+    sums.oldest = std::max(sums.oldest, lane.oldest_waiting.value_or(Duration{0}));
+  }
+  return sums;
+}
+
+void print_report_json(const std::string& from, const relay::Report& report) {
+  const Sums sums = sums_of(report);
+  wire::JsonArray lanes;
+  for (const relay::LaneReport& lane : report.lanes) lanes.add(json_of_lane(lane));
+  wire::JsonObject object;
+  object.add("from", from).add("waiting", sums.waiting);
+  object.raw("more_waiting", sums.more_waiting ? "true" : "false");
+  object.add("lag_ms", sums.oldest.count()).add("delivered", sums.sent);
+  object.add("retries", sums.retries).add("blocked_keys", sums.blocked_keys);
+  object.add("dead_letters", report.dead_letters).add("outbox_bytes", report.outbox_bytes);
+  object.add("dead_rows", report.dead_rows);
+  report.oldest_transaction
+      ? object.add("oldest_transaction_ms", report.oldest_transaction->count())
+            .add("oldest_transaction_of", report.oldest_transaction_of)
+      : object.raw("oldest_transaction_ms", "null").raw("oldest_transaction_of", "null");
+  object.raw("sees_transactions", report.sees_transactions ? "true" : "false");
+  fmt::print("{}\n", object.raw("lanes", lanes.text()).text());
+}
+
+void print_report(const std::string& from, const relay::Report& report) {
+  const Sums sums = sums_of(report);
+  fmt::print("{}\n", from);
+  fmt::print("  waiting         {}{} (the oldest for {} ms)\n",
+             sums.more_waiting ? "at least " : "", sums.waiting, sums.oldest.count());
+  fmt::print("  delivered       {}\n", sums.sent);
+  fmt::print("  to be retried   {}, {} keys wait\n", sums.retries, sums.blocked_keys);
+  fmt::print("  dead letters    {}\n", report.dead_letters);
+  fmt::print("  outbox          {} bytes, {} dead rows\n", report.outbox_bytes, report.dead_rows);
+  if (report.oldest_transaction) {
+    fmt::print("  oldest transaction open for {} ms: {}\n", report.oldest_transaction->count(),
+               report.oldest_transaction_of);
+  }
+  if (!report.sees_transactions) fmt::print("  {}\n", kBlind);
+  fmt::print("  lanes           {} of {} are held\n", sums.lanes_held, report.lanes.size());
+  for (const relay::LaneReport& lane : report.lanes) {
+    fmt::print("  lane {:>2}  {:>7}{} waiting  {:>5} retries  {}\n", lane.lane, lane.waiting,
+               lane.more_waiting ? "+" : "", lane.retries,
+               lane.owner.empty()
+                   ? "nobody"
+                   : fmt::format("{} for {} ms", lane.owner, lane.lease_left.count()));
+  }
+}
+
+void print_redriven(const RelayOptions& options, const std::string& from,
+                    const relay::Redriven& told) {
+  if (options.output == Output::kJson) {
+    wire::JsonArray refused;
+    for (const auto& [id, reason] : told.refused) {
+      refused.add(wire::JsonObject().add("id", id).add("reason", reason).text());
+    }
+    wire::JsonObject object;
+    object.add("from", from).add("redriven", told.count).raw("refused", refused.text());
+    fmt::print("{}\n", object.text());
+    return;
+  }
+  fmt::print("{}: {} published again\n", from, told.count);
+  for (const auto& [id, reason] : told.refused) {
+    fmt::print("{}: {} is refused and stays a dead letter: {}\n", from, id, reason);
+  }
+}
+
+}  // namespace
+
+void say(std::string_view text) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  fmt::print(stderr, "hapax relay: {}\n", text);
+}
+
+Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
+                                                   const std::string& from,
+                                                   const std::string& owner) {
+  if (is_postgres(from)) {
+    const bool sleeps = options.sends() && !options.once;
+    // Whoever only looks may ask for much.
+    const Duration lease = span_of(options.lease).value_or(Duration{0});
+    HAPAX_TRY(auto source, postgres::OutboxSource::open(
+                               {.uri = from,
+                                .schema = options.schema,
+                                .owner = owner,
+                                .listen = sleeps,
+                                .silence_max = options.sends() ? std::max(kSilenceMin, lease / 3)
+                                                               : Duration::max()}));
+    if (sleeps && !source->is_notified()) say(without_password(from) + ": " + std::string(kPolls));
+    return std::unique_ptr<relay::Source>(std::move(source));
+  }
+  if (from.starts_with("sqlite:")) {
+    const auto retention = span_of(options.retention);
+    if (!retention) {
+      return Error{Errc::kInvalidArgument, "--retention " + options.retention + " is no span"};
+    }
+    HAPAX_TRY(auto source, sqlite::OutboxSource::open({.path = from.substr(7),
+                                                       .prefix = options.prefix,
+                                                       .owner = owner,
+                                                       .retention = *retention}));
+    return std::unique_ptr<relay::Source>(std::move(source));
+  }
+  return Error{Errc::kInvalidArgument,
+               "'" + from + "' is no outbox: postgres://… and sqlite:FILE are"};
+}
+
+Result<int> show_status(const RelayOptions& options) {
+  for (const std::string& from : options.from) {
+    HAPAX_TRY(const auto source, open_source(options, from, options.name));
+    HAPAX_TRY(const relay::Report report, source->report());
+    if (options.output == Output::kJson) {
+      print_report_json(without_password(from), report);
+    } else {
+      print_report(without_password(from), report);
+    }
+  }
+  return kExitOk;
+}
+
+Result<int> list_dead_letters(const RelayOptions& options) {
+  constexpr std::uint32_t kMost = 10'000;
+  for (const std::string& from : options.from) {
+    HAPAX_TRY(const auto source, open_source(options, from, options.name));
+    HAPAX_TRY(const auto letters, source->dead_letters(kMost));
+    for (const relay::DeadLetter& letter : letters) {
+      if (options.output == Output::kJson) {
+        fmt::print("{}\n", wire::JsonObject()
+                               .add("from", without_password(from))
+                               .add("id", letter.id)
+                               .add("type", letter.type)
+                               .add("key", letter.key)
+                               .add("attempts", letter.attempts)
+                               .add("dead_ms", letter.dead_for.count())
+                               .add("reason", letter.reason)
+                               .text());
+      } else {
+        fmt::print("{}  {}  {} attempts  {}\n", letter.id, letter.type, letter.attempts,
+                   letter.reason);
+      }
+    }
+  }
+  return kExitOk;
+}
+
+Result<int> redrive_dead_letters(const RelayOptions& options) {
+  std::uint64_t published = 0;
+  std::uint64_t refused = 0;
+  for (const std::string& from : options.from) {
+    HAPAX_TRY(const auto source, open_source(options, from, options.name));
+    HAPAX_TRY(const relay::Redriven told, source->redrive(options.redrive));
+    published += told.count;
+    refused += told.refused.size();
+    print_redriven(options, without_password(from), told);
+  }
+  if (refused > 0) return kExitFailed;
+  return published == 0 && !options.redrive.empty() ? kExitMissing : kExitOk;
+}
+
+}  // namespace hapax::cli

@@ -1,6 +1,9 @@
 // Where the shared store meets PostgreSQL.
+#include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include <hapax/postgres_store.h>
@@ -10,6 +13,7 @@
 #include "host/entropy.h"
 #include "journal/format.h"
 #include "journal/moving.h"
+#include "postgres/connection.h"
 #include "shared/shared_store.h"
 
 namespace hapax {
@@ -39,6 +43,28 @@ shared::SharedOptions to_shared(const PostgresStoreOptions& options, std::uint32
   return to;
 }
 
+// At a start as later: a database that is away, starts, or is full of connections, may soon be
+// there.
+Status wait_for_server(const std::string& uri, std::chrono::milliseconds patience,
+                       const std::function<void(const std::string&)>& log) {
+  constexpr std::chrono::milliseconds kPause{200};
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (bool told = false;; told = true) {
+    auto connection = postgres::Connection::open(uri);
+    if (connection) return Ok{};
+    Error error = std::move(connection).error();
+    if (error.code != Errc::kUnavailable) return error;
+    if (std::chrono::steady_clock::now() + kPause > until) {
+      return std::move(error).within("waited for it for " + std::to_string(patience.count()) +
+                                     " ms");
+    }
+    if (!told) {
+      log(error.detail + "; waiting for it, " + std::to_string(patience.count()) + " ms at most");
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
@@ -51,6 +77,8 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
                      "; it must be between " + std::to_string(journal::kSegmentBytesMin) + " and " +
                      std::to_string(journal::kSegmentBytesMax)};
   }
+  const auto log = options.log ? options.log : log_to_stderr;
+  HAPAX_CHECK(wait_for_server(uri, options.patience, log));
   HAPAX_TRY(const std::uint32_t segment_bytes,
             cluster::make_store_tables(place, static_cast<std::uint32_t>(options.segment_bytes)));
   auto ports = std::make_shared<DatabasePorts>(place);
@@ -59,8 +87,7 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
   HAPAX_CHECK(ports->log.connect());
   const shared::SharedPorts borrowed{ports->log, ports->folder, ports->clock, ports->entropy};
   HAPAX_TRY(auto store,
-            shared::SharedStore::open(ports, borrowed, to_shared(options, segment_bytes),
-                                      options.log ? options.log : log_to_stderr));
+            shared::SharedStore::open(ports, borrowed, to_shared(options, segment_bytes), log));
   if (options.appended) store->on_news(options.appended);
   return std::unique_ptr<Store>(std::move(store));
 }

@@ -61,6 +61,50 @@ TEST_F(ReadCostTest, OneLargeRecordIsReadWithoutItsNeighbours) {
   EXPECT_EQ(state().find_stream("d")->last, Sequence{1});
 }
 
+TEST_F(ReadCostTest, ABriefAnswerLeavesALargeResultOut) {
+  const std::string large(limits::kBriefResultBytesMax, 'r');
+  for (const auto& [key, body] :
+       {std::pair("large", large), std::pair("small", std::string("r"))}) {
+    Call& call = commit({Claim{.scope = "s", .key = key}});
+    const Fence fence = std::get<Claimed>(call.verdict()).fence;
+    commit({Settle{.scope = "s", .key = key, .fence = fence, .result = {200, "", body}}});
+  }
+  const std::vector<Op> ops = {Claim{.scope = "s", .key = "large"},
+                               Claim{.scope = "s", .key = "small"}};
+  std::optional<Finished> finished;
+  machine().submit(prepare({.ops = ops, .detail = Detail::kBrief}, engine_->key()).value(),
+                   [&](Finished it) { finished = std::move(it); });
+  const Answer answer = complete(*std::move(finished)).value();
+  const auto& without = std::get<DuplicateClaim>(answer.verdicts[0]);
+  EXPECT_TRUE(without.left_out);
+  EXPECT_FALSE(without.result);
+  const auto& with = std::get<DuplicateClaim>(answer.verdicts[1]);
+  EXPECT_FALSE(with.left_out);
+  EXPECT_EQ(with.result, (StoredResult{200, "", "r"}));
+}
+
+TEST_F(ReadCostTest, ABriefAnswerLeavesALargeRecordOut) {
+  const std::string& large = texts_.emplace_back(limits::kBriefReceiveBytesMax + 1, 'p');
+  commit({CreateStream{"s", {.record_bytes_max = limits::kRecordBytesMax}},
+          Append{.stream = "s", .payload = large}, Append{.stream = "s", .payload = "small"}});
+  const std::vector<Op> ops(2, Receive{"s", "c", 10});
+  std::optional<Finished> finished;
+  const std::uint64_t read = bytes_read([&] {
+    machine().submit(prepare({.ops = ops, .detail = Detail::kBrief}, engine_->key()).value(),
+                     [&](Finished it) { finished = std::move(it); });
+    EXPECT_TRUE(write().ok());
+    finished->answer = complete(std::move(*finished));
+  });
+  EXPECT_LT(read, kSmall);
+  const auto& without = std::get<Received>(finished->answer->verdicts[0]);
+  EXPECT_TRUE(without.left_out);
+  EXPECT_THAT(without.deliveries, SizeIs(1));
+  EXPECT_EQ(without.deliveries.front().record.payload, "");
+  const auto& with = std::get<Received>(finished->answer->verdicts[1]);
+  EXPECT_FALSE(with.left_out);
+  EXPECT_EQ(with.deliveries.at(0).record.payload, "small");
+}
+
 TEST_F(ReadCostTest, SmallNeighboursAreReadAtOnce) {
   append_64(kSmall);
   EXPECT_LE(bytes_read([&] { read(40, 1); }), core::kRunBytesMax);

@@ -89,6 +89,8 @@ void EmbeddedStore::take_in(std::deque<Task>& tasks) {
       note_kind(machine.next_lsn() != before);
     } else if (auto* look = std::get_if<LookTask>(&tasks.front())) {
       machine.look(std::move(look->look), std::move(look->fail));
+    } else {
+      machine.set_shares(std::move(std::get<SharesTask>(tasks.front()).share_of));
     }
     tasks.pop_front();
   }

@@ -3,6 +3,7 @@
 // W1: it moves with the steady clock; towards the wall clock it is only slewed, by a tenth.
 // W2: a wall clock further off than `jump_max` is not believed: log time goes on from where it
 //     was, and jump_pending() says so until a person accepts the new time (at a start).
+// W4: what others wrote takes it ahead to their time, and no further.
 #pragma once
 
 #include <hapax/time.h>

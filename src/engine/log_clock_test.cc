@@ -147,6 +147,27 @@ TEST_F(LogClockTest, AClockThatWasNeverSetCountsAs1970) {
   EXPECT_GE(unset.latest(), unset.now());
 }
 
+// W4: one that stood still, because its database was away, follows others that did not.
+TEST_F(LogClockTest, TimeThatOthersHaveCountedIsNotCountedAgain) {
+  EXPECT_EQ(now(), wall.wall_ms());
+  for (int i = 0; i < 3; ++i) {
+    wall.advance(5'000);
+    log.follow(time_from_ms(wall.wall_ms()));
+    EXPECT_EQ(now(), wall.wall_ms());
+  }
+  wall.advance(5'000);
+  log.follow(time_from_ms(wall.wall_ms() - 4'000));
+  EXPECT_EQ(now(), wall.wall_ms()) << "what was written a while ago";
+}
+
+TEST_F(LogClockTest, OthersThatAreAheadAreFollowedAndThenTheWallClock) {
+  EXPECT_EQ(now(), wall.wall_ms());
+  wall.advance(1'000);
+  log.follow(time_from_ms(wall.wall_ms() + 10'000));
+  EXPECT_EQ(now(), wall.wall_ms() + 10'000);
+  EXPECT_EQ(moved(1'000), 900);
+}
+
 // W1: whatever the wall clock does.
 TEST_F(LogClockTest, ItNeverGoesBackAndNeverRunsAway) {
   sim::Random random(1);

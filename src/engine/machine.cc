@@ -34,6 +34,11 @@ bool only_frees_space(const Commit& commit) {
   });
 }
 
+// As it is counted for a hand-out.
+std::uint64_t record_bytes_max(const core::Run& run) {
+  return std::min<std::uint64_t>(run.largest, run.at.length);
+}
+
 // M1, planted: ids of records that were never stored stay remembered.
 void remember_unstored(core::State& state, const Prepared& request, Time now) {
   for (std::size_t i = 0; i < request.commit.ops.size(); ++i) {
@@ -418,11 +423,13 @@ Finished Machine::finish(const Prepared& request, core::Executed executed, Time 
 // Finds out where records and results lie, while nothing can move.
 void Machine::plan(const Prepared& request, Answer& answer, Finished& finished, Time now) const {
   const std::size_t count = std::min(answer.verdicts.size(), request.commit.ops.size());
+  const bool brief = request.commit.detail == Detail::kBrief;
   for (std::size_t i = 0; i < count; ++i) {
     if (auto* received = std::get_if<Received>(&answer.verdicts[i])) {
       const auto& op = std::get<Receive>(request.commit.ops[i]);
       const core::Stream* stream = state_->find_stream(op.stream);
       const core::Run* run = nullptr;  // Neighbours are mostly in the same one.
+      const bool alone = received->deliveries.size() == 1;
       finished.deliveries.reserve(finished.deliveries.size() + received->deliveries.size());
       for (std::size_t d = 0; d < received->deliveries.size(); ++d) {
         const Sequence sequence = received->deliveries[d].record.sequence;
@@ -432,13 +439,18 @@ void Machine::plan(const Prepared& request, Answer& answer, Finished& finished, 
         // A repeated answer may name a record that was trimmed since, or a stream of which there is
         // another one now.
         if (run == nullptr || run->time > answer.time || !stream->keeps(sequence)) continue;
+        received->left_out =
+            brief && alone && record_bytes_max(*run) > limits::kBriefReceiveBytesMax;
+        if (received->left_out) continue;
         finished.deliveries.push_back(
             {i, d, {run->at, run->first, sequence, run->time, nullptr}, op.stream});
       }
-    } else if (const auto* known = std::get_if<DuplicateClaim>(&answer.verdicts[i])) {
+    } else if (auto* known = std::get_if<DuplicateClaim>(&answer.verdicts[i])) {
       const core::SettledEntry* entry = state_->settled.find(request.hashes[i].key, now);
       if (entry == nullptr || entry->forgotten != 0 || entry->result_until() <= now) continue;
       if (entry->fence() != known->fence) continue;  // Forgotten, and settled anew since.
+      known->left_out = brief && entry->where.length > limits::kBriefResultBytesMax;
+      if (known->left_out) continue;
       finished.results.push_back({i, entry->where, nullptr});
     }
   }
@@ -476,7 +488,8 @@ core::Turn Machine::turn() {
 }
 
 core::Door Machine::door() {
-  return {this, door_write, door_read_record, door_content_id, door_mark, door_cut, door_latest};
+  return {this,      door_write, door_read_record,   door_content_id,
+          door_mark, door_cut,   door_take_overflow, door_latest};
 }
 
 base::Where Machine::door_write(void* self, const core::Fact& fact) {
@@ -535,6 +548,10 @@ std::size_t Machine::door_mark(void* self) {
 void Machine::door_cut(void* self, std::size_t mark) {
   static_cast<Machine*>(self)->building_.batch.cut(
       {static_cast<std::uint32_t>(mark >> 32), mark & 0xffffffff});
+}
+
+bool Machine::door_take_overflow(void* self) {
+  return std::exchange(static_cast<Machine*>(self)->overflow_, false);
 }
 
 Time Machine::door_latest(void* self) { return static_cast<Machine*>(self)->clock_.latest(); }

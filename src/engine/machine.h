@@ -110,6 +110,9 @@ class Machine {
   // Forgets expired ids; at any time.
   bool expire(std::size_t work_min);
 
+  // No fact, and undone by nothing: it says what is decided from now on.
+  void set_shares(ShareOf share_of) { state_->tenants.set(std::move(share_of)); }
+
   [[nodiscard]] core::State& state() { return *state_; }
   // Log time of the batch being built.
   [[nodiscard]] Time decided_at() const { return building_.batch.log_time(); }
@@ -183,6 +186,7 @@ class Machine {
   static core::ContentId door_content_id(void* self, std::string_view payload);
   static std::size_t door_mark(void* self);
   static void door_cut(void* self, std::size_t mark);
+  static bool door_take_overflow(void* self);
   static Time door_latest(void* self);
 
   std::unique_ptr<core::State> state_;

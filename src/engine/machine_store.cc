@@ -224,4 +224,13 @@ Result<Statistics> MachineStore::statistics() {
   return stats;
 }
 
+void MachineStore::set_shares(ShareOf share_of) {
+  hand_over(SharesTask{std::move(share_of)}, Lead::kNever);
+}
+
+Result<std::vector<TenantUse>> MachineStore::tenants() {
+  return ask<std::vector<TenantUse>>(
+      [](const core::State& state, Time) { return state.tenants.list(state); });
+}
+
 }  // namespace hapax::engine

@@ -44,6 +44,8 @@ class MachineStore : public Store {
   [[nodiscard]] Result<StreamStats> describe(std::string_view stream) final;
   [[nodiscard]] Result<std::vector<std::string>> streams() final;
   [[nodiscard]] Result<Statistics> statistics() final;
+  void set_shares(ShareOf share_of) final;
+  [[nodiscard]] Result<std::vector<TenantUse>> tenants() final;
 
  protected:
   struct CommitTask {
@@ -54,7 +56,10 @@ class MachineStore : public Store {
     Machine::Look look;
     Machine::Fail fail;
   };
-  using Task = std::variant<CommitTask, LookTask>;
+  struct SharesTask {
+    ShareOf share_of;
+  };
+  using Task = std::variant<CommitTask, LookTask, SharesTask>;
   // Whether the calling thread may drive the machine for its own task (E6).
   enum class Lead : std::uint8_t { kNever, kIfQuick, kAlways };
 

@@ -151,28 +151,57 @@ TEST_F(MovesTest, ASegmentWithManyResultsIsEmptiedInTheEnd) {
   EXPECT_FALSE(state().live_bytes.contains(first));
 }
 
-// What found no room in its batch lies nowhere, and is not asked for.
-TEST_F(MovesTest, ACommitThatDoesNotFitItsBatchIsNoDamage) {
-  EngineOptions options = by_hand();
-  options.segment_bytes = std::uint32_t{128} << 20;
-  options.reserve_step = std::uint32_t{1} << 20;
-  reopen(options);
-  StreamSettings large;
-  large.record_bytes_max = std::uint32_t{8} << 20;
-  commit({CreateStream{"s", large}, CreateConsumer{"s", "c", {.attempts_max = 1}}});
-  append("s", std::string(std::size_t{8} << 20, 'p'), 9);
-  std::vector<Op> ops;
-  for (int i = 0; i < 9; ++i) {
-    Call& received = commit({Receive{"s", "c", 1, Duration{60'000}, "o"}});
-    const Delivery& one = std::get<Received>(received.verdict()).deliveries.at(0);
-    ops.emplace_back(Nack{"s", "c", {one.record.sequence, one.token}, Duration{0}, "will not do"});
+class FullBatch : public MovesTest {
+ protected:
+  // Nacks that write as many dead letters as do not fit one batch.
+  std::vector<Op> too_many_letters() {
+    EngineOptions options = by_hand();
+    options.segment_bytes = std::uint32_t{128} << 20;
+    options.reserve_step = std::uint32_t{1} << 20;
+    reopen(options);
+    StreamSettings large;
+    large.record_bytes_max = std::uint32_t{8} << 20;
+    commit({CreateStream{"s", large}, CreateConsumer{"s", "c", {.attempts_max = 1}}});
+    append("s", std::string(std::size_t{8} << 20, 'p'), 9);
+    std::vector<Op> ops;
+    for (int i = 0; i < 9; ++i) {
+      Call& received = commit({Receive{"s", "c", 1, Duration{60'000}, "o"}});
+      const Delivery& one = std::get<Received>(received.verdict()).deliveries.at(0);
+      ops.emplace_back(Nack{"s", "c", {one.record.sequence, one.token}, Duration{0}, "no good"});
+    }
+    return ops;
   }
+};
+
+// What found no room in its batch lies nowhere, and is not asked for.
+TEST_F(FullBatch, ACommitThatDoesNotFitItsBatchIsNoDamage) {
+  std::vector<Op> ops = too_many_letters();
   ops.emplace_back(Redrive{.dead_letters = "s.dead", .sequence = Sequence{9}});
   const Call& call = submit(ops);
   ASSERT_TRUE(call.answered());
   ASSERT_FALSE(call.finished->answer.ok());
   EXPECT_EQ(call.finished->answer.error().code, Errc::kLimitExceeded);
   EXPECT_FALSE(machine().damage());
+}
+
+// Each on its own: somebody else may have asked for the others.
+TEST_F(FullBatch, AnOperationThatDoesNotFitCostsNoOtherItsPlace) {
+  std::vector<Op> ops = too_many_letters();
+  ops.emplace_back(Set{.name = "r", .value = "x", .mode = SetMode::kAlways});
+  Call& call = commit(ops, {}, Mode::kEach);
+  const std::vector<Verdict>& verdicts = call.finished->answer->verdicts;
+  ASSERT_EQ(verdicts.size(), 10U);
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_TRUE(holds(verdicts[i])) << i;
+  for (std::size_t i = 7; i < 9; ++i) {
+    EXPECT_EQ(std::get<Refused>(verdicts[i]).error.code, Errc::kUnavailable) << i;
+  }
+  EXPECT_TRUE(std::get<Held>(verdicts[9]).applied);
+  // It may be sent again, and everything is as it was said after a restart, too.
+  EXPECT_TRUE(holds(commit({ops[7]}).verdict()));
+  EXPECT_TRUE(holds(commit({ops[8]}).verdict()));
+  EXPECT_EQ(state().find_stream("s.dead")->last, Sequence{9});
+  reopen(by_hand());
+  EXPECT_EQ(state().find_stream("s.dead")->last, Sequence{9});
 }
 
 }  // namespace

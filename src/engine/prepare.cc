@@ -1,8 +1,10 @@
 #include "engine/prepare.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/encoding.h"
+#include "base/tenant_frame.h"
 
 namespace hapax::engine {
 
@@ -204,7 +206,7 @@ Fingerprint content_of(const HashKey& key, const Commit& commit) {
     encoder.varint(commit.transaction->epoch.value);
   }
   Describe describe(described);
-  for (const Op& op : commit.ops) {
+  for (const Op& op : commit.ops.first(commit.ops.size() - commit.notes)) {
     encoder.u8(static_cast<std::uint8_t>(op.index()));
     std::visit(describe, op);
   }
@@ -215,6 +217,7 @@ Fingerprint content_of(const HashKey& key, const Commit& commit) {
 // once more, to the audit.
 std::size_t room_of(const Op& op) {
   constexpr std::size_t kOverhead = 512;
+  constexpr std::size_t kSequenceBytesMax = 10;
   std::string described;
   if (const auto* append = std::get_if<Append>(&op)) {  // Not copied: it may be large.
     std::size_t headers = 0;
@@ -228,7 +231,10 @@ std::size_t room_of(const Op& op) {
   if (const auto* set = std::get_if<Set>(&op)) {
     return kOverhead + set->name.size() + set->value.size();
   }
-  if (const auto* receive = std::get_if<Receive>(&op)) return kOverhead + receive->max * 10UL;
+  if (const auto* receive = std::get_if<Receive>(&op)) {
+    // One that asks for more is refused by itself, and adds nothing.
+    return kOverhead + std::min<std::size_t>(receive->max, limits::kReceiveMax) * kSequenceBytesMax;
+  }
   Describe describe(described);
   std::visit(describe, op);
   const bool audited = std::holds_alternative<Resolve>(op) || std::holds_alternative<Forget>(op) ||
@@ -243,6 +249,17 @@ std::size_t answer_room_of(const Op& op) {
     return false;
   };
   return std::visit(tells, op) ? limits::kRegisterBytesMax : 0;
+}
+
+// Notes of a repetition may be others in number and words. So their verdicts must be of one kind,
+// and what they do must be nobody's answer.
+Status check_notes(const Commit& commit) {
+  const auto is_append = [](const Op& op) { return std::holds_alternative<Append>(op); };
+  if (commit.notes < commit.ops.size()) {
+    const auto notes = commit.ops.last(commit.notes);
+    if (std::all_of(notes.begin(), notes.end(), is_append)) return Ok{};
+  }
+  return Error{Errc::kInvalidArgument, "notes of a commit are appends behind its operations"};
 }
 
 }  // namespace
@@ -272,8 +289,10 @@ Result<Prepared> prepare(const Commit& commit, const HashKey& key) {
     return core::limit_error("number of operations of a commit", commit.ops.size(),
                              limits::kCommitOpsMax);
   }
-  if (commit.id.size() > limits::kMessageIdBytesMax) {
-    return core::limit_error("commit id", commit.id.size(), limits::kMessageIdBytesMax);
+  HAPAX_CHECK(check_notes(commit));
+  const std::size_t id_size = base::without_frame(commit.id).size();
+  if (id_size > limits::kMessageIdBytesMax) {
+    return core::limit_error("commit id", id_size, limits::kMessageIdBytesMax);
   }
   if (auto error = core::check_window("id_window", commit.id_window)) return *std::move(error);
   Prepared prepared;

@@ -46,6 +46,14 @@ TEST(Prepare, CountsTheBytesOfACommitOnce) {
   EXPECT_TRUE(prepare(commit_of(sets), kKey).ok());
 }
 
+// It is refused by itself, not with all others of its commit.
+TEST(Prepare, AReceiveOfTooManyAddsNoMoreThanOneOfTheMost) {
+  const std::vector<Op> most{Receive{"s", "c", limits::kReceiveMax}};
+  const std::vector<Op> more{Receive{"s", "c", ~std::uint32_t{0}}};
+  ASSERT_TRUE(prepare(commit_of(more), kKey).ok());
+  EXPECT_EQ(prepare(commit_of(more), kKey)->bytes, prepare(commit_of(most), kKey)->bytes);
+}
+
 TEST(Prepare, ARefusalNamesTheLimitTheValueAndTheMost) {
   const std::vector<Op> many(100'001, Op{Set{.name = "r"}});
   EXPECT_EQ(prepare(commit_of(many), kKey).error().text(),
@@ -68,6 +76,22 @@ TEST(Prepare, EqualCommitsAreEqualAndTheKeyMatters) {
     EXPECT_NE(one.hashes[i].key, other.hashes[i].key);
     EXPECT_NE(one.hashes[i].content, other.hashes[i].content);
   }
+}
+
+TEST(Prepare, NotesAreNoPartOfWhatACommitSays) {
+  const auto noted = [](std::vector<Op> ops, std::size_t notes) {
+    return prepare({.ops = ops, .id = "id", .notes = notes}, kKey);
+  };
+  const Op act = DeleteStream{"s"};
+  const Op by_ann = Append{.stream = "a", .payload = "ann"};
+  const Op by_bob = Append{.stream = "a", .payload = "bob"};
+  const Fingerprint alone = noted({act}, 0)->content;
+  EXPECT_EQ(noted({act, by_ann}, 1)->content, alone);
+  EXPECT_EQ(noted({act, by_bob}, 1)->content, alone);
+  EXPECT_NE(noted({act, by_ann}, 0)->content, alone);
+  EXPECT_NE(noted({by_ann, by_bob}, 1)->content, alone);
+  EXPECT_EQ(noted({act}, 1).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(noted({by_ann, act}, 1).error().code, Errc::kInvalidArgument);
 }
 
 TEST(Prepare, HashesOfDifferentThingsDoNotMeet) {

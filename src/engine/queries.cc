@@ -16,6 +16,7 @@ Result<ReadPlan> plan_read(const core::State& state, const ReadRange& range) {
   ReadPlan plan;
   plan.range.first = stream->first;
   plan.range.last = stream->last;
+  plan.range.stream_uid = stream->uid.value;
   std::uint64_t bytes = 0;
   Sequence next = std::max(range.from, stream->first);
   const auto has_room = [&] { return bytes < range.bytes_max || plan.places.empty(); };
@@ -84,11 +85,18 @@ std::optional<RegisterValue> look_up_register(const core::State& state, base::Ha
 
 RegisterPage list_registers(const core::State& state, const RegisterScan& scan, Time now) {
   RegisterPage page;
-  page.next = state.registers.visit_slots(
-      scan.cursor, scan.max, [&](base::Hash128, const std::shared_ptr<const core::Register>& set) {
-        if (set->expires_at <= now || !set->name().starts_with(scan.prefix)) return;
-        page.names.emplace_back(set->name());
-      });
+  page.next = scan.cursor;
+  std::uint64_t looked = 0;
+  do {
+    page.next = state.registers.visit_slots(
+        page.next, scan.max, [&](base::Hash128, const std::shared_ptr<const core::Register>& set) {
+          if (set->expires_at <= now || !set->name().starts_with(scan.prefix)) return;
+          page.names.emplace_back(set->name());
+        });
+    looked += scan.max;
+    // Those of other tenants are no part of the answer, and do not show in the number of pages.
+  } while (page.next != 0 && page.names.empty() && !scan.prefix.empty() &&
+           looked + scan.max <= limits::kReadMax);
   return page;
 }
 

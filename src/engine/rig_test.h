@@ -65,10 +65,11 @@ class EngineRig : public testing::Test {
   Machine& machine() { return engine_->machine(); }
   core::State& state() { return machine().state(); }
 
-  Call& submit(std::vector<Op> ops, std::string id = {}) {
+  Call& submit(std::vector<Op> ops, std::string id = {}, Mode mode = Mode::kAtomic) {
     Call& call = calls_.emplace_back(Call{std::move(ops), std::move(id), {}});
     Commit commit;
     commit.ops = call.ops;
+    commit.mode = mode;
     commit.id = call.id;
     auto request = prepare(commit, engine_->key());
     EXPECT_TRUE(request.ok());
@@ -87,8 +88,8 @@ class EngineRig : public testing::Test {
     if (written.error().code == Errc::kNoSpace) machine().refused(written.error());
     return written.error();
   }
-  Call& commit(std::vector<Op> ops, std::string id = {}) {
-    Call& call = submit(std::move(ops), std::move(id));
+  Call& commit(std::vector<Op> ops, std::string id = {}, Mode mode = Mode::kAtomic) {
+    Call& call = submit(std::move(ops), std::move(id), mode);
     if (machine().has_facts()) {
       EXPECT_TRUE(write().ok());
     }

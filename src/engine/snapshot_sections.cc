@@ -239,6 +239,9 @@ Result<Meta> load_one(ports::Folder& folder, const journal::Identity& identity, 
   }
   HAPAX_CHECK(ids.finish(meta.id_counts, meta.next_id_serial));
   HAPAX_CHECK(settled.finish(meta.settled_counts, meta.next_settled_serial));
+  for (const Counts& one : meta.id_counts) {
+    core::charge_restored(state, one.generation, one.counts, now);
+  }
   HAPAX_CHECK(core::check_restored(state, now));
   return meta;
 }

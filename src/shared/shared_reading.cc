@@ -53,6 +53,7 @@ Status SharedStore::read_once() {
   HAPAX_CHECK(read_log(read));
   engine_ = engine::Engine::over(ports_.folder, ports_.clock, files_, identity_, std::move(read),
                                  options_.engine);
+  engine_->machine().set_shares(share_of_);
   tell_losses();
   return Ok{};
 }

@@ -134,11 +134,18 @@ void SharedStore::take_in(std::deque<Task>& tasks) {
     if (auto* commit = std::get_if<CommitTask>(&tasks.front())) {
       if (!machine.has_room(commit->request)) return;
       machine.submit(std::move(commit->request), std::move(commit->reply));
+    } else if (auto* look = std::get_if<LookTask>(&tasks.front())) {
+      machine.look(std::move(look->look), std::move(look->fail));
     } else {
-      auto& look = std::get<LookTask>(tasks.front());
-      machine.look(std::move(look.look), std::move(look.fail));
+      take_shares(std::get<SharesTask>(tasks.front()));
     }
   }
+}
+
+// They outlive the state, which may be built anew.
+void SharedStore::take_shares(SharesTask& task) {
+  share_of_ = std::move(task.share_of);
+  engine_->machine().set_shares(share_of_);
 }
 
 // E7: until everybody who waits is answered.
@@ -296,8 +303,10 @@ void SharedStore::refuse(std::deque<Task>& tasks, const Error& error) {
       engine::Finished finished;
       finished.answer = error;
       commit->reply(std::move(finished));
+    } else if (auto* look = std::get_if<LookTask>(&tasks.front())) {
+      look->fail(error);
     } else {
-      std::get<LookTask>(tasks.front()).fail(error);
+      take_shares(std::get<SharesTask>(tasks.front()));
     }
   }
 }

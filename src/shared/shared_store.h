@@ -90,6 +90,7 @@ class SharedStore final : public engine::MachineStore {
   bool next(std::deque<Task>& tasks);
   void serve_all(std::deque<Task>& tasks);
   void take_in(std::deque<Task>& tasks);
+  void take_shares(SharesTask& task);
   void end_round();
   void append();
   void append_failed(const Error& error);
@@ -156,6 +157,7 @@ class SharedStore final : public engine::MachineStore {
 
   // The driver's:
   std::unique_ptr<engine::Engine> engine_;
+  ShareOf share_of_;  // none: nobody has a share of its own
   ports::LogTip tip_;
   journal::Lsn durable_;  // of the last fact up to the tip
   Time log_time_{};       // of the tip

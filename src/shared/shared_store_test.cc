@@ -258,6 +258,21 @@ TEST_F(SharedStoreTest, ALogThatLostItsEndIsReadAnew) {
   EXPECT_THAT(a_.lines[1], HasSubstr("the facts 3 to 3, written since "));
 }
 
+// Shares are no part of the state, which is built anew.
+TEST_F(SharedStoreTest, SharesOutliveALogThatLostItsEnd) {
+  a_.store->set_shares([](std::string_view) { return TenantShare{.streams_max = 1}; });
+  EXPECT_THAT(word(a_.one(CreateStream{"another", {}})), HasSubstr("streams_max"));
+  a_.append("lost");
+  place_.lose_last(1);
+  a_.append("first");  // Whoever meets it first is told to try again.
+  EXPECT_THAT(word(a_.one(CreateStream{"another", {}})), HasSubstr("streams_max"));
+  EXPECT_EQ(word(b_.one(CreateStream{"another", {}})), "done");
+  const auto tenants = a_.store->tenants();
+  ASSERT_TRUE(tenants);
+  ASSERT_THAT(*tenants, SizeIs(1));
+  EXPECT_EQ(tenants->front().streams, 2U);
+}
+
 // E5, E9: what a read wants may lie in the lost end, and something else in its place by now.
 TEST_F(SharedStoreTest, WhoReadsWhatIsLostMeanwhileTakesItForNoDamage) {
   EXPECT_EQ(word(a_.append("1", std::string(100, 'x'))), "fresh");
@@ -379,7 +394,26 @@ class SharedPartsTest : public testing::Test {
     }
     return names;
   }
+  void refuse_snapshots() {
+    keeper_->on_line = [this] {
+      if (!told_.wanted.exchange(false)) return;
+      told_.now.count_down();
+      told_.go_on.wait();
+    };
+    const std::lock_guard lock(place_.mutex);
+    place_.refused = "snapshot-";
+  }
+  // Until people are told that a snapshot was given up, who then hold up the next one.
+  void until_given_up() {
+    told_.wanted = true;
+    append_until(*keeper_, [&] { return told_.now.try_wait(); });
+  }
 
+  struct {
+    std::atomic<bool> wanted = false;
+    std::latch now{1};
+    std::latch go_on{1};
+  } told_;
   MemoryPlace place_;
   std::unique_ptr<Process> keeper_ = std::make_unique<Process>(place_, kOften);
 };
@@ -410,23 +444,16 @@ TEST_F(SharedPartsTest, ANewKeeperKeepsThePartsOfTheSnapshotBeforeItsOwn) {
 // E10: a part that was written for a snapshot that never came may be gone with a failover that lost
 // nothing else.
 TEST_F(SharedPartsTest, APartOfASnapshotThatWasGivenUpIsNotReliedUpon) {
-  {
-    const std::lock_guard lock(place_.mutex);
-    place_.refused = "snapshot-";
-  }
+  refuse_snapshots();
   fill_a_part();
-  const auto given_up = [&] {
-    const std::lock_guard lock(keeper_->mutex);
-    return keeper_->lines.size();
-  };
-  const std::size_t lines = given_up();
-  append_until(*keeper_, [&] { return given_up() > lines; });
+  until_given_up();
   const std::set<std::string> lost = parts();
   {
     const std::lock_guard lock(place_.mutex);
     std::erase_if(place_.files, [](const auto& one) { return one.first.starts_with("part-"); });
     place_.refused.clear();
   }
+  told_.go_on.count_down();
   append_until(*keeper_, [&] { return !newest_snapshot(place_).empty(); });
   Process other(place_);
   EXPECT_THAT(other.lines, SizeIs(0));
@@ -435,26 +462,15 @@ TEST_F(SharedPartsTest, APartOfASnapshotThatWasGivenUpIsNotReliedUpon) {
 
 // While people are told that a snapshot was given up, the next one is due already.
 TEST_F(SharedPartsTest, ASnapshotThatIsDueWhileTheOneBeforeIsGivenUpIsWritten) {
-  {
-    const std::lock_guard lock(place_.mutex);
-    place_.refused = "snapshot-";
-  }
-  std::latch told(1);
-  std::latch due(1);
-  std::atomic<bool> first = true;
-  keeper_->on_line = [&] {
-    if (!first.exchange(false)) return;
-    told.count_down();
-    due.wait();
-  };
-  append_until(*keeper_, [&] { return told.try_wait(); });
+  refuse_snapshots();
+  until_given_up();
   int appends = 0;
   append_until(*keeper_, [&] { return ++appends > 200; });
   {
     const std::lock_guard lock(place_.mutex);
     place_.refused.clear();
   }
-  due.count_down();
+  told_.go_on.count_down();
   append_until(*keeper_, [&] { return !newest_snapshot(place_).empty(); });
   keeper_.reset();
 }

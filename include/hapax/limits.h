@@ -27,11 +27,16 @@ inline constexpr Duration kExpiryMax{std::int64_t{1} << 46};  // of a register, 
 inline constexpr std::size_t kPositionBytesMax = 1024;
 inline constexpr std::size_t kCommitOpsMax = 100'000;
 inline constexpr std::size_t kCommitBytesMax = std::size_t{32} << 20;
+inline constexpr std::size_t kAnswerBytesMax =
+    std::size_t{32} << 20;  // records and values of a commit's answer, and as many of results
 inline constexpr std::size_t kStreamsMax = 100'000;
 inline constexpr std::size_t kConsumersPerStreamMax = 1'000;
 inline constexpr std::size_t kReceiveMax = 10'000;                     // records of one receive
 inline constexpr std::size_t kReceiveBytesMax = std::size_t{8} << 20;  // of one receive
-inline constexpr std::size_t kReadMax = 10'000;                        // records of one read
+// Of one operation in a brief answer; see hapax::Detail.
+inline constexpr std::size_t kBriefResultBytesMax = std::size_t{4} << 10;
+inline constexpr std::size_t kBriefReceiveBytesMax = std::size_t{1} << 20;
+inline constexpr std::size_t kReadMax = 10'000;  // records of one read
 inline constexpr std::size_t kInFlightPerConsumerMax = 100'000;
 inline constexpr std::size_t kParkedPerConsumerMax = 1'000'000;  // behind a busy group key
 inline constexpr std::size_t kTransactionsOpenMax = 1'000;

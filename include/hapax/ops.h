@@ -327,12 +327,24 @@ struct TransactionRef {
   Epoch epoch{};
 };
 
+// How much an answer brings along. Whoever asks does not know how large results and records are.
+enum class Detail : std::uint8_t {
+  kFull,  // as far as there is room: limits::kAnswerBytesMax
+  // Results to limits::kBriefResultBytesMax; find_claim() has a larger one. A receive hands out
+  // records to limits::kBriefReceiveBytesMax, or a single larger one, which read() has.
+  kBrief,
+};
+
 struct Commit {
   std::span<const Op> ops{};
   Mode mode = Mode::kAtomic;
   std::string_view id{};  // repeating it returns the first answer
   Window id_window = limits::kWindowDefault;
   std::optional<TransactionRef> transaction{};  // stage the ops there instead of applying them
+  Detail detail = Detail::kFull;
+  // So many appends at the end only note the other operations: a repetition of the id may word them
+  // otherwise, and is still the same commit.
+  std::size_t notes = 0;
 };
 
 }  // namespace hapax

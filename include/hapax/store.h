@@ -27,6 +27,8 @@ struct Records {
   std::vector<Record> records;
   Sequence first;  // oldest kept; records below it were trimmed
   Sequence last;   // newest
+  // Which stream of that name it is: one that is deleted and made again gets another number.
+  std::uint64_t stream_uid = 0;
 };
 
 struct IdStatus {  // of a message id that is remembered
@@ -57,9 +59,9 @@ struct RegisterValue {
 };
 // Registers that there are, a piece at a time.
 struct RegisterScan {
-  std::uint64_t cursor = 0;  // 0 = from the beginning; then RegisterPage::next
-  std::uint32_t max = 100;   // how many to look at; some of them may not be told
-  std::string_view prefix{};
+  std::uint64_t cursor = 0;   // 0 = from the beginning; then RegisterPage::next
+  std::uint32_t max = 100;    // how many to look at; some of them may not be told
+  std::string_view prefix{};  // with one, further ones are looked at until some are told
 };
 struct RegisterPage {
   std::vector<std::string> names;  // in no particular order
@@ -123,6 +125,33 @@ struct Statistics {
   bool damaged = false;             // damage was found; everything else is refused (HX1021)
 };
 
+// Tenants share a store: the names of one begin with 0x01, its name of up to 64 bytes, and 0x01
+// again, which limits of length do not count. Names that begin otherwise are those of the tenant
+// whose name is empty.
+struct TenantShare {  // what one may take; 0 = no limit of its own
+  // As much as is still free: one that is alone takes half, and together they never take all.
+  static constexpr std::uint64_t kWhatIsFree = ~std::uint64_t{0};
+
+  std::uint64_t storage_max = 0;  // bytes of records, results and registers
+  std::uint64_t memory_max = 0;   // of remembered state; may be kWhatIsFree, as those below
+  std::uint64_t streams_max = 0;
+  std::uint64_t transactions_max = 0;  // that are open
+  Duration ttl_max{0};                 // of registers: they go by themselves, and no later
+  friend bool operator==(const TenantShare&, const TenantShare&) = default;
+};
+using ShareOf = std::function<TenantShare(std::string_view tenant)>;
+
+struct TenantUse {
+  std::string tenant;
+  std::uint64_t storage_bytes = 0;  // results count from the start of the process on
+  std::uint64_t memory_bytes = 0;   // so do settled claims and commit ids
+  std::uint64_t streams = 0;
+  std::uint64_t registers = 0;  // those that just expired included
+  std::uint64_t transactions_open = 0;
+  std::uint64_t refused = 0;  // because of its share
+  TenantShare share;          // kWhatIsFree as a number, as things are
+};
+
 class Store {
  public:
   using Done = std::function<void(Result<Answer>)>;
@@ -160,6 +189,14 @@ class Store {
   [[nodiscard]] virtual Result<StreamStats> describe(std::string_view stream) = 0;
   [[nodiscard]] virtual Result<std::vector<std::string>> streams() = 0;
   [[nodiscard]] virtual Result<Statistics> statistics() = 0;
+
+  // What tenants may take from now on; asked once for each, on a thread of the store. Without it
+  // nobody has a limit of its own. What is beyond a new share stays.
+  virtual void set_shares(ShareOf /*share_of*/) {}  // NOLINT: who overrides it keeps it
+  // Those that have been here since the start or have something stored.
+  [[nodiscard]] virtual Result<std::vector<TenantUse>> tenants() {
+    return std::vector<TenantUse>{};
+  }
 };
 
 }  // namespace hapax

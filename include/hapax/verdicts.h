@@ -129,6 +129,8 @@ struct DuplicateClaim {                // settled as completed
   Fence fence;
   Time settled_at{};
   Time expires_at{};
+  bool left_out = false;  // there is a result that is too large for Detail::kBrief
+  bool hidden = false;    // there is a result that a server does not show to this caller
   friend bool operator==(const DuplicateClaim&, const DuplicateClaim&) = default;
 };
 struct InProgress {
@@ -154,6 +156,7 @@ struct Delivery {
 };
 struct Received {  // "records"
   std::vector<Delivery> deliveries;
+  bool left_out = false;  // of the only record there is its sequence: too large for Detail::kBrief
   friend bool operator==(const Received&, const Received&) = default;
 };
 struct Stale {        // the receipt is not the latest one of that record

@@ -147,7 +147,7 @@ class Appender {
                                      .key = fresh_key()});
     if (!told) return way_.exit_code();
     fmt::print("{}\n", way_.json() ? told->reply.body : verdict_line(told->json));
-    return kExitOk;
+    return exit_of(*told);
   }
 
   int all_lines() {

@@ -29,8 +29,10 @@ enum class Output : std::uint8_t { kText, kJson };
 
 // Prints the error the one way errors are shown, and answers the exit code that fits it.
 [[nodiscard]] int report(const Error& error);
+[[nodiscard]] int exit_code_of(const Error& error);
 // The same words, and the exit codes of a command that talks to a database.
 [[nodiscard]] int report_database(const Error& error);
+[[nodiscard]] int database_exit_code_of(const Error& error);
 
 struct InspectOptions {
   std::string folder;

@@ -67,12 +67,21 @@ constexpr std::string_view kZsh = R"(_hapax() {
 compdef _hapax hapax
 )";
 
-std::string table_of(const Completions& all, std::string_view declare) {
-  std::string out = fmt::format("{} _hapax_words\n", declare);
+std::string bash_table(const Completions& all) {
+  std::string out = "declare -gA _hapax_words\n";
   for (const auto& [path, words] : all) {
     out += fmt::format("_hapax_words[{}]=\"{}\"\n", path, joined(words));
   }
   return out;
+}
+
+// A key with a space in brackets is a pattern to zsh.
+std::string zsh_table(const Completions& all) {
+  std::string out = "typeset -gA _hapax_words=(\n";
+  for (const auto& [path, words] : all) {
+    out += fmt::format("  '{}' '{}'\n", path, joined(words));
+  }
+  return out + ")\n";
 }
 
 std::string quoted(std::string text) {
@@ -118,8 +127,8 @@ void declare_completion(CLI::App& app) {
   completion->callback([shell, &app] {
     Completions all;
     collect(app, "hapax", all);
-    if (*shell == "bash") fmt::print("{}{}", table_of(all, "declare -gA"), kBash);
-    if (*shell == "zsh") fmt::print("#compdef hapax\n{}{}", table_of(all, "typeset -gA"), kZsh);
+    if (*shell == "bash") fmt::print("{}{}", bash_table(all), kBash);
+    if (*shell == "zsh") fmt::print("#compdef hapax\n{}{}", zsh_table(all), kZsh);
     if (*shell == "fish") fmt::print("{}", fish_script(all));
   });
 }

@@ -56,16 +56,21 @@ std::string path_of(const std::string& stream, const std::string& consumer, std:
                      client::encoded(consumer), act);
 }
 
-int ack_all(Way& way, const std::string& path, const JsonValue& verdict) {
+int ack_all(Way& way, const std::string& path, const JsonValue& received) {
   wire::JsonArray acks;
-  for (const JsonValue& one : list_in(verdict, "records")) {
+  for (const JsonValue& one : list_in(received, "records")) {
     acks.add(wire::JsonObject().add("receipt", text_in(one, "receipt")).text());
   }
   const auto told = way.ask_good({.method = "POST",
                                   .path = path,
                                   .body = wire::JsonObject().raw("acks", acks.text()).text(),
                                   .key = fresh_key()});
-  return told ? kExitOk : way.exit_code();
+  if (!told) return way.exit_code();
+  const int exit_code = exit_of(*told);
+  if (exit_code != kExitOk) {
+    way.fail(exit_code, "not all of them could be acked; they will be handed out again");
+  }
+  return exit_code;
 }
 
 int receive(Way& way, const ReceiveOptions& options, const std::vector<Member>& members) {
@@ -178,6 +183,9 @@ void declare_receipts(CLI::App& app, const std::string& op, const std::string& h
 void declare_consumers(CLI::App& app, int& exit_code) {
   CLI::App* consumer = app.add_subcommand("consumer", "Create, seek, delete (stream show lists)");
   consumer->require_subcommand(1);
+  consumer->footer(
+      "Example: hapax consumer create orders mail --attempts-max 5\n"
+      "         hapax consumer seek orders mail 1");
   for (const OpCommand& command : kConsumerCommands) declare_op(*consumer, command, exit_code);
   declare_receive(app, exit_code);
   declare_receipts(app, "ack", "Say that records are done", "hapax ack orders mail 1-7 2-8",

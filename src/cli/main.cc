@@ -51,6 +51,10 @@ void declare_server(CLI::App& app, Arguments& arguments, int& exit_code) {
       ->default_str("1");
   serve->add_flag("--open-to-all", flags.open_to_all,
                   "Listen beyond this machine although nobody has to sign in");
+  serve->footer(
+      "Example: hapax serve\n"
+      "         hapax serve --config hapax.yaml --data /var/lib/hapax\n"
+      "         hapax serve --store postgres://hapax@db/hapax --resp ''");
   serve->callback([&] {
     flags.version = HAPAX_VERSION;
     exit_code = run_serve(flags);
@@ -65,6 +69,9 @@ void declare_server(CLI::App& app, Arguments& arguments, int& exit_code) {
       "--keys", [&] { arguments.check.print = CheckPrint::kKeys; },
       "Print tables of all keys instead, as Markdown");
   add_json(*check, arguments.check.output);
+  check->footer(
+      "Example: hapax check hapax.yaml\n"
+      "         hapax check --schema > hapax.schema.json");
   check->callback([&] { exit_code = run_check(arguments.check); });
 }
 
@@ -139,6 +146,7 @@ void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   demo->add_option("--seed", arguments.demo.seed, "Of the order of things")->capture_default_str();
   demo->add_option("--data", arguments.demo.folder, "Keep the data folder here");
   add_json(*demo, arguments.demo.output);
+  demo->footer("Example: hapax demo --orders 10000 --duplicates 30 --kills 5");
   demo->callback([&] { exit_code = run_demo(arguments.demo); });
 
   declare_server(app, arguments, exit_code);
@@ -151,11 +159,13 @@ void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   CLI::App* inspect = app.add_subcommand("inspect", "Show what is in a data folder");
   inspect->add_option("folder", arguments.inspect.folder, "Data folder")->required();
   add_json(*inspect, arguments.inspect.output);
+  inspect->footer("Example: hapax inspect ./hapax-data --json");
   inspect->callback([&] { exit_code = run_inspect(arguments.inspect); });
 
   CLI::App* verify = app.add_subcommand("verify", "Read every byte of a data folder");
   verify->add_option("folder", arguments.verify.folder, "Data folder")->required();
   add_json(*verify, arguments.verify.output);
+  verify->footer("Example: hapax verify ./hapax-data");
   verify->callback([&] { exit_code = run_verify(arguments.verify); });
 
   CLI::App* repair = app.add_subcommand(
@@ -164,6 +174,9 @@ void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   repair->add_flag("--accept-loss", arguments.repair.accept_loss, "Do it");
   repair->add_flag("--dry-run", arguments.repair.dry_run, "Only say what would be done");
   add_json(*repair, arguments.repair.output);
+  repair->footer(
+      "Example: hapax repair ./hapax-data --dry-run\n"
+      "         hapax repair ./hapax-data --accept-loss");
   repair->callback([&] { exit_code = run_repair(arguments.repair); });
 }
 

@@ -124,7 +124,11 @@ Status migrate(const MigrateArguments& arguments) {
 }  // namespace
 
 int report_database(const Error& error) {
-  const int told = report(error);
+  static_cast<void>(report(error));
+  return database_exit_code_of(error);
+}
+
+int database_exit_code_of(const Error& error) {
   switch (error.code) {
     case Errc::kUnavailable:
       return kExitUnreachable;
@@ -137,7 +141,7 @@ int report_database(const Error& error) {
     case Errc::kUnauthenticated:
       return kExitForbidden;
     default:
-      return told;
+      return exit_code_of(error);
   }
 }
 

@@ -140,6 +140,10 @@ void print_text(const journal::VerifyReport& found) {
 
 int report(const Error& error) {
   fmt::print(stderr, "hapax: {}\n", error.text());
+  return exit_code_of(error);
+}
+
+int exit_code_of(const Error& error) {
   switch (error.code) {
     case Errc::kInvalidArgument:
       return kExitUsage;

@@ -172,7 +172,9 @@ int run_serve(const ServeOptions& options) {
   made->version = options.version;
   made->reread = [options] { return reread(options); };
   const Status served = serve::run(*made);
-  return served ? kExitOk : report(served.error());
+  if (served) return kExitOk;
+  const bool shared = !loaded->config.server.store.empty();
+  return shared ? report_database(served.error()) : report(served.error());
 }
 
 }  // namespace hapax::cli

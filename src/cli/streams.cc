@@ -37,6 +37,7 @@ std::string window_of(const JsonValue& stream) {
 int list_streams(Way& way) {
   const auto names = way.look("/api/v1/streams");
   if (!names) return way.exit_code();
+  if (list_in(names->json, "streams").empty()) way.mention_tenants();
   if (way.json()) {
     fmt::print("{}\n", names->reply.body);
     return kExitOk;
@@ -173,6 +174,9 @@ void declare_streams(CLI::App& app, int& exit_code) {
              exit_code);
 
   CLI::App* producer = app.add_subcommand("producer", "Open or retire a counting writer");
+  producer->footer(
+      "Example: hapax producer open orders shop\n"
+      "         hapax producer retire orders shop --reason moved");
   producer->require_subcommand(1);
   declare_op(*producer,
              {"open", "open_producer", "POST", "/streams/{stream}/producers/{producer}",

@@ -1,5 +1,6 @@
 #include "cli/way.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -62,7 +63,9 @@ void add_target(CLI::App& command, Target& target) {
       command.add_option("--url", target.url, "Server; HAPAX_URL, or " + std::string(kDefaultUrl));
   command.add_option("--token-file", target.token_file, "File with the token; or HAPAX_TOKEN");
   command.add_option("--ca-file", target.authorities, "PEM file of who may sign for https");
-  command.add_option("--data", target.data, "Data folder that no server uses")->excludes(url);
+  CLI::Option* data =
+      command.add_option("--data", target.data, "Data folder that no server uses")->excludes(url);
+  command.add_option("--tenant", target.tenant, "Whose part of the folder")->needs(data);
   command.add_flag_callback(
       "--json", [&target] { target.output = Output::kJson; }, "Print JSON");
 }
@@ -75,7 +78,11 @@ int exit_of_verdict(const wire::JsonValue& verdict) {
 }
 
 int exit_of(const Told& told) {
-  if (told.good()) return kExitOk;
+  int worst = kExitOk;
+  for (const wire::JsonValue& verdict : list_in(told.json, "verdicts")) {
+    worst = std::max(worst, exit_of_verdict(verdict));
+  }
+  if (told.good() || worst != kExitOk) return worst;
   if (told.json.find("verdict") != nullptr) return exit_of_verdict(told.json);
   if (told.json.find("code") != nullptr) return exit_of_code(text_in(told.json, "code"));
   switch (told.reply.status) {  // Problems of HTTP itself, and commits that were not applied.
@@ -116,7 +123,7 @@ bool Way::open_folder() {
                            "; `hapax stream create NAME --data FOLDER` makes one");
     return false;
   }
-  auto inside = serve::Inside::open(target_.data, HAPAX_VERSION);
+  auto inside = serve::Inside::open(target_.data, HAPAX_VERSION, target_.tenant);
   if (!inside) {
     exit_code_ = report(inside.error());
     if (inside.error().code == Errc::kLocked) {
@@ -145,22 +152,26 @@ bool Way::open_server() {
   }
   client::Options options;
   options.url = *url;
-  options.token = trimmed(variable("HAPAX_TOKEN"));
   options.authorities = target_.authorities;
-  if (!target_.token_file.empty()) {
-    auto token = host::read_file(target_.token_file);
-    if (!token) {
-      exit_code_ = report(token.error());
-      return false;
-    }
-    options.token = trimmed(*std::move(token));
-  }
-  if (options.token.find_first_of("\r\n ") != std::string::npos) {
-    fail(kExitUsage, "the token has spaces or lines in it; a file of tokens is for the server");
+  auto token = token_of(target_.token_file);
+  if (!token) {
+    exit_code_ = report(token.error());
     return false;
   }
+  options.token = *std::move(token);
   client_ = std::make_unique<client::Client>(std::move(options));
   return true;
+}
+
+void Way::mention_tenants() {
+  if (inside_ == nullptr || !target_.tenant.empty()) return;
+  std::string names;
+  for (const std::string& tenant : inside_->tenants()) {
+    names += (names.empty() ? "" : ", ") + printable(tenant);
+  }
+  if (names.empty()) return;
+  fmt::print(stderr, "hapax: this folder has data of tenants, which --tenant NAME shows: {}\n",
+             names);
 }
 
 int Way::fail(int exit_code, const std::string& text) {
@@ -211,7 +222,23 @@ std::optional<Told> Way::ask_good(const client::Call& call) {
 
 int on_way(const Target& target, const std::function<int(Way&)>& act) {
   Way way(target);
-  return way.open() ? act(way) : way.exit_code();
+  if (!way.open()) return way.exit_code();
+  const int exit_code = act(way);
+  if (exit_code == kExitMissing) way.mention_tenants();
+  return exit_code;
+}
+
+Result<std::string> token_of(const std::string& file) {
+  std::string token = variable("HAPAX_TOKEN");
+  if (!file.empty()) {
+    HAPAX_TRY(token, host::read_file(file));
+  }
+  token = trimmed(std::move(token));
+  if (!token.empty() && !client::is_word(token)) {
+    return Error{Errc::kInvalidArgument,
+                 "the token has spaces or lines in it; a file of tokens is for the server"};
+  }
+  return token;
 }
 
 std::string fresh_key() {

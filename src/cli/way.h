@@ -25,11 +25,12 @@ struct Target {
   std::string token_file;   // empty: HAPAX_TOKEN, or none
   std::string authorities;  // of https; empty: those of the system
   std::string data;         // not empty: this folder, and no server
+  std::string tenant;       // of the folder; empty: that of a server without authentication
   bool make_folder = false;
   Output output = Output::kText;
 };
 
-// --url, --token-file, --ca-file, --data, --json.
+// --url, --token-file, --ca-file, --data, --tenant, --json.
 void add_target(CLI::App& command, Target& target);
 
 // What the server said, read as JSON.
@@ -40,7 +41,7 @@ struct Told {
   [[nodiscard]] bool good() const { return reply.good(); }
 };
 
-// Exit code for an answer that came.
+// Exit code for an answer that came; of a list, that of its worst verdict.
 [[nodiscard]] int exit_of(const Told& told);
 [[nodiscard]] int exit_of_verdict(const wire::JsonValue& verdict);
 // "HX1003 not_found: …", or "conflict: …", for people.
@@ -66,6 +67,8 @@ class Way {
 
   void fail(const Told& told);  // prints the problem
   int fail(int exit_code, const std::string& text);
+  // Something was looked for in vain. In a folder it may be there, and be a tenant's: says so.
+  void mention_tenants();
   [[nodiscard]] int exit_code() const { return exit_code_; }
   [[nodiscard]] const Target& target() const { return target_; }
   [[nodiscard]] bool json() const { return target_.output == Output::kJson; }
@@ -85,6 +88,8 @@ class Way {
 // Opens a way and acts on it.
 [[nodiscard]] int on_way(const Target& target, const std::function<int(Way&)>& act);
 
+// The credential in the file; if none is named, in HAPAX_TOKEN; empty if there is none.
+[[nodiscard]] Result<std::string> token_of(const std::string& file);
 // An id for a call that has none of its own.
 [[nodiscard]] std::string fresh_key();
 // Who works: user@host.

@@ -19,11 +19,14 @@ TEST(Inside, AnswersNobodyWithoutItsCredential) {
     const auto reply = client::Client(options).call({"GET", "/api/v1/streams"});
     return reply ? reply->status : 0U;
   };
-  EXPECT_EQ(status((*inside)->token()), 200U);
+  const std::string& token = (*inside)->token();
+  std::string other = token;
+  other[0] = token[0] == 'x' ? 'y' : 'x';
+  EXPECT_EQ(status(token), 200U);
   EXPECT_EQ(status(""), 401U);
-  EXPECT_EQ(status("x" + (*inside)->token().substr(1)), 401U);
-  EXPECT_EQ(status((*inside)->token() + "x"), 401U);
-  EXPECT_EQ(status((*inside)->token().substr(0, 5)), 401U);
+  EXPECT_EQ(status(other), 401U);
+  EXPECT_EQ(status(token + "x"), 401U);
+  EXPECT_EQ(status(token.substr(0, 5)), 401U);
 }
 
 // A10
@@ -68,6 +71,14 @@ TEST(Way, EachKindOfAnswerHasItsExitCode) {
   EXPECT_EQ(exit_of(told(500, R"({"code":"HX1021"})")), kExitDamaged);
   EXPECT_EQ(exit_of_verdict(told(0, R"({"verdict":"refused","code":"HX1003"})").json),
             kExitMissing);
+}
+
+TEST(Way, AListIsAsGoodAsItsWorstVerdict) {
+  EXPECT_EQ(exit_of(told(200, R"({"verdicts":[{"verdict":"fresh"},{"verdict":"duplicate"}]})")),
+            kExitOk);
+  EXPECT_EQ(exit_of(told(200, R"({"verdicts":[{"verdict":"fresh"},{"verdict":"conflict"}]})")),
+            kExitContradicted);
+  EXPECT_EQ(exit_of(told(409, R"({"committed":false,"verdicts":[]})")), kExitContradicted);
 }
 
 }  // namespace

@@ -2,9 +2,10 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include <hapax/limits.h>
+#include "base/tenant_frame.h"
 
 namespace hapax::config {
 
@@ -74,9 +75,9 @@ struct Check {
 
   void tenants() const {
     for (const auto& [name, tenant] : config.tenants.named) {
-      if (name.size() > limits::kNameBytesMax || name.starts_with('\x01')) {
+      if (name.size() > base::kTenantBytesMax || name.starts_with(base::kTenantFrame)) {
         findings.error(place_of(given, "tenants." + name),
-                       "a tenant's name has at most " + std::to_string(limits::kNameBytesMax) +
+                       "a tenant's name has at most " + std::to_string(base::kTenantBytesMax) +
                            " bytes, and none before the space");
       }
     }
@@ -100,12 +101,15 @@ void inherit(std::optional<Value>& value, const std::optional<Value>& from) {
 }  // namespace
 
 void check_whole(const Config& config, const Given& given, Findings& findings) {
-  if (!findings.errors.empty()) return;  // It would speak of values that were not understood.
   const Check check{config, given, findings};
-  check.doors();
-  check.auth();
-  check.tenants();
-  check.streams();
+  const auto understood = [&](std::string_view section) { return findings.understood(section); };
+  // Else it would speak of values that are not those that were written.
+  if (understood("server.http") && understood("server.resp") && understood("server.data")) {
+    check.doors();
+  }
+  if (understood("auth") && understood("exactly_once_config")) check.auth();
+  if (understood("tenants")) check.tenants();
+  if (understood("streams")) check.streams();
 }
 
 TenantLimits Tenants::of(const std::string& name) const {
@@ -117,6 +121,9 @@ TenantLimits Tenants::of(const std::string& name) const {
   inherit(limits.burst, others.burst);
   inherit(limits.ttl_max, others.ttl_max);
   inherit(limits.connections_max, others.connections_max);
+  inherit(limits.memory_max, others.memory_max);
+  inherit(limits.streams_max, others.streams_max);
+  inherit(limits.transactions_max, others.transactions_max);
   return limits;
 }
 

@@ -54,11 +54,14 @@ struct RespLimits {
   std::size_t argument_bytes_max = std::size_t{16} << 20;
   std::size_t command_bytes_max = std::size_t{48} << 20;
   std::size_t pending_max = 10'000;
+  Duration command_time{std::chrono::seconds{60}};
+  Duration idle_time{0};
 };
 
 struct Limits {
   std::size_t connections_max = 10'000;
   std::size_t unsent_bytes_max = std::size_t{4} << 20;
+  Duration unsent_time{std::chrono::seconds{60}};
   std::size_t read_bytes_max = std::size_t{1} << 20;
   HttpLimits http;
   RespLimits resp;
@@ -78,6 +81,9 @@ struct Jwt {
   std::vector<JwtKey> keys;
   std::string issuer;
   std::string audience;
+  std::string type;
+  std::string tenant_claim = "tenant";
+  std::string roles_claim = "roles";
   Duration leeway{std::chrono::seconds{30}};
 };
 
@@ -89,13 +95,17 @@ struct Auth {
   [[nodiscard]] bool configured() const { return !jwt.keys.empty() || !tokens_file.empty(); }
 };
 
-// What is not set is as for the default tenant; there, not set and 0 both mean no limit.
+// What is not set is as for the default tenant. There, not set and 0 both mean no limit, but for
+// the last three: not set, tenants that sign in have a fair share.
 struct TenantLimits {
   std::optional<std::uint64_t> storage_max;
   std::optional<std::uint64_t> rate;  // operations a second
   std::optional<std::uint64_t> burst;
   std::optional<Duration> ttl_max;
   std::optional<std::uint64_t> connections_max;
+  std::optional<std::uint64_t> memory_max;
+  std::optional<std::uint64_t> streams_max;
+  std::optional<std::uint64_t> transactions_max;
 };
 
 struct Tenants {

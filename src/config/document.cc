@@ -110,8 +110,9 @@ class Builder final : public YAML::EventHandler {
 // The library takes the byte 4 for the end of the file, and other bytes for what they are not.
 bool check_bytes(const std::string& source, std::string_view text, Findings& findings) {
   if (text.size() > kDocumentBytesMax) {
-    findings.error({source}, "has " + std::to_string(text.size()) + " bytes, at most " +
-                                 std::to_string(kDocumentBytesMax));
+    findings.misread({source}, "",
+                     "has " + std::to_string(text.size()) + " bytes, at most " +
+                         std::to_string(kDocumentBytesMax));
     return false;
   }
   int line = 1;
@@ -123,12 +124,12 @@ bool check_bytes(const std::string& source, std::string_view text, Findings& fin
       line_start = at + 1;
     } else if ((byte < 0x20 && byte != '\t' && byte != '\r') || byte == 0x7f) {
       const Place place{source, line, static_cast<int>(at - line_start) + 1};
-      findings.error(place, "a control character; write it in double quotes as \"\\x..\"");
+      findings.misread(place, "", "a control character; write it in double quotes as \"\\x..\"");
       return false;
     }
   }
   if (wire::is_utf8(text)) return true;
-  findings.error({source}, "is not UTF-8");
+  findings.misread({source}, "", "is not UTF-8");
   return false;
 }
 
@@ -143,13 +144,14 @@ Node read_document(const std::string& source, std::string_view text, Findings& f
     if (!parser.HandleNextDocument(builder)) return {};
     Builder second(source);
     if (parser.HandleNextDocument(second)) {
-      findings.error(second.root.place, "a second document (after ---); one file is one document");
+      findings.misread(second.root.place, "",
+                       "a second document (after ---); one file is one document");
       return {};
     }
   } catch (const YAML::Exception& error) {
     Place place{source, error.mark.line + 1, error.mark.column + 1};
     if (error.mark.is_null()) place = {source};
-    findings.error(place, error.msg);
+    findings.misread(place, "", error.msg);
     return {};
   }
   return std::move(builder.root);

@@ -19,10 +19,12 @@ class Translation {
       warn("enabled", "is without effect: what has an id happens once; leave ids out instead");
     }
     deduplication();
-    outbox();
-    windows();
+    security();  // It may name tenants.
+    const bool whole = findings_.understood("auth") && findings_.understood("tenants") &&
+                       findings_.understood("streams");
+    if (whole) outbox();
+    if (whole) windows();
     monitoring();
-    security();
   }
 
  private:
@@ -74,11 +76,23 @@ class Translation {
            "is without effect: give the consumer of the outbox attempts_max when it is made");
     }
     if (it.enabled != true) return;
+    if (!config_.auth.configured()) return make_outbox("");
+    for (const auto& [tenant, limits] : config_.tenants.named) make_outbox(tenant);
+    if (config_.tenants.named.empty()) {
+      warn("outbox.enabled",
+           "makes no stream: with authentication each tenant has an outbox of its own, and "
+           "`tenants` names none; let each create its stream '" +
+               it.table_name + "'");
+    }
+  }
+
+  void make_outbox(const std::string& tenant) {
+    const std::string& name = block_.outbox.table_name;
     const auto same = [&](const Stream& stream) {
-      return stream.stream == it.table_name && stream.tenant.empty();
+      return stream.stream == name && stream.tenant == tenant;
     };
     if (std::any_of(config_.streams.begin(), config_.streams.end(), same)) return;
-    config_.streams.push_back({it.table_name, ""});
+    config_.streams.push_back({name, tenant});
   }
 
   void windows() {
@@ -143,7 +157,8 @@ class Translation {
 }  // namespace
 
 void apply_exactly_once(Config& config, const Given& given, Findings& findings) {
-  if (!findings.errors.empty()) return;  // What was not understood cannot be translated.
+  // What was not understood cannot be translated.
+  if (!findings.understood("exactly_once_config")) return;
   Translation(config, given, findings).run();
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,17 @@ struct Findings {
       errors.push_back({place, std::move(what)});
     }
   }
+  // What stands under that path ("server.loops"; "" is everything) was not understood.
+  void misread(const Place& place, const std::string& path, std::string what) {
+    error(place, std::move(what));
+    misread_.insert(path);
+  }
+  // Whether everything in a section was: what it says together can be judged.
+  [[nodiscard]] bool understood(std::string_view section) const {
+    return std::none_of(misread_.begin(), misread_.end(), [&](const std::string& path) {
+      return lies_in(path, section) || lies_in(section, path);
+    });
+  }
   void warning(const Place& place, std::string what) {
     if (warnings.size() < kCollectedMax) warnings.push_back({place, std::move(what)});
   }
@@ -54,11 +67,17 @@ struct Findings {
  private:
   static constexpr std::size_t kCollectedMax = 1'000;  // of a file that is no configuration at all
 
+  static bool lies_in(std::string_view path, std::string_view section) {
+    if (section.empty() || path == section) return true;
+    return path.starts_with(section) && path[section.size()] == '.';
+  }
   static void sort(std::vector<Finding>& findings) {
     std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
       return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
     });
   }
+
+  std::set<std::string> misread_;
 };
 
 // The keys that somebody wrote, by their path ("server.loops", "streams.0.window_s").

@@ -99,14 +99,24 @@ void describe_resp_limits(Keys& keys, RespLimits& resp) {
                    {kKiB, kGiB}));
   keys.key(key_for("pending_max", Kind::kNumber, resp.pending_max,
                    "Commands of a connection that wait for their answers", {1, 1'000'000}));
+  keys.key(key_for("command_time", Kind::kDuration, resp.command_time,
+                   "From the first byte of a command to its last; signing in, where it is needed, "
+                   "has as long",
+                   {1, kDay}));
+  keys.key(key_for("idle_time", Kind::kDuration, resp.idle_time,
+                   "Between two commands; 0 = for ever", {0, kDay}));
 }
 
 void describe_limits(Keys& keys, Limits& limits) {
   keys.key(key_for("connections_max", Kind::kNumber, limits.connections_max,
                    "Then new connections are closed at once", {1, 1'000'000}));
   keys.key(key_for("unsent_bytes_max", Kind::kSize, limits.unsent_bytes_max,
-                   "Answers a connection has not taken; then nothing is read from it",
+                   "Answers a connection has not taken; then nothing is read from it. The store is "
+                   "asked for at most about four times as much for it",
                    {64 * kKiB, kGiB}));
+  keys.key(key_for("unsent_time", Kind::kDuration, limits.unsent_time,
+                   "A connection that takes nothing of its answers for so long is closed",
+                   {1, kDay}));
   keys.key(key_for("read_bytes_max", Kind::kSize, limits.read_bytes_max,
                    "Taken from one connection before others have their turn",
                    {4 * kKiB, 64 * kMiB}));
@@ -133,6 +143,12 @@ void describe_jwt(Keys& keys, Jwt& jwt) {
   });
   keys.key(reloaded(key_for("issuer", Kind::kText, jwt.issuer, "The `iss` a token must have")));
   keys.key(reloaded(key_for("audience", Kind::kText, jwt.audience, "The `aud` a token must have")));
+  keys.key(reloaded(key_for("type", Kind::kText, jwt.type,
+                            "The `typ` that the header of a token must have, such as at+jwt")));
+  keys.key(reloaded(
+      key_for("tenant_claim", Kind::kText, jwt.tenant_claim, "The claim that names the tenant")));
+  keys.key(reloaded(
+      key_for("roles_claim", Kind::kText, jwt.roles_claim, "The claim that lists the roles")));
   keys.key(reloaded(key_for("leeway", Kind::kDuration, jwt.leeway,
                             "How far clocks may differ at `exp` and `nbf`", {0, 300 * kSecond})));
 }
@@ -156,6 +172,12 @@ void describe_tenant(Keys& keys, TenantLimits& tenant) {
                             "Longest time something may be kept; 0 = no limit", kAnySpan)));
   keys.key(reloaded(key_for("connections_max", Kind::kNumber, tenant.connections_max,
                             "Connections at once; 0 = no limit", kCount)));
+  keys.key(reloaded(key_for("memory_max", Kind::kSize, tenant.memory_max,
+                            "Memory of all that is remembered; 0 = no limit; not set: see above")));
+  keys.key(reloaded(key_for("streams_max", Kind::kNumber, tenant.streams_max,
+                            "Streams; 0 = no limit; not set: see above", kCount)));
+  keys.key(reloaded(key_for("transactions_max", Kind::kNumber, tenant.transactions_max,
+                            "Open transactions; 0 = no limit; not set: see above", kCount)));
 }
 
 void describe_tenants(Keys& keys, Tenants& tenants) {
@@ -227,7 +249,10 @@ void describe_deduplication(Keys& keys, ExactlyOnce& block) {
 
 void describe_outbox(Keys& keys, ExactlyOnce& block) {
   auto& it = block.outbox;
-  keys.key(key_for("enabled", Kind::kFlag, it.enabled, "A stream for the outbox is made at start"));
+  keys.key(
+      key_for("enabled", Kind::kFlag, it.enabled,
+              "A stream for the outbox is made at start; with authentication one for each tenant "
+              "that `tenants` names"));
   keys.key(key_for("table_name", Kind::kName, it.table_name, "Name of that stream"));
   keys.key(key_for("batch_size", Kind::kNumber, it.batch_size,
                    "Nothing: each receive says how many it takes (warning)"));

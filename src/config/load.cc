@@ -58,7 +58,7 @@ class Reader final : public Keys {
   void key(const Key& key) override {
     const Entry* entry = take(key.name);
     if (entry == nullptr) {
-      if (key.required) error(map_.place, path_of(key.name) + " is missing");
+      if (key.required) misread(map_.place, path_of(key.name), "is missing");
     } else if (entry->value.kind == Node::Kind::kMap && key.put_named) {
       read_named(key, entry->value);
     } else if (const auto setting = read(key, *entry)) {
@@ -76,7 +76,7 @@ class Reader final : public Keys {
     if (entry == nullptr || entry->value.kind == Node::Kind::kNothing) return;
     const std::string path = path_of(section.name);
     if (entry->value.kind != Node::Kind::kList) {
-      return error(entry->value.place, path + " must be a list, not " + found(entry->value));
+      return misread(entry->value.place, path, "must be a list, not " + found(entry->value));
     }
     for (std::size_t i = 0; i < entry->value.items.size(); ++i) {
       const Node& item = entry->value.items[i];
@@ -98,8 +98,8 @@ class Reader final : public Keys {
     for (std::size_t i = 0; i < used_.size(); ++i) {
       const Entry& entry = map_.entries[i];
       if (used_[i]) continue;
-      error(entry.place, path_of(quote_if_odd(entry.name)) + " is not known" +
-                             wire::suggestion(entry.name, known_));
+      misread(entry.place, path_of(quote_if_odd(entry.name)),
+              "is not known" + wire::suggestion(entry.name, known_));
     }
   }
 
@@ -115,8 +115,8 @@ class Reader final : public Keys {
   static std::string found(const Node& node) {
     return node.kind == Node::Kind::kText ? quote(node.text) : std::string(kind_name(node));
   }
-  void error(const Place& place, std::string what) {
-    loaded_.findings.error(place, std::move(what));
+  void misread(const Place& place, const std::string& path, const std::string& what) {
+    loaded_.findings.misread(place, path, path + " " + what);
   }
 
   // The entry of that name, and an error for each further one.
@@ -131,8 +131,8 @@ class Reader final : public Keys {
         first = &entry;
         loaded_.given[path_of(name)] = entry.place;
       } else {
-        error(entry.place, path_of(name) + " is there twice, first in line " +
-                               std::to_string(first->place.line));
+        misread(entry.place, path_of(name),
+                "is there twice, first in line " + std::to_string(first->place.line));
       }
     }
     return first;
@@ -142,7 +142,7 @@ class Reader final : public Keys {
     const Node empty{Node::Kind::kMap, entry.place};
     const Node& node = entry.value.kind == Node::Kind::kNothing ? empty : entry.value;
     if (node.kind != Node::Kind::kMap) {
-      return error(node.place, path + " must be a section, not " + found(node));
+      return misread(node.place, path, "must be a section, not " + found(node));
     }
     Reader in(node, path, loaded_);
     inside(in);
@@ -153,17 +153,17 @@ class Reader final : public Keys {
     const Node& node = entry.value;
     const std::string path = path_of(key.name);
     if (node.kind == Node::Kind::kNothing) {
-      error(entry.place, path + " has no value; it must be " + wanted(key));
+      misread(entry.place, path, "has no value; it must be " + wanted(key));
     } else if (node.kind != Node::Kind::kText) {
-      error(node.place, path + " must be " + wanted(key) + ", not " + found(node));
+      misread(node.place, path, "must be " + wanted(key) + ", not " + found(node));
     } else if (is_textual(key.kind) && is_text_by_accident(node)) {
-      error(node.place, path + " must be " + wanted(key) + "; write it in quotes");
+      misread(node.place, path, "must be " + wanted(key) + "; write it in quotes");
     } else if (node.quoted && (key.kind == Kind::kFlag || key.kind == Kind::kNumber)) {
-      error(node.place, path + " must be " + wanted(key) + "; write it without quotes");
+      misread(node.place, path, "must be " + wanted(key) + "; write it without quotes");
     } else if (const auto setting = parse(key, node.text)) {
       return *setting;
     } else {
-      error(node.place, path + " " + setting.error().detail);
+      misread(node.place, path, setting.error().detail);
     }
     return std::nullopt;
   }
@@ -202,7 +202,7 @@ class Overrides final : public Keys {
         key.put(*setting);
         loaded_.given[path_ + std::string(key.name)] = {name};
       } else {
-        loaded_.findings.error({name}, setting.error().detail);
+        loaded_.findings.misread({name}, path_ + std::string(key.name), setting.error().detail);
       }
     }
   }
@@ -245,12 +245,13 @@ class Overrides final : public Keys {
   std::vector<std::string> sections_;
 };
 
-void read_tree(const Node& root, Loaded& loaded) {
+void read_tree(const File& file, Loaded& loaded) {
+  const Node root = read_document(file.name, file.text, loaded.findings);
   if (root.kind == Node::Kind::kNothing) return;
   if (root.kind != Node::Kind::kMap) {
-    loaded.findings.error(
-        root.place, "a configuration is a section with keys, not " + std::string(kind_name(root)));
-    return;
+    return loaded.findings.misread(
+        root.place, "",
+        "a configuration is a section with keys, not " + std::string(kind_name(root)));
   }
   Reader reader(root, "", loaded);
   describe(reader, loaded.config);
@@ -284,7 +285,7 @@ std::vector<Variable> environment() {
 
 Loaded load(const std::optional<File>& file, std::span<const Variable> variables) {
   Loaded loaded;
-  if (file) read_tree(read_document(file->name, file->text, loaded.findings), loaded);
+  if (file) read_tree(*file, loaded);
   Overrides overrides(variables, loaded);
   describe(overrides, loaded.config);
   overrides.finish();

@@ -16,6 +16,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 Loaded read(const std::string& text, std::vector<Variable> variables = {}) {
   return load(File{"h.yaml", text}, variables);
@@ -180,12 +182,36 @@ TEST(Load, KeysThatBelongTogetherAreChecked) {
   EXPECT_THAT(errors("streams: [{stream: \"\\x01a\"}]"), ElementsAre(HasSubstr("a name")));
 }
 
+TEST(Load, AFaultHidesNoneElsewhere) {
+  EXPECT_THAT(errors("server: {loops: x, http: {address: ''}, resp: {address: ''}}\n"
+                     "exactly_once_config: {security: {jwt_signing_key: hunter2}}\n"
+                     "auth: {jwt: {issuer: me}}\n"
+                     "streams: [{stream: a}, {stream: a}]"),
+              UnorderedElementsAre(HasSubstr("server.loops"), HasSubstr("nobody could connect"),
+                                   HasSubstr("jwt_signing_key"), HasSubstr("has no keys"),
+                                   HasSubstr("twice")));
+}
+
+// It would be about values that nobody wrote.
+TEST(Load, WhatWasNotUnderstoodIsNotJudged) {
+  EXPECT_THAT(errors("auth: {required: true, jwt: {keys: 5}}"), ElementsAre(HasSubstr("a list")));
+  EXPECT_THAT(errors("streams: [{stream: a, tenant: 5}, {stream: a}]"),
+              ElementsAre(HasSubstr("tenant")));
+  EXPECT_THAT(errors("auth: [", {{"HAPAX_AUTH_REQUIRED", "true"}}), SizeIs(1));
+}
+
 TEST(Load, ATenantTakesFromTheDefaultWhatItDoesNotSay) {
-  const Loaded loaded = read("tenants: {default: {rate: 10, storage_max: 1GiB}, acme: {rate: 0}}");
+  const Loaded loaded = read(
+      "tenants: {default: {rate: 10, storage_max: 1GiB, streams_max: 5}, "
+      "acme: {rate: 0, memory_max: 1MiB, transactions_max: 2}}");
   EXPECT_THAT(texts(loaded.findings.errors), IsEmpty());
   EXPECT_EQ(loaded.config.tenants.of("acme").rate, 0U);
   EXPECT_EQ(loaded.config.tenants.of("acme").storage_max, std::uint64_t{1} << 30);
+  EXPECT_EQ(loaded.config.tenants.of("acme").streams_max, 5U);
+  EXPECT_EQ(loaded.config.tenants.of("acme").memory_max, std::uint64_t{1} << 20);
+  EXPECT_EQ(loaded.config.tenants.of("acme").transactions_max, 2U);
   EXPECT_EQ(loaded.config.tenants.of("other").rate, 10U);
+  EXPECT_FALSE(loaded.config.tenants.of("other").memory_max);
 }
 
 TEST(Load, TheEnvironmentWinsOverTheFile) {
@@ -218,11 +244,14 @@ std::string block() { return std::string(kBlock) + "auth: {tokens_file: t}\n"; }
 
 TEST(ExactlyOnce, TheBlockIsUnderstoodAndWhatMeansNothingIsTold) {
   EXPECT_THAT(errors(kBlock), ElementsAre(HasSubstr("nobody could sign in")));
-  const Loaded loaded = read(block());
+  const Loaded loaded = read(block() + "tenants: {acme: {rate: 5}, shop: {rate: 5}}\n");
   EXPECT_THAT(texts(loaded.findings.errors), IsEmpty());
   const Config& config = loaded.config;
-  EXPECT_EQ(config.streams.at(0).stream, "outbox_events");
-  EXPECT_EQ(config.streams.at(0).settings.window, Window{std::chrono::hours{1}});
+  ASSERT_EQ(config.streams.size(), 2U);
+  EXPECT_EQ(config.streams[0].stream, "outbox_events");
+  EXPECT_EQ(config.streams[0].tenant, "acme");
+  EXPECT_EQ(config.streams[1].tenant, "shop");
+  EXPECT_EQ(config.streams[1].settings.window, Window{std::chrono::hours{1}});
   EXPECT_EQ(config.tenants.others.ttl_max, Duration{std::chrono::hours{24}});
   EXPECT_EQ(config.tenants.others.storage_max, 100'000'000U);
   EXPECT_EQ(config.metrics.address, ":9090");
@@ -232,6 +261,23 @@ TEST(ExactlyOnce, TheBlockIsUnderstoodAndWhatMeansNothingIsTold) {
               ElementsAre(HasSubstr("h.yaml:5:5: exactly_once_config.deduplication.redis_cluster"),
                           HasSubstr("key_prefix"), HasSubstr("batch_size"),
                           HasSubstr("poll_interval"), HasSubstr("max_retries")));
+}
+
+TEST(ExactlyOnce, TheOutboxIsOfATenantIfThereAreTenants) {
+  const std::string outbox = "exactly_once_config: {outbox: {enabled: true, table_name: mine}}\n";
+  const Loaded open = read(outbox);
+  ASSERT_EQ(open.config.streams.size(), 1U);
+  EXPECT_EQ(open.config.streams[0].tenant, "");
+  const Loaded unnamed = read(outbox + "auth: {tokens_file: t}\n");
+  EXPECT_THAT(unnamed.config.streams, IsEmpty());
+  EXPECT_THAT(texts(unnamed.findings.warnings),
+              ElementsAre(HasSubstr("let each create its stream 'mine'")));
+  const Loaded own = read(outbox +
+                          "auth: {tokens_file: t}\n"
+                          "tenants: {acme: {rate: 5}}\n"
+                          "streams: [{stream: mine, tenant: acme, window_s: 60}]\n");
+  ASSERT_EQ(own.config.streams.size(), 1U);
+  EXPECT_EQ(own.config.streams[0].settings.window, Window{std::chrono::seconds{60}});
 }
 
 TEST(ExactlyOnce, OurOwnKeysWinAndSecretsAreRefused) {

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "core/claims.h"
 #include "core/state.h"
+#include "core/text_bytes.h"
 
 namespace hapax::core {
 
@@ -26,14 +27,14 @@ void link(State& state, base::Hash128 key, const OpenClaim& claim) {
   ends.emplace_hint(ends.end(), std::pair{claim.forgotten_at(), claim.fence}, key);
   HAPAX_ASSERT(ends.size() == before + 1, "a fence belongs to one open claim");
   state.claims_unknown += claim.state == ClaimState::kUnknown ? 1 : 0;
-  state.text_bytes += memory_of(claim);
+  state.grow(state.tenants.of(claim.scope()), memory_of(claim));
 }
 
 void unlink(State& state, const OpenClaim& claim) {
   const std::size_t erased = state.open_claims_end.erase({claim.forgotten_at(), claim.fence});
   HAPAX_ASSERT(erased == 1, "every open claim is listed by its end");
   state.claims_unknown -= claim.state == ClaimState::kUnknown ? 1 : 0;
-  state.text_bytes -= memory_of(claim);
+  state.shrink(state.tenants.of(claim.scope()), memory_of(claim));
 }
 
 using ClaimPtr = std::shared_ptr<const OpenClaim>;
@@ -146,6 +147,7 @@ void add_entry(State& state, const SettledEntry& entry, Time now, Undo* undo,
 
 void complete(State& state, const ClaimSettled& fact, base::Where at, Time now, Undo* undo) {
   const OpenClaim& claim = *claim_at(state, fact.hash);
+  Tenant& tenant = state.tenants.of(claim.scope());
   constexpr std::uint32_t kAttemptsMax = std::numeric_limits<std::uint16_t>::max();
   const SettledEntry entry{
       .key = fact.hash,
@@ -159,9 +161,20 @@ void complete(State& state, const ClaimSettled& fact, base::Where at, Time now, 
   erase_claim(state, fact.hash, undo);
   add_entry(state, entry, now, undo, kClaims);
   count_result(state, entry, undo);
+  charge_settled(state, tenant, entry, now, undo);
 }
 
 }  // namespace
+
+void charge_settled(State& state, Tenant& tenant, const SettledEntry& entry, Time now, Undo* undo) {
+  const auto charge = [&](Time end, Load load) {
+    Load& sum = state.tenants.add(tenant, end, now, load);
+    record(undo,
+           [owner = &tenant, from = &sum, load](State&) { Tenants::take(*owner, *from, load); });
+  };
+  charge(entry.expires_at(), {.memory = kSettledBytes});
+  if (entry.where.length > 0) charge(entry.result_until(), {.storage = entry.where.length});
+}
 
 std::uint64_t claims_settled(const State& state) { return state.settled.count_of(kClaims); }
 

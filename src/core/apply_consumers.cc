@@ -14,17 +14,26 @@ namespace hapax::core {
 
 namespace {
 
+Tenant& tenant_of(const State& state, const Consumer& consumer) {
+  return *state.stream(consumer.stream).tenant;
+}
+
 // Keeps State::text_bytes in step with a consumer, for changes and their inverses alike.
 class Weighed {
  public:
   Weighed(State& state, const Consumer& consumer)
-      : state_(state), consumer_(consumer), before_(text_bytes_of(consumer)) {}
+      : state_(state),
+        tenant_(tenant_of(state, consumer)),
+        consumer_(consumer),
+        before_(text_bytes_of(consumer)) {}
   Weighed(const Weighed&) = delete;
   Weighed& operator=(const Weighed&) = delete;
-  ~Weighed() { state_.text_bytes += text_bytes_of(consumer_) - before_; }
+  // The sum is what it was, less or more: it wraps on its way.
+  ~Weighed() { state_.grow(tenant_, text_bytes_of(consumer_) - before_); }
 
  private:
   State& state_;
+  Tenant& tenant_;
   const Consumer& consumer_;
   std::uint64_t before_;
 };
@@ -257,9 +266,9 @@ void apply_consumer(State& state, const ConsumerMade& fact, base::Where, Time, U
   const bool free = stream.consumers.emplace(consumer.name, consumer.uid).second;
   HAPAX_ASSERT(free, "the consumers of a stream have different names");
   state.next_consumer = fact.consumer.next();
-  state.text_bytes += text_bytes_of(consumer);
+  state.grow(*stream.tenant, text_bytes_of(consumer));
   record(undo, [made = &consumer, owner = &stream](State& s) {
-    s.text_bytes -= text_bytes_of(*made);
+    s.shrink(*owner->tenant, text_bytes_of(*made));
     s.next_consumer = made->uid;
     owner->consumers.erase(made->name);
     s.consumers.erase(ConsumerUid{made->uid});
@@ -268,7 +277,7 @@ void apply_consumer(State& state, const ConsumerMade& fact, base::Where, Time, U
 
 void apply_consumer(State& state, const ConsumerGone& fact, base::Where, Time, Undo* undo) {
   const Consumer& consumer = consumer_of(state, fact.consumer);
-  state.text_bytes -= text_bytes_of(consumer);
+  state.shrink(tenant_of(state, consumer), text_bytes_of(consumer));
   state.stream(consumer.stream).consumers.erase(consumer.name);
   const Token first = state.first_token;
   state.first_token = std::max(first, consumer.next_token);
@@ -276,7 +285,7 @@ void apply_consumer(State& state, const ConsumerGone& fact, base::Where, Time, U
     s.first_token = first;
     const Consumer& back = s.consumers.insert(std::move(node)).position->second;
     s.stream(back.stream).consumers.emplace(back.name, back.uid);
-    s.text_bytes += text_bytes_of(back);
+    s.grow(tenant_of(s, back), text_bytes_of(back));
   });
 }
 

@@ -19,14 +19,20 @@ std::uint64_t bytes_of(const Register& set) {
 }
 
 void link(State& state, base::Hash128 name, const Register& set) {
-  state.text_bytes += bytes_of(set);
+  Tenant& tenant = state.tenants.of(set.name());
+  ++tenant.registers;
+  tenant.storage += bytes_of(set);
+  state.grow(tenant, bytes_of(set));
   if (set.stays()) return;
   auto& ends = state.registers_end;
   ends.emplace_hint(ends.end(), set.expires_at, set.version, name);
 }
 
 void unlink(State& state, base::Hash128 name, const Register& set) {
-  state.text_bytes -= bytes_of(set);
+  Tenant& tenant = state.tenants.of(set.name());
+  --tenant.registers;
+  tenant.storage -= bytes_of(set);
+  state.shrink(tenant, bytes_of(set));
   if (set.stays()) return;
   const std::size_t erased = state.registers_end.erase({set.expires_at, set.version, name});
   HAPAX_ASSERT(erased == 1, "every register that goes is listed by its end");

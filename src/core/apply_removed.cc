@@ -27,12 +27,14 @@ void give_up_place(State& state, Stream& stream, Run& run, Undo* undo) {
   run.at = {};
   run.largest = 0;
   stream.bytes -= from.length;
+  stream.tenant->storage -= from.length;
   drop_live(state, from.segment, from.length);
   record(undo, [owner = &stream, first = run.first, from, largest](State& s) {
     Run& back = owner->runs.edit(owner->runs.ending_from(first).place());
     back.at = from;
     back.largest = largest;
     owner->bytes += from.length;
+    owner->tenant->storage += from.length;
     add_live(s, from.segment, from.length);
   });
 }

@@ -10,9 +10,19 @@ namespace hapax::core {
 
 namespace {
 
-void add_text(State& state, std::uint64_t bytes, Undo* undo) {
-  state.text_bytes += bytes;
-  record(undo, [bytes](State& s) { s.text_bytes -= bytes; });
+void add_text(State& state, Tenant& tenant, std::uint64_t bytes, Undo* undo) {
+  state.grow(tenant, bytes);
+  record(undo, [whose = &tenant, bytes](State& s) { s.shrink(*whose, bytes); });
+}
+
+// The id of a record, or its renewal.
+void remember_id(State& state, Stream& stream, const IdEntry& entry, Time now, Undo* undo) {
+  const auto added = state.ids.add(entry, static_cast<std::uint32_t>(stream.uid.value), now);
+  Load& sum = state.tenants.add(*stream.tenant, entry.expires_at(), now, {.memory = kIdBytes});
+  record(undo, [added, whose = stream.tenant, from = &sum](State& s) {
+    s.ids.undo(added);
+    Tenants::take(*whose, *from, {.memory = kIdBytes});
+  });
 }
 
 bool extends(const Run& run, base::Where at, Time now) {
@@ -29,7 +39,7 @@ void add_to_runs(State& state, Stream& stream, const RecordAppended& fact, base:
       stream.runs.back().last().next() != fact.sequence) {
     Run run{fact.sequence, 1, at.length, at, now, {}};
     if (fact.group_hash != 0) run.groups.push_back(fact.group_hash);
-    add_text(state, text_bytes_of(run), undo);
+    add_text(state, *stream.tenant, text_bytes_of(run), undo);
     stream.runs.push_back(std::move(run));
     record(undo, [owner](State&) { owner->runs.pop_back(); });
     return;
@@ -47,7 +57,7 @@ void add_to_runs(State& state, Stream& stream, const RecordAppended& fact, base:
     if (!had_groups) last.groups.clear();
     if (had_groups) last.groups.pop_back();
   });
-  add_text(state, text_bytes_of(run) - text_before, undo);
+  add_text(state, *stream.tenant, text_bytes_of(run) - text_before, undo);
   ++run.count;
   run.at.length += at.length;
   run.largest = std::max(run.largest, at.length);
@@ -58,7 +68,7 @@ void remember_group(State& state, Stream& stream, const RecordAppended& fact, Un
   const Sequence* known = stream.group_last.find(fact.group_hash);
   const Sequence before = known == nullptr ? Sequence{0} : *known;
   const bool made = stream.group_last.set(fact.group_hash, fact.sequence);
-  if (made) add_text(state, kGroupBytes, undo);
+  if (made) add_text(state, *stream.tenant, kGroupBytes, undo);
   record(undo, [owner = &stream, group = fact.group_hash, before](State&) {
     if (before == Sequence{0}) {
       owner->group_last.erase(group);
@@ -84,7 +94,7 @@ Producer& ensure_producer(State& state, Stream& stream, std::string_view name, U
   }
   Producer& producer = stream.producers.emplace(std::string(name), Producer{}).first->second;
   ++stream.producers_active;
-  add_text(state, kProducerBytes + name.size(), undo);
+  add_text(state, *stream.tenant, kProducerBytes + name.size(), undo);
   record(undo, [owner = &stream, text = std::string(name)](State&) {
     owner->producers.erase(text);
     --owner->producers_active;
@@ -93,17 +103,17 @@ Producer& ensure_producer(State& state, Stream& stream, std::string_view name, U
 }
 
 // More than one only after the stream was given a shorter memory.
-void forget_oldest(State& state, Producer& producer, std::size_t memory, Undo* undo) {
+void forget_oldest(State& state, const Stream& stream, Producer& producer, Undo* undo) {
   std::uint64_t freed = 0;
-  while (producer.stored.size() > memory) {
+  while (producer.stored.size() > stream.settings.producer_memory) {
     const Producer::Stored oldest = producer.stored.front();
     producer.stored.pop_front();
     record(undo, [changed = &producer, oldest](State&) { changed->stored.push_front(oldest); });
     freed += sizeof(Producer::Stored);
   }
   if (freed == 0) return;
-  state.text_bytes -= freed;
-  record(undo, [freed](State& s) { s.text_bytes += freed; });
+  state.shrink(*stream.tenant, freed);
+  record(undo, [whose = stream.tenant, freed](State& s) { s.grow(*whose, freed); });
 }
 
 void note_producer(State& state, Stream& stream, const ProducerMark& mark, Producer::Stored stored,
@@ -113,11 +123,11 @@ void note_producer(State& state, Stream& stream, const ProducerMark& mark, Produ
   if (producer.epoch != mark.epoch) {
     // A new epoch starts over: what the old one stored is no longer asked for.
     const std::uint64_t freed = producer.stored.size() * sizeof(Producer::Stored);
-    record(undo, [changed, before = producer, freed](State& s) {
+    record(undo, [changed, before = producer, whose = stream.tenant, freed](State& s) {
       *changed = before;
-      s.text_bytes += freed;
+      s.grow(*whose, freed);
     });
-    state.text_bytes -= freed;
+    state.shrink(*stream.tenant, freed);
     producer.epoch = mark.epoch;
     producer.stored.clear();
   } else {
@@ -125,9 +135,9 @@ void note_producer(State& state, Stream& stream, const ProducerMark& mark, Produ
   }
   producer.next = mark.sequence.next();
   producer.stored.push_back(stored);
-  add_text(state, sizeof(Producer::Stored), undo);
+  add_text(state, *stream.tenant, sizeof(Producer::Stored), undo);
   record(undo, [changed](State&) { changed->stored.pop_back(); });
-  forget_oldest(state, producer, stream.settings.producer_memory, undo);
+  forget_oldest(state, stream, producer, undo);
 }
 
 }  // namespace
@@ -137,16 +147,21 @@ void apply_stream(State& state, const StreamMade& fact, base::Where, Time now, U
   auto stream = std::make_unique<Stream>();
   stream->uid = fact.stream;
   stream->name = fact.name;
+  Tenant& tenant = state.tenants.of(fact.name);
+  stream->tenant = &tenant;
+  const std::uint64_t counted = is_the_stores(fact.name) ? 0U : 1U;
+  tenant.streams += counted;
   stream->settings = fact.settings;
   stream->created_at = now;
   stream->horizon_floor = now;
   state.streams.push_back(std::move(stream));
   state.stream_names.emplace(std::string(fact.name), fact.stream);
-  record(undo, [name = std::string(fact.name)](State& s) {
+  record(undo, [name = std::string(fact.name), whose = &tenant, counted](State& s) {
     s.streams.pop_back();
     s.stream_names.erase(name);
+    whose->streams -= counted;
   });
-  add_text(state, kStreamBytes + fact.name.size(), undo);
+  add_text(state, tenant, kStreamBytes + fact.name.size(), undo);
 }
 
 void apply_stream(State& state, const StreamConfigured& fact, base::Where, Time now, Undo* undo) {
@@ -161,11 +176,11 @@ void apply_stream(State& state, const StreamConfigured& fact, base::Where, Time 
   stream.settings = fact.settings;
   if (!stream.settings.track_groups && !stream.group_last.empty()) {
     const std::uint64_t bytes = stream.group_last.size() * kGroupBytes;
-    state.text_bytes -= bytes;
+    state.shrink(*stream.tenant, bytes);
     auto before = std::exchange(stream.group_last, {});
     record(undo, [owner = &stream, before = std::move(before), bytes](State& s) mutable {
       owner->group_last = std::move(before);
-      s.text_bytes += bytes;
+      s.grow(*owner->tenant, bytes);
     });
   }
 }
@@ -174,15 +189,20 @@ void apply_stream(State& state, const StreamGone& fact, base::Where, Time, Undo*
   Stream& stream = state.stream(fact.stream);
   HAPAX_ASSERT(stream.consumers.empty(), "consumers leave before their stream");
   const std::uint64_t freed = text_bytes_of(stream);
-  state.text_bytes -= freed;
+  state.shrink(*stream.tenant, freed);
+  const std::uint64_t counted = is_the_stores(stream.name) ? 0U : 1U;
+  stream.tenant->streams -= counted;
+  stream.tenant->storage -= stream.bytes;
   state.stream_names.erase(stream.name);
   state.graveyard.push_back(std::move(state.streams[fact.stream.value - 1]));
-  record(undo, [uid = fact.stream, freed](State& s) {
+  record(undo, [uid = fact.stream, freed, counted](State& s) {
     auto& slot = s.streams[uid.value - 1];
     slot = std::move(s.graveyard.back());
     s.graveyard.pop_back();
     s.stream_names.emplace(slot->name, uid);
-    s.text_bytes += freed;
+    s.grow(*slot->tenant, freed);
+    slot->tenant->streams += counted;
+    slot->tenant->storage += slot->bytes;
   });
 }
 
@@ -192,16 +212,17 @@ void apply_stream(State& state, const RecordAppended& fact, base::Where at, Time
   add_to_runs(state, stream, fact, at, now, undo);
   stream.last = fact.sequence;
   stream.bytes += at.length;
+  stream.tenant->storage += at.length;
   add_live(state, at.segment, at.length);
   record(undo, [owner = &stream, at](State& s) {
     owner->last = Sequence{owner->last.value - 1};
     owner->bytes -= at.length;
+    owner->tenant->storage -= at.length;
     drop_live(s, at.segment, at.length);
   });
   if (fact.id_hash != base::Hash128{}) {
     const IdEntry entry(fact.id_hash, fact.fingerprint, fact.sequence, now, fact.window);
-    const auto added = state.ids.add(entry, static_cast<std::uint32_t>(fact.stream.value), now);
-    record(undo, [added](State& s) { s.ids.undo(added); });
+    remember_id(state, stream, entry, now, undo);
   }
   remember_group(state, stream, fact, undo);
   if (fact.producer) {
@@ -215,19 +236,21 @@ void apply_stream(State& state, const ProducerNoted& fact, base::Where, Time, Un
 }
 
 void apply_stream(State& state, const ProducerRaised& fact, base::Where, Time, Undo* undo) {
-  Producer& producer = ensure_producer(state, state.stream(fact.stream), fact.producer, undo);
+  Stream& stream = state.stream(fact.stream);
+  Producer& producer = ensure_producer(state, stream, fact.producer, undo);
   HAPAX_ASSERT(fact.epoch > producer.epoch, "an opened epoch is above the one before it");
   const std::uint64_t freed = producer.stored.size() * sizeof(Producer::Stored);
-  record(undo, [changed = &producer, before = producer, freed, next = state.next_epoch](State& s) {
+  record(undo, [changed = &producer, before = producer, whose = stream.tenant, freed,
+                next = state.next_epoch](State& s) {
     *changed = before;
-    s.text_bytes += freed;
+    s.grow(*whose, freed);
     s.next_epoch = next;
   });
   producer.former = producer.before();
   producer.epoch = fact.epoch;
   producer.next = ProducerSequence{0};
   producer.stored.clear();
-  state.text_bytes -= freed;
+  state.shrink(*stream.tenant, freed);
   state.next_epoch = std::max(state.next_epoch, fact.epoch.next());
 }
 
@@ -236,8 +259,7 @@ void apply_stream(State& state, const IdRenewed& fact, base::Where, Time now, Un
   HAPAX_ASSERT(known != nullptr, "only a remembered id is renewed");
   const IdEntry entry(fact.id_hash, known->fingerprint(), known->sequence(), known->first_seen(),
                       fact.window);
-  const auto added = state.ids.add(entry, static_cast<std::uint32_t>(fact.stream.value), now);
-  record(undo, [added](State& s) { s.ids.undo(added); });
+  remember_id(state, state.stream(fact.stream), entry, now, undo);
 }
 
 void apply_stream(State& state, const RecordsTrimmed& fact, base::Where, Time, Undo* undo) {
@@ -250,10 +272,12 @@ void apply_stream(State& state, const RecordsTrimmed& fact, base::Where, Time, U
   record(undo, [owner = &stream, first = stream.first, bytes](State& s) {
     owner->first = first;
     owner->bytes += bytes;
+    owner->tenant->storage += bytes;
     s.trimmed.pop_back();
   });
   stream.first = fact.before;
   stream.bytes -= bytes;
+  stream.tenant->storage -= bytes;
   state.trimmed.push_back(fact.stream);
 }
 
@@ -287,12 +311,12 @@ void apply_stream(State& state, const ProducerRetired& fact, base::Where, Time, 
   record(undo, [owner = &stream, changed = &producer, before = producer, freed](State& s) {
     *changed = before;
     ++owner->producers_active;
-    s.text_bytes += freed;
+    s.grow(*owner->tenant, freed);
   });
   producer.stored.clear();
   producer.retired = true;
   --stream.producers_active;
-  state.text_bytes -= freed;
+  state.shrink(*stream.tenant, freed);
 }
 
 }  // namespace hapax::core

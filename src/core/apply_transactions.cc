@@ -14,14 +14,20 @@ namespace {
 // What is derived from a transaction follows every change of it: leave() before, join() after.
 void leave(State& state, const std::string& name, const Transaction& transaction) {
   state.transactions_due.erase({transaction.due(), name});
-  state.text_bytes -= transaction.staged_bytes;
-  if (transaction.open) --state.transactions_open;
+  Tenant& tenant = state.tenants.of(name);
+  state.shrink(tenant, transaction.staged_bytes);
+  if (!transaction.open) return;
+  --state.transactions_open;
+  --tenant.transactions_open;
 }
 
 void join(State& state, const std::string& name, const Transaction& transaction) {
   state.transactions_due.emplace(transaction.due(), name);
-  state.text_bytes += transaction.staged_bytes;
-  if (transaction.open) ++state.transactions_open;
+  Tenant& tenant = state.tenants.of(name);
+  state.grow(tenant, transaction.staged_bytes);
+  if (!transaction.open) return;
+  ++state.transactions_open;
+  ++tenant.transactions_open;
 }
 
 void close(Transaction& transaction) {
@@ -41,7 +47,7 @@ void restore(State& state, const std::string& name, Transaction&& before) {
 void remove(State& state, const std::string& name) {
   const auto found = state.transactions.find(name);
   leave(state, name, found->second);
-  state.text_bytes -= kNodeBytes + name.size();
+  state.shrink(state.tenants.of(name), kNodeBytes + name.size());
   state.transactions.erase(found);
 }
 
@@ -56,7 +62,7 @@ const Transaction* find_transaction(const State& state, std::string_view name, T
 void add_transaction(State& state, std::string name, Transaction transaction) {
   const auto [slot, made] = state.transactions.emplace(std::move(name), std::move(transaction));
   HAPAX_ASSERT(made, "a name has one transaction");
-  state.text_bytes += kNodeBytes + slot->first.size();
+  state.grow(state.tenants.of(slot->first), kNodeBytes + slot->first.size());
   join(state, slot->first, slot->second);
 }
 
@@ -106,12 +112,13 @@ void apply_rest(State& state, const TransactionStaged& fact, base::Where, Time, 
   transaction.staged_bytes += bytes;
   const std::uint64_t ops = staged_count(fact.ops);
   transaction.staged_ops += ops;
-  state.text_bytes += bytes;
-  record(undo, [owner = &transaction, bytes, ops](State& s) {
+  Tenant& tenant = state.tenants.of(fact.name);
+  state.grow(tenant, bytes);
+  record(undo, [owner = &transaction, whose = &tenant, bytes, ops](State& s) {
     owner->staged.pop_back();
     owner->staged_ops -= ops;
     owner->staged_bytes -= bytes;
-    s.text_bytes -= bytes;
+    s.shrink(*whose, bytes);
   });
 }
 

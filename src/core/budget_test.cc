@@ -43,6 +43,29 @@ class Budget : public testing::Test {
   Epoch epoch;
 };
 
+// What found no room may be done later, under the same id; what was done is not done again.
+TEST_F(Budget, ACommitThatDidNothingForLackOfRoomIsTriedAgainUnderItsId) {
+  const std::vector<Op> none{Get{"r"}, CreateStream{"first", {}}, Begin{"another"}};
+  const std::vector<Op> some{Set{.name = "r", .value = "five", .mode = SetMode::kAlways},
+                             CreateStream{"second", {}}};
+  const auto commit = [&](const std::vector<Op>& ops, std::string_view id) {
+    return store.commit({.ops = ops, .mode = Mode::kEach, .id = id});
+  };
+  const auto refused = [](const Executed& executed) {
+    const Verdict& last = std::get<Answer>(executed).verdicts.back();
+    return std::holds_alternative<Refused>(last);
+  };
+  fill();
+  store.state.memory_max += sizeof(SettledEntry);  // of a commit id
+  EXPECT_TRUE(refused(commit(none, "none")));
+  EXPECT_TRUE(refused(commit(none, "none")));
+  EXPECT_TRUE(refused(commit(some, "some")));
+  store.state.memory_max = ~std::uint64_t{0};
+  EXPECT_FALSE(refused(commit(none, "none")));
+  EXPECT_TRUE(std::holds_alternative<Repeat>(commit(none, "none")));
+  EXPECT_TRUE(std::holds_alternative<Repeat>(commit(some, "some")));
+}
+
 TEST_F(Budget, WhatGrowsIsRefused) {
   fill();
   const std::vector<Op> growing{CreateStream{"another", {}},

@@ -1,4 +1,6 @@
 // What an operation may look like, whatever the state. All limits are in hapax/limits.h.
+#include "base/tenant_frame.h"
+#include "core/show_text.h"
 #include "core/turn.h"
 
 namespace hapax::core {
@@ -7,23 +9,12 @@ namespace {
 
 using Problem = std::optional<Error>;
 
-std::string shown(std::string_view text) {
-  constexpr std::size_t kShown = 40;
-  std::string out = "'";
-  for (const char c : text.substr(0, kShown)) {
-    const bool printable = c >= 0x20 && c < 0x7f;
-    out += printable ? c : '?';
-  }
-  return out + (text.size() > kShown ? "…'" : "'");
-}
-
 Problem invalid(std::string text) { return Error{Errc::kInvalidArgument, std::move(text)}; }
 
 Problem check_text(std::string_view what, std::string_view text, std::size_t max) {
   if (text.empty()) return invalid(std::string(what) + " is missing");
-  if (text.size() > max) {
-    return limit_error(std::string(what) + " " + shown(text), text.size(), max);
-  }
+  const std::size_t size = base::without_frame(text).size();
+  if (size > max) return limit_error(std::string(what) + " " + shown(text), size, max);
   return std::nullopt;
 }
 
@@ -39,9 +30,17 @@ Problem check_span(std::string_view what, Duration span, Duration min, Duration 
                                          " and " + std::to_string(max.count())};
 }
 
+// Names stand in lists and paths, where bytes that are no text could not be told from each other.
+// What only tells things apart, such as ids, keys and scopes, is any bytes.
+Problem check_name(std::string_view what, std::string_view name) {
+  if (auto problem = check_text(what, name, limits::kNameBytesMax)) return problem;
+  if (is_utf8(base::without_frame(name))) return std::nullopt;
+  return invalid(std::string(what) + " " + shown(name) + " is not UTF-8");
+}
+
 // Names with a leading $ belong to the store.
 Problem check_new_name(std::string_view what, std::string_view name) {
-  if (auto problem = check_text(what, name, limits::kNameBytesMax)) return problem;
+  if (auto problem = check_name(what, name)) return problem;
   if (name.front() == '$') {
     return invalid(std::string(what) + " " + shown(name) + " begins with $, which is reserved");
   }
@@ -106,8 +105,7 @@ Problem check_result(const ResultView& result) {
 }
 
 Problem check_consumer(std::string_view stream, std::string_view consumer) {
-  return first_of(check_text("stream", stream, limits::kNameBytesMax),
-                  check_text("consumer", consumer, limits::kNameBytesMax));
+  return first_of(check_name("stream", stream), check_name("consumer", consumer));
 }
 
 Problem check_lease(Duration lease) {
@@ -130,7 +128,7 @@ Problem check_expiry(const Expiry& expiry, Duration after_min) {
 struct Check {
   Problem operator()(const Append& op) const {
     Problem producer;
-    if (op.producer) producer = check_text("producer", op.producer->name, limits::kNameBytesMax);
+    if (op.producer) producer = check_name("producer", op.producer->name);
     if (op.expect && op.expect->of == ExpectLast::Of::kGroup && op.group.empty()) {
       return invalid("the last record of a group is expected, but the record has no group key");
     }
@@ -176,7 +174,7 @@ struct Check {
     return first_of(check_consumer(op.stream, op.consumer), check_lease(op.lease));
   }
   Problem operator()(const Advance& op) const {
-    return first_of(check_text("source", op.source, limits::kNameBytesMax),
+    return first_of(check_name("source", op.source),
                     check_size("expected position", op.expected.size(), limits::kPositionBytesMax),
                     check_text("position", op.to, limits::kPositionBytesMax));
   }
@@ -201,13 +199,11 @@ struct Check {
   Problem operator()(const DeleteStream& op) const { return check_new_name("stream", op.stream); }
   Problem operator()(const Trim& op) const { return check_kept_name(op.stream); }
   Problem operator()(const RetireProducer& op) const {
-    return first_of(check_text("stream", op.stream, limits::kNameBytesMax),
-                    check_text("producer", op.producer, limits::kNameBytesMax),
+    return first_of(check_name("stream", op.stream), check_name("producer", op.producer),
                     check_person(op.actor, op.reason));
   }
   Problem operator()(const OpenProducer& op) const {
-    return first_of(check_new_name("stream", op.stream),
-                    check_text("producer", op.producer, limits::kNameBytesMax));
+    return first_of(check_new_name("stream", op.stream), check_name("producer", op.producer));
   }
   Problem operator()(const CreateConsumer& op) const {
     if (op.settings.attempts_max == 0) return invalid("attempts_max is 0; it must be at least 1");
@@ -221,23 +217,19 @@ struct Check {
         check_consumer(op.stream, op.consumer),
         check_size("attempts_max", op.settings.attempts_max, limits::kAttemptsMax),
         check_size("in_flight_max", op.settings.in_flight_max, limits::kInFlightPerConsumerMax),
-        check_size("name of the dead letters", op.settings.dead_letters.size(),
+        check_size("name of the dead letters", base::without_frame(op.settings.dead_letters).size(),
                    limits::kNameBytesMax));
   }
   Problem operator()(const DeleteConsumer& op) const {
     return check_consumer(op.stream, op.consumer);
   }
   Problem operator()(const Seek& op) const { return check_consumer(op.stream, op.consumer); }
-  Problem operator()(const Redrive& op) const {
-    return check_text("stream", op.dead_letters, limits::kNameBytesMax);
-  }
+  Problem operator()(const Redrive& op) const { return check_name("stream", op.dead_letters); }
   Problem operator()(const Begin& op) const {
-    return first_of(check_text("transaction", op.transaction, limits::kNameBytesMax),
+    return first_of(check_name("transaction", op.transaction),
                     check_span("timeout", op.timeout, Duration{1}, limits::kTransactionTimeoutMax));
   }
-  Problem operator()(const End& op) const {
-    return check_text("transaction", op.transaction, limits::kNameBytesMax);
-  }
+  Problem operator()(const End& op) const { return check_name("transaction", op.transaction); }
 };
 
 }  // namespace
@@ -260,9 +252,14 @@ Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max)
                                          "; the most is " + std::to_string(max)};
 }
 
-std::optional<Error> check_memory(const State& state, std::uint64_t more) {
+std::optional<Error> check_budget(const State& state, const Tenant& tenant, std::uint64_t more) {
   const std::uint64_t used = state.memory_bytes() + more;
   if (used <= state.memory_max) return std::nullopt;
+  if (tenant.named) {
+    return Error{Errc::kMemoryBudget,
+                 "the store has no memory left for it; nothing was stored and nothing is forgotten "
+                 "early. Try again later, or ask whoever runs it."};
+  }
   return Error{Errc::kMemoryBudget,
                "the store remembers " + std::to_string(used) + " of " +
                    std::to_string(state.memory_max) +
@@ -270,8 +267,42 @@ std::optional<Error> check_memory(const State& state, std::uint64_t more) {
                    "shorten windows."};
 }
 
-std::optional<Error> check_growth(const State& state, std::uint64_t before, std::uint64_t after) {
-  return after <= before ? std::nullopt : check_memory(state, after - before);
+std::optional<Error> check_memory(const State& state, Tenant& tenant, std::uint64_t more) {
+  if (auto full = check_budget(state, tenant, more)) return full;
+  const std::uint64_t share = tenant.share.memory_max;
+  if (share == 0) return std::nullopt;
+  const std::uint64_t max =
+      share == TenantShare::kWhatIsFree ? state.memory_max - state.memory_bytes() - more : share;
+  if (tenant.memory + more <= max) return std::nullopt;
+  ++tenant.refused;
+  return Error{Errc::kMemoryBudget,
+               "this tenant has about " + std::to_string(tenant.memory) +
+                   " bytes remembered, and may have " + std::to_string(max) +
+                   " (memory_max); nothing was stored and nothing is forgotten early. Delete what "
+                   "is not needed, shorten windows, or ask for more."};
+}
+
+std::optional<Error> check_growth(const State& state, Tenant& tenant, std::uint64_t before,
+                                  std::uint64_t after) {
+  return after <= before ? std::nullopt : check_memory(state, tenant, after - before);
+}
+
+std::optional<Error> check_storage(Tenant& tenant, std::uint64_t more) {
+  const std::uint64_t max = tenant.share.storage_max;
+  if (max == 0 || more == 0 || tenant.storage + more <= max) return std::nullopt;
+  ++tenant.refused;
+  return Error{Errc::kQuotaExceeded, "this tenant stores " + std::to_string(tenant.storage) +
+                                         " bytes, and may store " + std::to_string(max) +
+                                         " (storage_max); this takes about " +
+                                         std::to_string(more) +
+                                         ". Trim or delete streams, delete keys, or ask for more."};
+}
+
+bool may_have_one_more(std::uint64_t share, std::uint64_t has, std::uint64_t used,
+                       std::uint64_t all) {
+  if (used >= all) return false;
+  if (share == 0) return true;
+  return has + 1 <= (share == TenantShare::kWhatIsFree ? all - used - 1 : share);
 }
 
 Error no_stream(std::string_view name) {

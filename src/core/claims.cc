@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/mutant.h"
+#include "base/tenant_frame.h"
+#include "core/show_text.h"
 #include "core/turn.h"
 
 namespace hapax::core {
@@ -22,21 +24,6 @@ struct Ruling {
 };
 
 // --- words for people ------------------------------------------------------------------------
-
-// Keys are any bytes; in a message they must not break the line or the terminal.
-std::string printable(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    const auto code = static_cast<unsigned char>(byte);
-    if (code >= 0x20 && code < 0x7f) {
-      text += byte;
-    } else {
-      text += {'\\', 'x', kDigits[code >> 4], kDigits[code & 15]};
-    }
-  }
-  return text;
-}
 
 std::string subject_of(std::string_view scope, std::string_view key) {
   std::string subject(scope);
@@ -60,7 +47,9 @@ std::string standing_of(const State& state, base::Hash128 key, Time now) {
 
 template <class Op>
 Refused refused(Errc code, const Op& op, const std::string& what) {
-  return Refused{Error{code, "claim '" + printable(subject_of(op.scope, op.key)) + "' " + what}};
+  return Refused{Error{
+      code,
+      "claim '" + printable(base::without_frame(subject_of(op.scope, op.key))) + "' " + what}};
 }
 
 // --- the rules -------------------------------------------------------------------------------
@@ -69,13 +58,10 @@ Window longer(Window one, Window other) {  // Window::forever() has the highest 
   return Window::from_raw(std::max(one.raw(), other.raw()));
 }
 
-std::optional<Refused> no_room(const State& state, const Claim& op) {
-  const std::uint64_t used = state.memory_bytes();
-  if (used <= state.memory_max) return std::nullopt;
-  return refused(Errc::kMemoryBudget, op,
-                 "was not opened: the store remembers " + std::to_string(used) + " of " +
-                     std::to_string(state.memory_max) +
-                     " bytes and forgets nothing early. Raise memory_max or shorten windows.");
+std::optional<Refused> no_room(const State& state, Tenant& tenant, const Claim& op) {
+  std::optional<Error> full = check_memory(state, tenant, 0);
+  if (!full) return std::nullopt;
+  return refused(full->code, op, "was not opened: " + full->detail);
 }
 
 Ruling open_claim(const State& state, const Claim& op, const ClaimHashes& hashes, Time now,
@@ -93,7 +79,7 @@ Ruling open_claim(const State& state, const Claim& op, const ClaimHashes& hashes
   return {Claimed{opened.fence, attempt, opened.lease_until}, opened};
 }
 
-Ruling decide_claim(const State& state, const Claim& op, const ClaimHashes& hashes, Time now) {
+Ruling decide_claim(State& state, const Claim& op, const ClaimHashes& hashes, Time now) {
   if (const std::optional<SettledEntry> done = find_settled(state, hashes.key, now)) {
     if (done->fingerprint != hashes.content) {
       return {Conflict{done->fingerprint, hashes.content, done->settled_at()}, {}};
@@ -103,7 +89,8 @@ Ruling decide_claim(const State& state, const Claim& op, const ClaimHashes& hash
   const OpenClaim* open = find_open_claim(state, hashes.key, now);
   if (open == nullptr) {
     // Only new keys take room. What is open can always be taken over and settled.
-    if (std::optional<Refused> full = no_room(state, op)) return {*std::move(full), {}};
+    Tenant& tenant = state.tenants.of(op.scope);
+    if (std::optional<Refused> full = no_room(state, tenant, op)) return {*std::move(full), {}};
     return open_claim(state, op, hashes, now, 1);
   }
 
@@ -185,6 +172,17 @@ Ruling decide_settle(const State& state, const Settle& op, base::Hash128 key, Ti
   return {Done{}, ClaimForgotten{key, op.fence}};
 }
 
+// Only of a result that would be stored: a repeat and who is fenced hear just that.
+template <class Op>
+std::optional<Refused> no_storage(State& state, const Op& op, const Ruling& ruling) {
+  const auto* settled = ruling.fact ? std::get_if<ClaimSettled>(&*ruling.fact) : nullptr;
+  if (settled == nullptr) return std::nullopt;
+  const std::uint64_t bytes = settled->result.headers.size() + settled->result.body.size();
+  std::optional<Error> full = check_storage(state.tenants.of(op.scope), bytes);
+  if (!full) return std::nullopt;
+  return refused(full->code, op, "was left as it is: " + full->detail);
+}
+
 // Acts of a person are audited: who, and why.
 template <class Op>
 std::optional<Refused> unsigned_act(const Op& op) {
@@ -245,7 +243,12 @@ Verdict conclude_audited(Turn& turn, const Ruling& ruling, std::string_view act,
 }  // namespace
 
 Verdict run(Turn& turn, const Claim& op, const ClaimHashes& hashes) {
-  return conclude(turn, decide_claim(turn.state(), op, hashes, turn.now()));
+  Verdict verdict = conclude(turn, decide_claim(turn.state(), op, hashes, turn.now()));
+  if (std::holds_alternative<DuplicateClaim>(verdict)) {
+    const SettledEntry* const done = turn.state().settled.find(hashes.key, turn.now());
+    if (done->result_until() > turn.now()) turn.tell_result(done->where.length);
+  }
+  return verdict;
 }
 
 Verdict run(Turn& turn, const Renew& op, const ClaimHashes& hashes) {
@@ -253,11 +256,14 @@ Verdict run(Turn& turn, const Renew& op, const ClaimHashes& hashes) {
 }
 
 Verdict run(Turn& turn, const Settle& op, const ClaimHashes& hashes) {
-  return conclude(turn, decide_settle(turn.state(), op, hashes.key, turn.now()));
+  Ruling ruling = decide_settle(turn.state(), op, hashes.key, turn.now());
+  if (auto full = no_storage(turn.state(), op, ruling)) return *std::move(full);
+  return conclude(turn, std::move(ruling));
 }
 
 Verdict run(Turn& turn, const Resolve& op, const ClaimHashes& hashes) {
   const Ruling ruling = decide_resolve(turn.state(), op, hashes.key, turn.now());
+  if (auto full = no_storage(turn.state(), op, ruling)) return *std::move(full);
   return conclude_audited(turn, ruling, act_of(op.resolution), op);
 }
 

@@ -45,6 +45,9 @@ namespace hapax::core {
 // Puts an open claim into the state with everything derived from it. REQUIRES: the key has none.
 void add_open_claim(State& state, base::Hash128 key, OpenClaim&& claim);
 
+// Counts an entry as the tenant's, for as long as it and its result stay.
+void charge_settled(State& state, Tenant& tenant, const SettledEntry& entry, Time now, Undo* undo);
+
 // Removes what is past its end: at most `work_max` open claims and slices of a segment's results.
 // REQUIRES: `now` is not after the log time of any fact that may still be rolled back.
 std::size_t collect_claims(State& state, Time now, std::size_t work_max);

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "core/claims.h"
 #include "core/text_bytes.h"
 #include "core/transactions.h"
 
@@ -102,6 +103,11 @@ bool run_atomic(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> h
   for (std::size_t i = 0; i < ops.size(); ++i) {
     warm_up(turn.state(), ops, hashes, i);
     verdicts.push_back(run_op(turn, ops[i], hashes[i]));
+    if (turn.tells_too_much()) {
+      verdicts.back() = Refused{{Errc::kLimitExceeded, "the commit answers with more than " +
+                                                           std::to_string(limits::kAnswerBytesMax) +
+                                                           " bytes; use fewer operations"}};
+    }
     const bool duplicate = std::holds_alternative<Duplicate>(verdicts.back());
     if (holds(verdicts.back()) && !(duplicate && mutant(Mutant::kDropBatchOnDuplicate))) continue;
     turn.roll_back(mark);
@@ -112,12 +118,25 @@ bool run_atomic(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> h
   return true;
 }
 
+Refused no_place(const char* where) {
+  return {{Errc::kUnavailable,
+           std::string(where) + " is full with what came before this operation, of which nothing "
+                                "happened; send it again"}};
+}
+
 void run_each(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> hashes,
               std::vector<Verdict>& verdicts) {
   for (std::size_t i = 0; i < ops.size(); ++i) {
     warm_up(turn.state(), ops, hashes, i);
     const Turn::Mark mark = turn.mark();
     verdicts.push_back(run_op(turn, ops[i], hashes[i]));
+    // Copies of large records (dead letters) and stored results are not known beforehand. They must
+    // not cost the others their place, who may be somebody else's.
+    if (turn.take_overflow()) {
+      verdicts.back() = no_place("the batch of the journal");
+    } else if (turn.tells_too_much()) {
+      verdicts.back() = no_place("the answer");
+    }
     // An operation that is refused half way (a dead letter that cannot be read) leaves nothing.
     if (std::holds_alternative<Refused>(verdicts.back())) turn.roll_back(mark);
   }
@@ -128,6 +147,22 @@ void run_each(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> has
 Error not_open(std::string_view name, const char* why) {
   return Error{Errc::kPreconditionFailed,
                "transaction '" + std::string(name) + "' " + why + "; begin a new one"};
+}
+
+// They end or time out: waiting helps.
+std::optional<Error> check_number(const State& state, Tenant& tenant) {
+  const std::uint64_t all = state.transactions_open;
+  constexpr std::uint64_t kMax = limits::kTransactionsOpenMax;
+  if (may_have_one_more(tenant.share.transactions_max, tenant.transactions_open, all, kMax)) {
+    return std::nullopt;
+  }
+  const bool store = all >= kMax;
+  if (!store) ++tenant.refused;
+  return Error{Errc::kRateLimited, std::string(store ? "the store" : "this tenant") + " has " +
+                                       std::to_string(store ? all : tenant.transactions_open) +
+                                       " open transactions, as many as it may" +
+                                       (store ? "" : " (transactions_max)") +
+                                       "; end one, or wait until one ends or times out"};
 }
 
 bool commit_staged(Turn& turn, const Transaction& transaction, std::vector<Verdict>& verdicts) {
@@ -206,7 +241,8 @@ Executed stage(Turn& turn, const CommitRequest& request) {
     return limit_error("number of operations of transaction '" + std::string(ref.name) + "'", ops,
                        limits::kCommitOpsMax);
   }
-  if (auto error = check_memory(turn.state(), bytes.size())) return *std::move(error);
+  Tenant& tenant = turn.state().tenants.of(ref.name);
+  if (auto error = check_memory(turn.state(), tenant, bytes.size())) return *std::move(error);
   turn.emit(TransactionStaged{ref.name, bytes});
   Answer answer{true, false, turn.now(), {}};
   answer.verdicts.assign(request.commit.ops.size(), Staged{});
@@ -246,17 +282,28 @@ std::optional<Executed> find_repeat(const Turn& turn, const CommitRequest& reque
   return Repeat{known->where};
 }
 
+bool is_for_later(const Verdict& verdict) {
+  const auto* refused = std::get_if<Refused>(&verdict);
+  return refused != nullptr && retry_of(refused->error.code) == Retry::kLater;
+}
+
 }  // namespace
+
+void Turn::charge_commit(std::string_view id, base::Hash128 hash) {
+  const std::optional<SettledEntry> entry = find_settled(state_, hash, now_);
+  HAPAX_ASSERT(entry.has_value(), "an answered commit is remembered");
+  charge_settled(state_, state_.tenants.of(id), *entry, now_, &undo_);
+}
 
 Verdict run(Turn& turn, const Begin& op) {
   const Transaction* known = find_transaction(turn.state(), op.transaction, turn.now());
   const bool opens = known == nullptr || !known->open;
-  if (opens && turn.state().transactions_open >= limits::kTransactionsOpenMax) {
-    return Refused{limit_error("number of open transactions", limits::kTransactionsOpenMax + 1,
-                               limits::kTransactionsOpenMax)};
+  Tenant& tenant = turn.state().tenants.of(op.transaction);
+  if (auto error = opens ? check_number(turn.state(), tenant) : std::nullopt) {
+    return Refused{*std::move(error)};
   }
   const std::uint64_t more = known == nullptr ? kNodeBytes + op.transaction.size() : 0;
-  if (auto error = check_memory(turn.state(), more); more > 0 && error) {
+  if (auto error = check_growth(turn.state(), tenant, 0, more)) {
     return Refused{*std::move(error)};
   }
   const Epoch epoch = turn.state().next_epoch;
@@ -265,20 +312,40 @@ Verdict run(Turn& turn, const Begin& op) {
   return Began{epoch, expires_at};
 }
 
+// Of an answer that is kept under the id of its commit.
+constexpr std::size_t kFewWords = 4'096;
+
 Executed execute(Turn& turn, const CommitRequest& request) {
   const bool has_id = !request.commit.id.empty();
   if (has_id) {
     if (auto repeat = find_repeat(turn, request)) return *std::move(repeat);
     // Its answer would be remembered. Without an id the same operations may still fit.
-    if (auto error = check_memory(turn.state(), sizeof(SettledEntry))) return *std::move(error);
+    Tenant& tenant = turn.state().tenants.of(request.commit.id);
+    if (auto error = check_memory(turn.state(), tenant, sizeof(SettledEntry))) {
+      return *std::move(error);
+    }
   }
+  turn.use(request.commit.detail);
+  const Turn::Mark mark = turn.mark();
   Executed executed = run_commit(turn, request);
   const auto* answer = std::get_if<Answer>(&executed);
   if (has_id && answer != nullptr && answer->committed) {
+    // If nothing happened and something may later, the same commit is a new try. Else it would be
+    // refused for as long as its id is remembered, however much room there is.
+    const bool wrote = turn.mark().batch != mark.batch;
+    const std::vector<Verdict>& all = answer->verdicts;
+    if (!wrote && std::any_of(all.begin(), all.end(), is_for_later)) return executed;
     std::string bytes;
     encode_answer(*answer, bytes);
+    // A7. A few words are kept in any case: whoever has no room left must be able to make some.
+    Tenant& tenant = turn.state().tenants.of(request.commit.id);
+    if (auto full = bytes.size() > kFewWords ? check_storage(tenant, bytes.size()) : std::nullopt) {
+      turn.roll_back(mark);
+      return *std::move(full);
+    }
     turn.emit(CommitAnswered{request.id, request.content, turn.state().next_fence,
                              request.commit.id_window, bytes});
+    turn.charge_commit(request.commit.id, request.id);
   }
   return executed;
 }

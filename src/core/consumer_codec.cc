@@ -305,7 +305,7 @@ Status decode_consumer(Reading& in, State& into) {
   Consumer& consumer = into.consumers.emplace(read.uid, std::move(read)).first->second;
   HAPAX_CHECK(PendingReader(in, *stream, consumer).read());
   HAPAX_CHECK(decode_tokens(in, consumer));
-  into.text_bytes += text_bytes_of(consumer);
+  into.grow(*stream->tenant, text_bytes_of(consumer));
   return Ok{};
 }
 

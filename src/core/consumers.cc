@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/tenant_frame.h"
 #include "core/consumer_rules.h"
 #include "core/text_bytes.h"
 
@@ -46,10 +47,11 @@ std::optional<Error> check_new(const Stream& stream, std::string_view name,
                                              "' would put the dead letters of stream '" +
                                              stream.name + "' into that stream; name another one"};
   }
-  if (dead_letters.size() > limits::kNameBytesMax) {
+  const std::size_t size = base::without_frame(dead_letters).size();
+  if (size > limits::kNameBytesMax) {
     return limit_error("name of the dead letters '" + dead_letters +
                            "' (give the consumer a shorter one as dead_letters)",
-                       dead_letters.size(), limits::kNameBytesMax);
+                       size, limits::kNameBytesMax);
   }
   return std::nullopt;
 }
@@ -94,7 +96,7 @@ Result<Consumer*> make_consumer(Turn& turn, const Stream& stream, std::string_vi
                                 const ConsumerSettings& settings) {
   if (auto error = check_new(stream, name, settings)) return *std::move(error);
   const std::uint64_t more = kConsumerBytes + name.size() + settings.dead_letters.size();
-  if (auto error = check_memory(turn.state(), more)) return *std::move(error);
+  if (auto error = check_memory(turn.state(), *stream.tenant, more)) return *std::move(error);
   turn.emit(ConsumerMade{stream.uid, turn.state().next_consumer, name, settings});
   return turn.state().find_consumer(stream, name);
 }

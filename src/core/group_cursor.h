@@ -28,7 +28,7 @@ class GroupCursor {
 // largest record are known.
 class BytesTaken {
  public:
-  explicit BytesTaken(const Stream& stream) : stream_(stream) {}
+  BytesTaken(const Stream& stream, std::uint64_t max) : stream_(stream), max_(max) {}
 
   // Whether the record fits, beside those taken before; the first one always does.
   // REQUIRES: it is kept.
@@ -39,15 +39,17 @@ class BytesTaken {
       of_run_ = 0;
     }
     const std::uint64_t size = std::min<std::uint64_t>(run_->largest, run_->at.length - of_run_);
-    full_ = bytes_ > 0 && bytes_ + size > limits::kReceiveBytesMax;
+    full_ = bytes_ > 0 && bytes_ + size > max_;
     if (full_) return false;
     of_run_ += size;
     bytes_ += size;
     return true;
   }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
   const Stream& stream_;
+  const std::uint64_t max_;
   const Run* run_ = nullptr;
   std::uint64_t of_run_ = 0;
   std::uint64_t bytes_ = 0;

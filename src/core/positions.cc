@@ -38,7 +38,8 @@ Verdict run(Turn& turn, const Advance& op) {
   // beside it in the commit would happen twice. The actual position tells the caller.
   if (value != op.expected) return ExpectationFailed{Sequence{}, value};
   const std::uint64_t before = found == nullptr ? 0 : bytes_of(op.source, value);
-  if (auto full = check_growth(turn.state(), before, bytes_of(op.source, op.to))) {
+  if (auto full = check_growth(turn.state(), turn.state().tenants.of(op.source), before,
+                               bytes_of(op.source, op.to))) {
     return Refused{*std::move(full)};
   }
   turn.emit(PositionMoved{op.source, op.to, op.epoch});
@@ -48,18 +49,20 @@ Verdict run(Turn& turn, const Advance& op) {
 void apply_rest(State& state, const PositionMoved& fact, base::Where, Time, Undo* undo) {
   const Position* known = state.positions.find(fact.source);
   Position before = known == nullptr ? Position{} : *known;
+  Tenant& tenant = state.tenants.of(fact.source);
   record(undo, [name = std::string(fact.source), before, was_made = known == nullptr,
-                bytes = state.text_bytes](State& s) mutable {
+                whose = &tenant, size = fact.value.size()](State& s) mutable {
+    s.shrink(*whose, size + (was_made ? kNodeBytes + name.size() : 0));
+    s.grow(*whose, before.value.size());
     if (was_made) {
       s.positions.erase(name);
     } else {
       s.positions.set(name, std::move(before));
     }
-    s.text_bytes = bytes;
   });
-  if (known == nullptr) state.text_bytes += kNodeBytes + fact.source.size();
-  state.text_bytes += fact.value.size();
-  state.text_bytes -= before.value.size();
+  if (known == nullptr) state.grow(tenant, kNodeBytes + fact.source.size());
+  state.grow(tenant, fact.value.size());
+  state.shrink(tenant, before.value.size());
   state.positions.set(std::string(fact.source), Position{std::string(fact.value), fact.epoch});
 }
 

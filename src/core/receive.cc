@@ -158,6 +158,7 @@ struct HandOut {
   std::vector<Sequence> sequences;  // ascending
   std::size_t again = 0;            // number of those that were pending already: the first ones
   Sequence next;                    // of the consumer
+  std::uint64_t bytes = 0;          // of the records
 };
 
 // Records whose lease or delay is over, and those whose turn has come in their group. Answers the
@@ -205,12 +206,13 @@ void take_new(const Stream& stream, const Consumer& consumer, const Receive& op,
   out.next = at;
 }
 
-HandOut decide_hand_out(const Stream& stream, const Consumer& consumer, const Receive& op,
-                        Time now) {
+HandOut decide_hand_out(const Turn& turn, const Stream& stream, const Consumer& consumer,
+                        const Receive& op) {
   HandOut out;
-  BytesTaken bytes(stream);
-  const std::size_t room = take_due(stream, consumer, op, now, bytes, out);
+  BytesTaken bytes(stream, turn.receive_bytes_max());
+  const std::size_t room = take_due(stream, consumer, op, turn.now(), bytes, out);
   take_new(stream, consumer, op, room, bytes, out);
+  out.bytes = bytes.bytes();
   return out;
 }
 
@@ -220,6 +222,7 @@ Received hand_out(Turn& turn, const Consumer& consumer, const Receive& op, const
   encode_sequences(out.sequences, sequences);
   const Time until = turn.now() + op.lease;
   Token token = consumer.next_token;
+  turn.tell_records(out.bytes);
   turn.emit(HandedOut{consumer.uid, op.owner, until, token, out.next, sequences});
 
   Received received;
@@ -251,7 +254,7 @@ Verdict run(Turn& turn, const Receive& op) {
   std::size_t work_max = look_max(op);
   for (const Sequence gone : leaving.gone) leave(turn, *stream, *consumer, gone, work_max);
 
-  const HandOut out = decide_hand_out(*stream, *consumer, op, turn.now());
+  const HandOut out = decide_hand_out(turn, *stream, *consumer, op);
   if (out.sequences.empty() && out.next == consumer->next) return Received{};
   return hand_out(turn, *consumer, op, out);
 }

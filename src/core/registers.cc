@@ -7,6 +7,7 @@
 
 #include "base/mutant.h"
 #include "base/whole_number.h"
+#include "core/show_text.h"
 #include "core/turn.h"
 
 namespace hapax::core {
@@ -69,7 +70,22 @@ struct Write {
   std::string_view value;
   HybridTime at;
   Time expires_at = Time::max();
+  bool keeps_end = false;  // of the register that is there, if one is
 };
+
+// A7: what it is given may not be later than the tenant's; what it was given before stays.
+std::optional<Error> check_end(const Turn& turn, const Tenant& tenant, std::string_view name,
+                               Time end) {
+  const Duration max = tenant.share.ttl_max;
+  if (max.count() == 0 || end <= turn.latest() + max) return std::nullopt;
+  return Error{
+      Errc::kLimitExceeded,
+      "key " + shown(name) + " would stay " +
+          (end == Time::max() ? "for ever"
+                              : "for " + std::to_string((end - turn.now()).count()) + " ms") +
+          "; this tenant may keep one for " + std::to_string(max.count()) +
+          " ms (ttl_max). Say when it goes, within that: EX or PX of SET, expires_in_ms."};
+}
 
 Version next_version(const State& state, const Register* known) {
   return (known == nullptr ? state.version_floor : known->version).next();  // H3
@@ -81,12 +97,17 @@ Result<Version> write(Turn& turn, base::Hash128 key, const Register* known, cons
     if (known != nullptr) turn.emit(RegisterGone{key});
     return Version{0};
   }
+  Tenant& tenant = turn.state().tenants.of(set.name);
+  if (known == nullptr || !set.keeps_end) {
+    if (auto late = check_end(turn, tenant, set.name, set.expires_at)) return *std::move(late);
+  }
   const Version version = next_version(turn.state(), known);
   const auto* there = turn.state().registers.find(key);  // One that expired takes room, too.
   const std::uint64_t before =
       there == nullptr ? 0 : register_bytes((*there)->words.bytes(), (*there)->expires_at);
   const std::uint64_t after = register_bytes(set.name.size() + set.value.size(), set.expires_at);
-  if (auto full = check_growth(turn.state(), before, after)) return *std::move(full);
+  if (auto full = check_growth(turn.state(), tenant, before, after)) return *std::move(full);
+  if (auto full = check_storage(tenant, after - std::min(after, before))) return *std::move(full);
   turn.emit(RegisterSet{key, set.name, set.value, version, set.at, set.expires_at});
   return version;
 }
@@ -113,22 +134,24 @@ std::optional<Verdict> refuse_set(const Register* known, const Set& op, HybridTi
   return std::nullopt;
 }
 
+bool keeps(const Set& op) { return op.expiry.kind == Expiry::Kind::kKeep; }
+
 Verdict set_guarded(Turn& turn, const Set& op, base::Hash128 key, const Register* known) {
   const HybridTime at =
       op.mode == SetMode::kLastWriter && op.at ? *op.at : tick(turn.state().hybrid, turn.now());
   if (auto refusal = refuse_set(known, op, at, turn)) return *std::move(refusal);
   const Time end = end_of(op.expiry, known, turn.now());
-  const Result<Version> version = write(turn, key, known, {op.name, op.value, at, end});
+  const Result<Version> version = write(turn, key, known, {op.name, op.value, at, end, keeps(op)});
   if (!version) return Refused{version.error()};
   return Registered{*version, at};
 }
 
 // --- answers -------------------------------------------------------------------------------------
 
-Held held(const Register* known, bool tells) {
+Held held(Turn& turn, const Register* known, bool tells) {
   Held answer;
   if (known == nullptr) return answer;
-  if (tells) answer.value = known->value();
+  if (tells) turn.tell(answer.value.emplace(known->value()).size());
   answer.version = known->version;
   answer.expires_at = known->expires_at;
   return answer;
@@ -156,11 +179,12 @@ Verdict run(Turn& turn, const Set& op, const RegisterHash& hash) {
   if (op.mode == SetMode::kVersion || op.mode == SetMode::kLastWriter) {
     return set_guarded(turn, op, hash.key, known);
   }
-  Held answer = held(known, op.tell_value);
+  Held answer = held(turn, known, op.tell_value);
   if (!may_set(op.mode, known)) return answer;
   const HybridTime at = tick(turn.state().hybrid, turn.now());
   const Time end = end_of(op.expiry, known, turn.now());
-  const Result<Version> version = write(turn, hash.key, known, {op.name, op.value, at, end});
+  const Result<Version> version =
+      write(turn, hash.key, known, {op.name, op.value, at, end, keeps(op)});
   if (!version) return Refused{version.error()};
   answer.applied = true;
   answer.version = *version;
@@ -170,7 +194,7 @@ Verdict run(Turn& turn, const Set& op, const RegisterHash& hash) {
 
 Verdict run(Turn& turn, const hapax::Get& op, const RegisterHash& hash) {
   const Register* known = find_register(turn.state(), hash.key, turn.now());
-  Held answer = held(known, op.tell_value);
+  Held answer = held(turn, known, op.tell_value);
   answer.applied = known != nullptr;
   return answer;
 }
@@ -179,7 +203,7 @@ Verdict run(Turn& turn, const Unset& op, const RegisterHash& hash) {
   const Register* known = find_register(turn.state(), hash.key, turn.now());
   Held answer;
   if (known == nullptr) return answer;
-  if (op.tell_value) answer.value = known->value();
+  if (op.tell_value) turn.tell(answer.value.emplace(known->value()).size());
   turn.emit(RegisterGone{hash.key});
   answer.applied = true;
   return answer;
@@ -187,11 +211,15 @@ Verdict run(Turn& turn, const Unset& op, const RegisterHash& hash) {
 
 Verdict run(Turn& turn, const Expire& op, const RegisterHash& hash) {
   const Register* known = find_register(turn.state(), hash.key, turn.now());
-  Held answer = held(known, false);
+  Held answer = held(turn, known, false);
   if (known == nullptr) return answer;
   const Time end = end_of(op.expiry, known, turn.now());
   const bool says_nothing = end == Time::max() && known->stays();
   if (says_nothing || !may_expire(op.only_if, known->expires_at, end)) return answer;
+  const Tenant& tenant = turn.state().tenants.of(op.name);
+  if (end != known->expires_at) {
+    if (auto late = check_end(turn, tenant, op.name, end)) return Refused{*std::move(late)};
+  }
   answer.applied = true;
   if (end <= turn.now()) {
     turn.emit(RegisterGone{hash.key});
@@ -213,11 +241,11 @@ Verdict run(Turn& turn, const Add& op, const RegisterHash& hash) {
   if (__builtin_add_overflow(*former, op.by, &sum)) {
     return no_sum("increment or decrement would overflow");
   }
-  Held answer = held(known, false);
+  Held answer = held(turn, known, false);
   const std::string text = std::to_string(sum);
   const HybridTime at = tick(turn.state().hybrid, turn.now());
   const Result<Version> version =
-      write(turn, hash.key, known, {op.name, text, at, answer.expires_at});
+      write(turn, hash.key, known, {op.name, text, at, answer.expires_at, true});
   if (!version) return Refused{version.error()};
   answer.applied = true;
   answer.version = *version;

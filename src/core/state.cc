@@ -34,10 +34,11 @@ struct Follow {
   }
 };
 
-void drop_runs(State& state, RunList& runs, Sequence before) {
+void drop_runs(State& state, Stream& stream, Sequence before) {
+  RunList& runs = stream.runs;
   while (!runs.empty() && runs.front().last() < before) {
     drop_live(state, runs.front().at.segment, runs.front().at.length);
-    state.text_bytes -= text_bytes_of(runs.front());
+    state.shrink(*stream.tenant, text_bytes_of(runs.front()));
     runs.pop_front();
   }
 }
@@ -120,12 +121,13 @@ Leftover collect(State& state, Time now, std::size_t work_max) {
   for (const StreamUid uid : state.trimmed) {
     Stream* stream = state.streams[uid.value - 1].get();
     if (stream == nullptr) continue;
-    drop_runs(state, stream->runs, stream->first);
+    drop_runs(state, *stream, stream->first);
     drop_removed(*stream);
   }
   state.trimmed.clear();
-  for (const auto& stream : state.graveyard) drop_runs(state, stream->runs, stream->last.next());
+  for (const auto& stream : state.graveyard) drop_runs(state, *stream, stream->last.next());
   state.graveyard.clear();
+  state.tenants.collect(now);
   collect_transactions(state, now, work_max);
   const bool claims = collect_claims(state, now, work_max) == work_max;
   const bool registers = collect_registers(state, now, work_max) == work_max;

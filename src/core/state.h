@@ -30,6 +30,7 @@
 #include "core/shared_table.h"
 #include "core/spans.h"
 #include "core/string_map.h"
+#include "core/tenants.h"
 #include "core/undo.h"
 #include "core/words.h"
 
@@ -62,6 +63,7 @@ struct Producer {
 struct Stream {
   StreamUid uid;
   std::string name;
+  Tenant* tenant = nullptr;  // whose it is
   StreamSettings settings;
   Time created_at{};
   Time horizon_floor{};  // raised when the window changes, or after a repair
@@ -194,6 +196,7 @@ class State {
 
   std::uint64_t memory_max = std::uint64_t{4} << 30;  // see memory_bytes()
   std::uint64_t text_bytes = 0;    // rough memory of everything but ids and settled claims
+  Tenants tenants;                 // what of it is whose
   std::uint64_t gaps = 0;          // repairs that accepted a loss
   std::uint64_t records_lost = 0;  // payloads they gave up: of records …
   std::uint64_t results_lost = 0;  // … and of settled claims and answered commits
@@ -203,6 +206,14 @@ class State {
   [[nodiscard]] Stream& stream(StreamUid uid) const;
   [[nodiscard]] Consumer* find_consumer(const Stream& stream, std::string_view name);
   [[nodiscard]] const Consumer* find_consumer(const Stream& stream, std::string_view name) const;
+  void grow(Tenant& tenant, std::uint64_t bytes) {
+    text_bytes += bytes;
+    tenant.memory += bytes;
+  }
+  void shrink(Tenant& tenant, std::uint64_t bytes) {
+    text_bytes -= bytes;
+    tenant.memory -= bytes;
+  }
   [[nodiscard]] std::uint64_t memory_bytes() const {
     return ids.bytes() + settled.bytes() + open_claims.free_bytes() + registers.free_bytes() +
            text_bytes;

@@ -216,7 +216,7 @@ Status decode_rest(Reading& in, State& into) {
   HAPAX_CHECK(decode_named<Position>(
       in, "position",
       [&into](const std::string& name, const Position& position) {
-        into.text_bytes += kNodeBytes + name.size() + position.value.size();
+        into.grow(into.tenants.of(name), kNodeBytes + name.size() + position.value.size());
         return std::string();
       },
       [&into](std::string name, Position at) {

@@ -391,8 +391,11 @@ Status decode_streams(Reading& in, State& into) {
     if (!into.stream_names.emplace(stream->name, stream->uid).second) {
       return in.broken("has the name of another one, '" + stream->name + "'");
     }
-    into.text_bytes += text_bytes_of(*stream);
-    for (const Run& run : stream->runs) into.text_bytes += text_bytes_of(run);
+    stream->tenant = &into.tenants.of(stream->name);
+    if (!is_the_stores(stream->name)) ++stream->tenant->streams;
+    stream->tenant->storage += stream->bytes;
+    into.grow(*stream->tenant, text_bytes_of(*stream));
+    for (const Run& run : stream->runs) into.grow(*stream->tenant, text_bytes_of(run));
     into.streams[i] = std::move(stream);
   }
   return Ok{};

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "core/show_text.h"
 #include "core/text_bytes.h"
 #include "core/turn.h"
 
@@ -81,7 +82,10 @@ std::optional<Error> check_room(const State& state, const Stream& stream, const 
     return limit_error("record of stream '" + stream.name + "'", op.payload.size(),
                        stream.settings.record_bytes_max);
   }
-  if (auto error = check_memory(state, 0)) return error;
+  const std::uint64_t more = op.id.empty() ? 0 : kIdBytes;
+  auto full = is_the_stores(stream.name) ? check_budget(state, *stream.tenant, more)
+                                         : check_memory(state, *stream.tenant, more);
+  if (full) return full;
   return op.producer ? check_producers(stream, op.producer->name) : std::nullopt;
 }
 
@@ -138,7 +142,7 @@ Verdict answer_known_id(Turn& turn, const Stream& stream, const IdEntry& known,
   Duplicate duplicate{known.sequence(), known.first_seen(), known.expires_at()};
   const auto renewed = renewed_window(stream, known, turn.now());
   // Not renewed, it would be forgotten earlier than the stream promises.
-  if (auto error = renewed ? check_memory(turn.state(), 0) : std::nullopt) {
+  if (auto error = renewed ? check_memory(turn.state(), *stream.tenant, 0) : std::nullopt) {
     return Refused{*std::move(error)};
   }
   if (op.producer) {
@@ -170,6 +174,11 @@ Verdict store_record(Turn& turn, Stream& stream, const Append& op, const AppendH
   fact.producer = op.producer;
   fact.payload = op.payload;
   if (auto error = check_quota(stream, fact)) return Refused{*std::move(error)};
+  const std::uint64_t bytes = op.payload.size() + op.id.size() + op.group.size() + headers.size();
+  if (auto error =
+          is_the_stores(stream.name) ? std::nullopt : check_storage(*stream.tenant, bytes)) {
+    return Refused{*std::move(error)};
+  }
   turn.emit(fact);
   return Appended{fact.sequence};
 }
@@ -220,6 +229,20 @@ Verdict run_append(Turn& turn, Stream& stream, const Append& op, const AppendHas
   return verdict;
 }
 
+std::optional<Error> check_number(const State& state, Tenant& tenant) {
+  const std::uint64_t all = state.stream_names.size();
+  if (may_have_one_more(tenant.share.streams_max, tenant.streams, all, limits::kStreamsMax)) {
+    return std::nullopt;
+  }
+  if (all >= limits::kStreamsMax) {
+    return limit_error("number of streams", limits::kStreamsMax + 1, limits::kStreamsMax);
+  }
+  ++tenant.refused;
+  return Error{Errc::kLimitExceeded, "this tenant has " + std::to_string(tenant.streams) +
+                                         " streams, as many as it may (streams_max); delete one, "
+                                         "or ask for more"};
+}
+
 // Settings whose change would forget something silently.
 std::optional<Error> check_change(const Stream& stream, const StreamSettings& wanted) {
   const bool empty = stream.last == Sequence{0};
@@ -235,21 +258,6 @@ std::optional<Error> check_change(const Stream& stream, const StreamSettings& wa
                      "only while it is empty"};
   }
   return std::nullopt;
-}
-
-// Length of the UTF-8 character of two bytes or more that begins the text; 0 = none does.
-std::size_t wide_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xed && byte(1) >= 0xa0;
-  const bool too_high = lead == 0xf4 && byte(1) >= 0x90;
-  return overlong || surrogate || too_high ? 0 : length;
 }
 
 // UTF-8 stays as it is; a byte that is none is shown as the character of its number.
@@ -290,10 +298,11 @@ Verdict run(Turn& turn, const CreateStream& op) {
                                               "' exists with other settings; to change them use "
                                               "configure"}};
   }
-  if (turn.state().stream_names.size() >= limits::kStreamsMax) {
-    return Refused{limit_error("number of streams", limits::kStreamsMax + 1, limits::kStreamsMax)};
+  Tenant& tenant = turn.state().tenants.of(op.stream);
+  if (auto error = is_the_stores(op.stream) ? std::nullopt : check_number(turn.state(), tenant)) {
+    return Refused{*std::move(error)};
   }
-  if (auto error = check_memory(turn.state(), kStreamBytes + op.stream.size())) {
+  if (auto error = check_memory(turn.state(), tenant, kStreamBytes + op.stream.size())) {
     return Refused{*std::move(error)};
   }
   turn.emit(StreamMade{StreamUid{turn.state().streams.size() + 1}, op.stream, op.settings});
@@ -358,7 +367,7 @@ Verdict run(Turn& turn, const OpenProducer& op) {
   const auto found = stream->producers.find(op.producer);
   const bool is_known = found != stream->producers.end();
   const std::uint64_t more = is_known ? 0 : kProducerBytes + op.producer.size();
-  if (auto error = check_memory(turn.state(), more); more > 0 && error) {
+  if (auto error = check_growth(turn.state(), *stream->tenant, 0, more)) {
     return Refused{*std::move(error)};
   }
   const Producer known = is_known ? found->second : Producer{};

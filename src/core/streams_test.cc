@@ -1,6 +1,7 @@
 // The rules of streams, producers, transactions and registers, one commit at a time.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -314,6 +315,27 @@ TEST_F(Rules, AWriteBehindWhatWasSeenLosesAndTheStoresOwnNeverDoes) {
   EXPECT_EQ(std::get<Registered>(run(own)).version, Version{2});
   ahead.at = HybridTime{to_ms(store.now) + 60'001, 0, 1};
   EXPECT_TRUE(std::holds_alternative<Refused>(run(ahead)));
+}
+
+TEST_F(Rules, NamesAreTextAndWhatTellsThingsApartIsAnyBytes) {
+  ConsumerSettings elsewhere;
+  elsewhere.dead_letters = "dead\xc3";
+  const std::vector<Op> refused{CreateStream{"str\xff", {}},
+                                OpenProducer{"orders", "\xed\xa0\x80"},
+                                CreateConsumer{"orders", "c", elsewhere},
+                                Receive{.stream = "orders", .consumer = "\xc0\x80"},
+                                Begin{"t\x80"},
+                                Advance{.source = "\xf5", .to = "1"}};
+  for (const Op& op : refused) {
+    const Verdict verdict = run(op);
+    ASSERT_TRUE(std::holds_alternative<Refused>(verdict)) << op.index();
+    const Error& error = std::get<Refused>(verdict).error;
+    EXPECT_EQ(error.code, Errc::kInvalidArgument);
+    EXPECT_NE(error.detail.find("is not UTF-8"), std::string::npos) << error.detail;
+  }
+  EXPECT_EQ(run(CreateStream{"\x01t\x01stra\xc3\x9f", {}}), Verdict{Done{}});
+  EXPECT_TRUE(std::holds_alternative<Appended>(run(record("x", "\xff"))));
+  EXPECT_TRUE(std::holds_alternative<Claimed>(run(Claim{.scope = "\xff", .key = "\xfe"})));
 }
 
 }  // namespace

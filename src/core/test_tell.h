@@ -37,6 +37,7 @@ class Telling {
     say("hybrid", state.hybrid);
     say("open transactions, unknown claims", state.transactions_open, state.claims_unknown);
     say("text, deleted, trimmed", state.text_bytes, state.graveyard.size(), state.trimmed.size());
+    tell(state.tenants);
     for (const auto& [segment, bytes] : state.live_bytes) say("live", segment, bytes);
     for (const auto& [end, slice] : state.results_end) {
       for (const auto& [segment, bytes] : slice) say("results", end, segment, bytes);
@@ -65,6 +66,24 @@ class Telling {
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
+  // Without what goes with time, of which a snapshot tells only a part. One that has nothing counts
+  // as one that was never here.
+  void tell(const Tenants& tenants) {
+    std::map<std::string, const Tenant*> all;
+    tenants.for_each([&](const std::string& frame, const Tenant& one) { all[frame] = &one; });
+    for (const auto& [frame, one] : all) {
+      Load stays{one->memory, one->storage};
+      for (const auto& [slice, load] : one->going) {
+        stays.memory -= load.memory;
+        stays.storage -= load.storage;
+      }
+      const bool empty = stays.memory == 0 && stays.storage == 0;
+      if (empty && one->streams + one->registers + one->transactions_open == 0) continue;
+      say("tenant", frame, stays.memory, stays.storage, one->streams, one->registers,
+          one->transactions_open);
+    }
+  }
+
   template <class... Values>
   void say(std::string_view what, const Values&... values) {
     text_ += what;

@@ -15,6 +15,9 @@ inline constexpr std::uint64_t kProducerBytes = 256;    // a producer, without n
 inline constexpr std::uint64_t kConsumerBytes = 1'024;  // one that was handed nothing yet
 inline constexpr std::uint64_t kGroupBytes = 56;        // the last sequence of a group key
 inline constexpr std::uint64_t kNodeBytes = 96;         // a position or transaction
+// What an entry is to its tenant, with its place in the index.
+inline constexpr std::uint64_t kIdBytes = sizeof(IdEntry) + 16;
+inline constexpr std::uint64_t kSettledBytes = sizeof(SettledEntry) + 16;
 
 [[nodiscard]] std::uint64_t text_bytes_of(const Run& run);
 // Without its consumers, and without its runs, which leave one by one after it.

@@ -34,6 +34,9 @@ struct Door {
   // The batch being built, to cut off the facts of a commit that was refused half way.
   std::size_t (*mark)(void* self) = nullptr;
   void (*cut)(void* self, std::size_t mark) = nullptr;
+  // Whether a fact since the last question did not fit the batch. Whoever asks takes back what it
+  // belongs to. None = everything fits.
+  bool (*take_overflow)(void* self) = nullptr;
   // The latest that a right clock may show; only for refusing, never part of a fact. None = `now`.
   Time (*latest)(void* self) = nullptr;
 };
@@ -67,21 +70,54 @@ class Turn {
   struct Mark {
     Undo::Mark undo;
     std::size_t batch;
+    std::size_t told;
+    std::size_t told_results;
   };
-  [[nodiscard]] Mark mark() { return {undo_.mark(), door_.mark(door_.self)}; }
+  [[nodiscard]] Mark mark() { return {undo_.mark(), door_.mark(door_.self), told_, told_results_}; }
   void roll_back(Mark mark) {
     undo_.roll_back(state_, mark.undo);
     door_.cut(door_.self, mark.batch);
+    told_ = mark.told;
+    told_results_ = mark.told_results;
+  }
+
+  void use(Detail detail) { detail_ = detail; }
+  [[nodiscard]] std::size_t receive_bytes_max() const {
+    return brief() ? limits::kBriefReceiveBytesMax : limits::kReceiveBytesMax;
+  }
+  // The answer brings so many bytes along: values, records, or the result of a claim. Those of
+  // results cannot be known before; they are counted apart so that they take no room of the others.
+  // Small ones are always told: operations are counted, too.
+  void tell(std::size_t bytes) { told_ += bytes; }
+  void tell_records(std::size_t bytes) {
+    if (!brief() || bytes <= limits::kBriefReceiveBytesMax) told_ += bytes;
+  }
+  void tell_result(std::size_t bytes) {
+    if (!brief() && bytes > limits::kBriefResultBytesMax) told_results_ += bytes;
+  }
+  [[nodiscard]] bool tells_too_much() const {
+    return told_ > limits::kAnswerBytesMax || told_results_ > limits::kAnswerBytesMax;
+  }
+
+  // The fact of an answered commit does not say whose it is: its tenant is charged beside it.
+  void charge_commit(std::string_view id, base::Hash128 hash);
+  [[nodiscard]] bool take_overflow() {
+    return door_.take_overflow != nullptr && door_.take_overflow(door_.self);
   }
 
   // Acts refused because somebody newer is there; counted for people, not part of the journal.
   void count_fenced() { ++state_.counters.fenced; }
 
  private:
+  [[nodiscard]] bool brief() const { return detail_ == Detail::kBrief; }
+
   State& state_;
   Time now_;
   Undo& undo_;
   Door door_;
+  Detail detail_ = Detail::kFull;
+  std::size_t told_ = 0;
+  std::size_t told_results_ = 0;
 };
 
 // Hashes are computed outside, in parallel, before the state is touched.
@@ -157,10 +193,21 @@ inline constexpr std::string_view kAuditStream = "$audit";
 [[nodiscard]] std::optional<Error> check_window(std::string_view what, Window window);
 
 // Whether the memory budget has room for `more` bytes than are remembered. Empty = it has.
-[[nodiscard]] std::optional<Error> check_memory(const State& state, std::uint64_t more);
+[[nodiscard]] std::optional<Error> check_budget(const State& state, const Tenant& tenant,
+                                                std::uint64_t more);
+// Whether the memory budget and the tenant's share of it have room for `more` bytes than are
+// remembered. Empty = they have.
+[[nodiscard]] std::optional<Error> check_memory(const State& state, Tenant& tenant,
+                                                std::uint64_t more);
 // The same for something that grows from `before` to `after` bytes. What does not grow always fits.
-[[nodiscard]] std::optional<Error> check_growth(const State& state, std::uint64_t before,
-                                                std::uint64_t after);
+[[nodiscard]] std::optional<Error> check_growth(const State& state, Tenant& tenant,
+                                                std::uint64_t before, std::uint64_t after);
+// Whether the tenant may store `more` bytes.
+[[nodiscard]] std::optional<Error> check_storage(Tenant& tenant, std::uint64_t more);
+// Whether one that has `has` of the `used` things of which there are at most `all` may have
+// another.
+[[nodiscard]] bool may_have_one_more(std::uint64_t share, std::uint64_t has, std::uint64_t used,
+                                     std::uint64_t all);
 
 // "name 'x…' has 300 bytes; the most is 255" and the like.
 [[nodiscard]] Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max);

@@ -9,10 +9,6 @@ namespace hapax::front {
 
 namespace {
 
-std::int64_t hour_of(Account::Steady now) {
-  return std::chrono::duration_cast<std::chrono::hours>(now.time_since_epoch()).count();
-}
-
 Status too_long(std::string_view what, Duration max) {
   return Error{Errc::kLimitExceeded, std::string(what) + " is longer than this tenant may keep " +
                                          "anything, which is " + std::to_string(max.count()) +
@@ -55,16 +51,6 @@ struct Spans {
   }
 };
 
-std::uint64_t bytes_of(const Append& op) {
-  std::uint64_t bytes = op.payload.size() + op.id.size() + op.group.size();
-  for (const Header& header : op.headers) bytes += header.name.size() + header.value.size();
-  return bytes;
-}
-
-std::uint64_t bytes_of(const ResultView& result) {
-  return result.headers.size() + result.body.size();
-}
-
 }  // namespace
 
 TenantLimits Account::limits() const {
@@ -104,60 +90,22 @@ void Account::charge_more(std::uint64_t ops) {
   if (limits_.rate != 0) credit_ -= static_cast<double>(ops);
 }
 
-Status Account::check(const Op& op, Steady now) {
+// A7: nothing is kept longer than the tenant may.
+Status Account::check(const Op& op) const {
   if (!limited_) return Ok{};
-  // A7: nothing is kept longer than the tenant may …
-  if (const Duration max = limits().ttl_max; max.count() != 0) {
-    HAPAX_CHECK(std::visit(Spans{max}, op));
-  }
-  // … and nothing is added beyond its storage.
-  if (const auto* append = std::get_if<Append>(&op)) {
-    HAPAX_CHECK(check_room(bytes_of(*append), now));
-    records_ += bytes_of(*append);
-  } else if (const auto* settle = std::get_if<Settle>(&op)) {
-    HAPAX_CHECK(check_room(bytes_of(settle->result), now));
-    add_result(bytes_of(settle->result), now);
-  } else if (const auto* resolve = std::get_if<Resolve>(&op)) {
-    add_result(bytes_of(resolve->result), now);
-  }
-  return Ok{};
-}
-
-Status Account::check_window(std::string_view what, Window window) const {
   const Duration max = limits().ttl_max;
-  return max.count() == 0 ? Status(Ok{}) : check_span(what, window, max);
+  return max.count() == 0 ? Status(Ok{}) : std::visit(Spans{max}, op);
 }
 
-Status Account::check_room(std::uint64_t more, Steady now) {
-  const std::uint64_t max = limits().storage_max;
-  if (max == 0 || more == 0) return Ok{};
-  const std::uint64_t used = stored(now);
-  if (used + more <= max) return Ok{};
-  ++refused_;
-  return Error{Errc::kQuotaExceeded, "this tenant stores about " + std::to_string(used) +
-                                         " bytes, and may store " + std::to_string(max) +
-                                         "; trim or delete streams, or ask for more"};
-}
-
-std::uint64_t Account::results(Steady now) {
-  const std::int64_t hour = hour_of(now);
-  std::erase_if(results_, [&](const auto& one) { return one.first < hour; });
-  std::uint64_t sum = 0;
-  for (const auto& [end, bytes] : results_) sum += bytes;
-  return sum;
-}
-
-void Account::add_result(std::uint64_t bytes, Steady now) {
-  const std::lock_guard lock(mutex_);
-  if (limits_.storage_max == 0 || bytes == 0) return;
-  constexpr std::int64_t kNever = std::int64_t{1} << 40;
-  const std::int64_t end = limits_.ttl_max.count() == 0 ? kNever : hour_of(now + limits_.ttl_max);
-  results_[end] += bytes;
-}
-
-std::uint64_t Account::stored(Steady now) {
-  const std::lock_guard lock(mutex_);
-  return records_ + results(now);
+Result<Window> Account::id_window(std::optional<Window> asked) const {
+  const Duration max = limits().ttl_max;
+  if (max.count() == 0) return asked.value_or(limits::kWindowDefault);
+  if (asked) {
+    HAPAX_CHECK(check_span("id_window", *asked, max));
+    return *asked;
+  }
+  const auto most = std::max(std::chrono::floor<std::chrono::seconds>(max), limits::kWindowMin);
+  return Window{std::min(most, std::chrono::seconds{limits::kWindowDefault.raw()})};
 }
 
 Result<std::shared_ptr<Seat>> Seat::take(const std::shared_ptr<Account>& account) {
@@ -184,12 +132,7 @@ Error rate_error(Duration wait) {
 std::shared_ptr<Account> Accounts::of(const std::string& tenant) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Account>& account = accounts_[tenant];
-  if (account == nullptr) {
-    account = std::make_shared<Account>(limits_of_(tenant));
-    if (const auto found = records_.find(tenant); found != records_.end()) {
-      account->count_records(found->second);
-    }
-  }
+  if (account == nullptr) account = std::make_shared<Account>(limits_of_(tenant));
   return account;
 }
 
@@ -197,23 +140,6 @@ void Accounts::set(LimitsOf limits_of) {
   const std::lock_guard lock(mutex_);
   limits_of_ = std::move(limits_of);
   for (const auto& [tenant, account] : accounts_) account->set(limits_of_(tenant));
-}
-
-bool Accounts::any_storage_max() const {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [tenant, account] : accounts_) {
-    if (account->limits().storage_max != 0) return true;
-  }
-  return false;
-}
-
-void Accounts::count_records(std::unordered_map<std::string, std::uint64_t> bytes) {
-  const std::lock_guard lock(mutex_);
-  records_ = std::move(bytes);
-  for (const auto& [tenant, account] : accounts_) {
-    const auto found = records_.find(tenant);
-    account->count_records(found == records_.end() ? 0 : found->second);
-  }
 }
 
 std::vector<std::pair<std::string, std::shared_ptr<Account>>> Accounts::all() const {

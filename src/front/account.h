@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,8 +18,8 @@
 
 namespace hapax::front {
 
-struct TenantLimits {  // 0: no limit
-  std::uint64_t storage_max = 0;
+// Of requests, before the store sees them. What a tenant may take of the store is TenantShare.
+struct TenantLimits {       // 0: no limit
   std::uint64_t rate = 0;   // operations a second
   std::uint64_t burst = 0;  // at once; 0: as many as the rate
   Duration ttl_max{0};
@@ -47,13 +46,12 @@ class Account {
     return limited_ ? charge(std::chrono::steady_clock::now()) : std::nullopt;
   }
   void charge_more(std::uint64_t ops);  // what a request turned out to be beyond its first
-  // A7: Nothing is kept longer than the tenant may, and nothing is added beyond its storage.
-  [[nodiscard]] Status check(const Op& op, Steady now);
-  [[nodiscard]] Status check_window(std::string_view what, Window window) const;
+  // A7: Nothing is kept longer than the tenant may. When registers go is for the store to check,
+  // which knows the time.
+  [[nodiscard]] Status check(const Op& op) const;
+  // How long a commit id is remembered: as asked for, or if nobody asked, as usual or less.
+  [[nodiscard]] Result<Window> id_window(std::optional<Window> asked) const;
 
-  // The records of its streams were counted: forgets what was added by guess.
-  void count_records(std::uint64_t bytes) { records_ = bytes; }
-  [[nodiscard]] std::uint64_t stored(Steady now);
   [[nodiscard]] std::uint64_t connections() const { return connections_; }
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
@@ -63,17 +61,12 @@ class Account {
   static double capacity(const TenantLimits& limits) {
     return static_cast<double>(limits.burst != 0 ? limits.burst : limits.rate);
   }
-  [[nodiscard]] std::uint64_t results(Steady now);  // REQUIRES: mutex_ is held.
-  void add_result(std::uint64_t bytes, Steady now);
-  [[nodiscard]] Status check_room(std::uint64_t more, Steady now);
 
   mutable std::mutex mutex_;
-  TenantLimits limits_;                            // guarded by mutex_
-  double credit_;                                  // guarded by mutex_; operations
-  std::optional<Steady> credited_;                 // guarded by mutex_
-  std::map<std::int64_t, std::uint64_t> results_;  // guarded by mutex_; bytes by hour of their end
+  TenantLimits limits_;             // guarded by mutex_
+  double credit_;                   // guarded by mutex_; operations
+  std::optional<Steady> credited_;  // guarded by mutex_
   std::atomic<bool> limited_;
-  std::atomic<std::uint64_t> records_ = 0;
   std::atomic<std::uint64_t> connections_ = 0;
   std::atomic<std::uint64_t> refused_ = 0;
 };
@@ -106,15 +99,11 @@ class Accounts {
 
   [[nodiscard]] std::shared_ptr<Account> of(const std::string& tenant);
   void set(LimitsOf limits_of);
-  [[nodiscard]] bool any_storage_max() const;
-  // Bytes of records by tenant, of all there are.
-  void count_records(std::unordered_map<std::string, std::uint64_t> bytes);
   [[nodiscard]] std::vector<std::pair<std::string, std::shared_ptr<Account>>> all() const;
 
  private:
   mutable std::mutex mutex_;
   LimitsOf limits_of_;                                                  // guarded by mutex_
-  std::unordered_map<std::string, std::uint64_t> records_;              // guarded by mutex_
   std::unordered_map<std::string, std::shared_ptr<Account>> accounts_;  // guarded by mutex_
 };
 

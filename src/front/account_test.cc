@@ -36,7 +36,7 @@ TEST(Account, RefusesWhatWouldBeKeptTooLong) {
   const Window good{seconds{60}};
   const Window longer{seconds{61}};
   const auto checked = [&](const Op& op) {
-    const Status status = account.check(op, kStart);
+    const Status status = account.check(op);
     EXPECT_TRUE(status || status.error().code == Errc::kLimitExceeded);
     return status.ok();
   };
@@ -52,22 +52,20 @@ TEST(Account, RefusesWhatWouldBeKeptTooLong) {
   EXPECT_FALSE(checked(Extend{.lease = seconds{61}}));
   EXPECT_FALSE(checked(Nack{.delay = seconds{61}}));
   EXPECT_FALSE(checked(Begin{.timeout = seconds{61}}));
-  EXPECT_TRUE(account.check_window("id_window", good));
-  EXPECT_FALSE(account.check_window("id_window", longer));
 }
 
-// A7: nothing is added beyond the storage.
-TEST(Account, RefusesWhatIsBeyondTheStorage) {
-  Account account({.storage_max = 100, .ttl_max = seconds{7'200}});
-  EXPECT_TRUE(account.check(Append{.payload = std::string(60, 'x')}, kStart));
-  const Status full = account.check(Append{.payload = std::string(60, 'x')}, kStart);
-  ASSERT_FALSE(full);
-  EXPECT_EQ(full.error().code, Errc::kQuotaExceeded);
-  account.count_records(0);  // They were trimmed.
-  EXPECT_TRUE(account.check(Settle{.result = {200, "", std::string(90, 'x')}}, kStart));
-  EXPECT_FALSE(account.check(Append{.payload = std::string(60, 'x')}, kStart));
-  EXPECT_TRUE(account.check(Append{}, kStart));
-  EXPECT_TRUE(account.check(Append{.payload = std::string(60, 'x')}, kStart + seconds{10'800}));
+// A header cannot say how long its key is to be remembered.
+TEST(Account, RemembersACommitIdForNoLongerThanItMay) {
+  const Account account({.ttl_max = seconds{60}});
+  EXPECT_EQ(*account.id_window(std::nullopt), Window{seconds{60}});
+  EXPECT_EQ(*account.id_window(Window{seconds{30}}), Window{seconds{30}});
+  const auto longer = account.id_window(Window{seconds{61}});
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().code, Errc::kLimitExceeded);
+  EXPECT_FALSE(account.id_window(Window::forever()));
+  const Account generous({.ttl_max = std::chrono::hours{48}});
+  EXPECT_EQ(*generous.id_window(std::nullopt), limits::kWindowDefault);
+  EXPECT_EQ(*Account({}).id_window(Window::forever()), Window::forever());
 }
 
 TEST(Account, CountsConnections) {
@@ -82,17 +80,15 @@ TEST(Account, CountsConnections) {
   EXPECT_TRUE(keep_seat(second, account));
 }
 
-TEST(Accounts, TakeNewLimitsAndRememberWhatWasCounted) {
-  Accounts accounts([](const std::string&) { return TenantLimits{.storage_max = 10}; });
-  accounts.count_records({{"acme", 10}});
+TEST(Accounts, TakeNewLimits) {
+  Accounts accounts([](const std::string&) { return TenantLimits{.ttl_max = seconds{60}}; });
   const Caller acme{"acme", "", Rights::all(), accounts.of("acme")};
-  EXPECT_TRUE(accounts.any_storage_max());
-  EXPECT_FALSE(check(acme, Append{.stream = "s", .payload = "x"}));
+  EXPECT_FALSE(check(acme, CreateStream{.stream = "s"}));
   accounts.set([](const std::string& name) {
     return name == "acme" ? TenantLimits{} : TenantLimits{.rate = 1};
   });
-  EXPECT_TRUE(check(acme, Append{.stream = "s", .payload = "x"}));
-  EXPECT_FALSE(accounts.any_storage_max());
+  EXPECT_TRUE(check(acme, CreateStream{.stream = "s"}));
+  EXPECT_TRUE(accounts.of("other")->limited());
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 
 #include <variant>
 
+#include "base/tenant_frame.h"
+
 namespace hapax::front {
 
 namespace {
 
-constexpr char kFrame = '\x01';  // no name from outside may begin with it
+using base::kTenantFrame;
 
 struct RightOf {
   Right operator()(const Receive&) const { return Right::kConsume; }
@@ -59,12 +61,12 @@ Right right_of(const Op& op) { return std::visit(RightOf{}, op); }
 
 TenantNames::TenantNames(const Caller& caller) {
   if (caller.tenant.empty()) return;
-  prefix_ = kFrame + caller.tenant + kFrame;
+  prefix_ = kTenantFrame + caller.tenant + kTenantFrame;
   bodies_ = caller.rights.has(Right::kReadBodies);
 }
 
 bool TenantNames::is_ours(std::string_view name) const {
-  return prefix_.empty() ? !name.starts_with(kFrame) : name.starts_with(prefix_);
+  return prefix_.empty() ? !name.starts_with(kTenantFrame) : name.starts_with(prefix_);
 }
 
 std::string_view TenantNames::outside(std::string_view name) const {
@@ -76,13 +78,7 @@ void TenantNames::keep_own(std::vector<std::string>& names) const {
   for (std::string& name : names) name.erase(0, prefix_.size());
 }
 
-bool from_outside(std::string_view name) { return !name.starts_with(kFrame); }
-
-std::string_view tenant_of(std::string_view name) {
-  if (!name.starts_with(kFrame)) return {};
-  name.remove_prefix(1);
-  return name.substr(0, name.find(kFrame));
-}
+bool from_outside(std::string_view name) { return !name.starts_with(kTenantFrame); }
 
 void TenantNames::clean(std::string& text) const {
   if (prefix_.empty()) return;
@@ -96,7 +92,9 @@ void TenantNames::clean(Verdict& verdict) const {
   if (auto* refused = std::get_if<Refused>(&verdict)) clean(refused->error.detail);
   // A6: stored results only with the right to read bodies.
   if (auto* settled = std::get_if<DuplicateClaim>(&verdict); settled != nullptr && !bodies_) {
+    settled->hidden = settled->hidden || settled->result || settled->left_out;
     settled->result.reset();
+    settled->left_out = false;
   }
   if (auto* received = std::get_if<Received>(&verdict)) {
     for (Delivery& delivery : received->deliveries) {

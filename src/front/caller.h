@@ -19,7 +19,7 @@ enum class Right : std::uint8_t {
   kProduce = 1,     // append, claim, settle, set, advance, transactions
   kConsume = 2,     // receive, ack, read
   kAdmin = 4,       // streams, consumers, resolve, forget, statistics
-  kReadBodies = 8,  // stored results of claims
+  kReadBodies = 8,  // stored results of claims, and of plain keys that stand for one
 };
 
 class Rights {
@@ -35,6 +35,7 @@ class Rights {
     return (bits_ & static_cast<unsigned>(right)) != 0;
   }
   void add(Right right) { bits_ |= static_cast<unsigned>(right); }
+  friend constexpr bool operator==(const Rights&, const Rights&) = default;
 
  private:
   unsigned bits_ = 0;
@@ -86,9 +87,6 @@ class TenantNames {
 
 // Whether a name may come from outside: it reaches into no tenant.
 [[nodiscard]] bool from_outside(std::string_view name);
-
-// Whose a name of the store is; empty: of the tenant without a name.
-[[nodiscard]] std::string_view tenant_of(std::string_view name);
 
 // Refuses names that would reach into another tenant.
 [[nodiscard]] Status check_names(const Op& op);

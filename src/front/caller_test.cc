@@ -52,8 +52,16 @@ TEST(TenantNames, CleanWhatIsTold) {
   Verdict settled = DuplicateClaim{.result = StoredResult{200, "", "secret"}};
   TenantNames(kOther).clean(settled);
   EXPECT_TRUE(std::get<DuplicateClaim>(settled).result);
-  acme.clean(settled);
-  EXPECT_FALSE(std::get<DuplicateClaim>(settled).result);
+  for (int times = 0; times < 2; ++times) {
+    acme.clean(settled);
+    EXPECT_EQ(std::get<DuplicateClaim>(settled), DuplicateClaim{.hidden = true});
+  }
+  Verdict large = DuplicateClaim{.left_out = true};
+  acme.clean(large);
+  EXPECT_EQ(std::get<DuplicateClaim>(large), DuplicateClaim{.hidden = true});
+  Verdict gone = DuplicateClaim{};
+  acme.clean(gone);
+  EXPECT_EQ(std::get<DuplicateClaim>(gone), DuplicateClaim{});
 }
 
 }  // namespace

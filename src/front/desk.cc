@@ -16,7 +16,7 @@ Status admit(const Caller& caller, wire::Request& request, const TenantNames& na
     scope(op, names, keep);
   }
   if (caller.account != nullptr && !request.id.empty()) {
-    HAPAX_CHECK(caller.account->check_window("id_window", request.id_window));
+    HAPAX_TRY(request.id_window, caller.account->id_window(request.id_window));
   }
   if (caller.account != nullptr && request.ops.size() > 1) {
     caller.account->charge_more(request.ops.size() - 1);
@@ -45,8 +45,7 @@ Status check(const Caller& caller, const Op& op) {
   HAPAX_CHECK(check_right(caller, right_of(op)));
   HAPAX_CHECK(check_names(op));
   HAPAX_CHECK(check_reserved(caller, op));
-  if (caller.account == nullptr || !caller.account->limited()) return Ok{};
-  return caller.account->check(op, std::chrono::steady_clock::now());
+  return caller.account == nullptr ? Status(Ok{}) : caller.account->check(op);
 }
 
 void Desk::commit(net::Loop& loop, const Caller& caller, const wire::SharedRequest& request,
@@ -73,7 +72,8 @@ void Desk::submit(net::Loop& loop, const TenantNames& names, const wire::SharedR
                          then = std::move(then)](Result<Answer> answer) {
     answered(request->ops, answer, since);
     if (minutes != nullptr && prevented(*minutes, answer)) {
-      request->ops.resize(request->ops.size() - std::exchange(minutes->within, 0));
+      request->ops.resize(minutes->lines.size());
+      request->notes = minutes->within = 0;
       return submit(loop, names, request, minutes, then);
     }
     auto shared = std::make_shared<Result<Answer>>(outside(std::move(answer), names));
@@ -83,8 +83,9 @@ void Desk::submit(net::Loop& loop, const TenantNames& names, const wire::SharedR
     };
     if (minutes == nullptr || !*shared) return tell();
     std::vector<Verdict>& verdicts = (*shared)->verdicts;
-    verdicts.resize(verdicts.size() - std::min(minutes->within, verdicts.size()));
-    if (minutes->within != 0) return tell();
+    verdicts.resize(std::min(minutes->lines.size(), verdicts.size()));
+    // What is repeated was written with the first answer.
+    if (minutes->within != 0 || (*shared)->repeated) return tell();
     write_after(minutes, **shared, tell);
   });
 }
@@ -113,6 +114,8 @@ void Desk::write_within(Minutes& minutes, wire::Request& request) {
     request.ops.push_back(Append{.stream = minutes.stream, .payload = line});
     ++minutes.within;
   }
+  // They name the actor, and a retry may be another one's.
+  request.notes = minutes.within;
 }
 
 // Whether it was the audit that could not be written. A full disk must not keep anybody from
@@ -120,8 +123,7 @@ void Desk::write_within(Minutes& minutes, wire::Request& request) {
 bool Desk::prevented(const Minutes& minutes, const Result<Answer>& answer) {
   if (minutes.within == 0) return false;
   if (!answer) return answer.error().code == Errc::kNoSpace;
-  const std::size_t own =
-      answer->verdicts.size() - std::min(minutes.within, answer->verdicts.size());
+  const std::size_t own = std::min(minutes.lines.size(), answer->verdicts.size());
   return std::any_of(
       answer->verdicts.begin() + static_cast<std::ptrdiff_t>(own), answer->verdicts.end(),
       [](const Verdict& verdict) { return std::holds_alternative<Refused>(verdict); });

@@ -68,7 +68,7 @@ class Desk {
   // What is to be written about a commit.
   struct Minutes {
     std::string stream;              // inside
-    std::vector<std::string> lines;  // by operation; empty: not audited
+    std::vector<std::string> lines;  // by operation of the caller; empty: not audited
     std::size_t within = 0;          // so many operations of the commit itself write them
   };
 

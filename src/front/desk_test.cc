@@ -12,11 +12,12 @@ namespace {
 class HeldStore final : public NoStore {
  public:
   bool full = false;
+  bool repeats = false;
   std::vector<std::string> commits;  // operations as letters, streams behind them
 
   Result<Answer> commit(const Commit& commit) override {
     std::string text;
-    Answer answer{.committed = true};
+    Answer answer{.committed = true, .repeated = repeats};
     for (const Op& op : commit.ops) {
       const auto* append = std::get_if<Append>(&op);
       if (append != nullptr && full) answer.committed = false;
@@ -39,9 +40,10 @@ class HeldStore final : public NoStore {
 
 class DeskTest : public testing::Test {
  protected:
-  Answer delete_stream() {
+  Answer delete_stream(Mode mode = Mode::kAtomic) {
     const auto request = std::make_shared<wire::Request>();
     request->ops.push_back(DeleteStream{"s"});
+    request->mode = mode;
     Answer told;
     desk_.commit(loop_, {"acme", "root", Rights::all()}, request,
                  [&](Result<Answer> answer) { told = *answer; });
@@ -67,6 +69,14 @@ TEST_F(DeskTest, AnAuditThatCannotBeWrittenPreventsNothing) {
   EXPECT_TRUE(answer.committed);
   EXPECT_EQ(answer.verdicts, std::vector<Verdict>{hapax::Done{}});
   EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "da", "d", "a"}));
+}
+
+TEST_F(DeskTest, WhatIsRepeatedIsWrittenOnce) {
+  delete_stream(Mode::kEach);
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "d", "a"}));
+  store_.repeats = true;
+  EXPECT_EQ(delete_stream(Mode::kEach).verdicts, std::vector<Verdict>{hapax::Done{}});
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "d", "a", "d"}));
 }
 
 TEST_F(DeskTest, WhatIsNotAllowedDoesNotReachTheStore) {

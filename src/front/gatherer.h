@@ -28,8 +28,8 @@ class Asker {
 
   // On the loop's thread, in any order: what the loop led itself is told at once, and overtakes
   // what other threads have answered and the loop has still to take note of. The verdict is the
-  // asker's to change.
-  virtual void told(std::uint64_t ticket, Verdict& verdict, Time when) = 0;
+  // asker's to change. What is large is left out of it (Detail::kBrief).
+  virtual void told(std::uint64_t ticket, const Op& op, Verdict& verdict, Time when) = 0;
   // The commit failed as a whole; for kOutcomeUnknown it may have happened all the same.
   virtual void failed(std::uint64_t ticket, const Error& error) = 0;
   // Behind all that was told at once.
@@ -38,18 +38,26 @@ class Asker {
   [[nodiscard]] virtual std::shared_ptr<Asker> keep() = 0;
 };
 
+// Bytes that its brief answer may bring along; 0: few.
+[[nodiscard]] std::size_t answer_bytes_max(const Op& op);
+
 // Used on the thread of its loop only.
 class Gatherer {
  public:
   Gatherer(Desk& desk, net::Loop& loop) : desk_(desk), loop_(loop) {}
 
+  // What is kept from here on and added next is of about so many bytes. If they are too many for
+  // those who share the commit, it gets one of its own. REQUIRES: nothing is kept for an operation
+  // that is still to be added.
+  void make_room(std::size_t bytes);
   // Copies bytes to where they stay until what is added in this turn is answered.
   [[nodiscard]] std::string_view keep(std::string_view bytes);
   // Instead of `views`, views of copies.
   void keep(std::span<std::string_view> views);
   // Where lists of headers live as long.
   [[nodiscard]] std::deque<std::vector<Header>>& headers() { return bundle().headers; }
-  void add(const Op& op, Asker& asker, std::uint64_t ticket);
+  // `answer_bytes` is answer_bytes_max(op).
+  void add(const Op& op, std::size_t answer_bytes, Asker& asker, std::uint64_t ticket);
 
  private:
   // Neighbours of one asker.
@@ -63,7 +71,8 @@ class Gatherer {
       tickets.reserve(ops_expected);
     }
     std::pmr::monotonic_buffer_resource memory;
-    std::size_t bytes = 0;
+    std::size_t bytes = 0;         // that it may add to a batch of the journal
+    std::size_t answer_bytes = 0;  // that its answer may have
     std::deque<std::vector<Header>> headers;
     std::vector<Op> ops;
     std::vector<std::uint64_t> tickets;  // one per operation

@@ -30,8 +30,9 @@ class Reception {
   // `credential` is what stood behind "Bearer " or in AUTH. A refusal is in words for the client.
   [[nodiscard]] virtual Result<Admission> admit(std::string_view credential,
                                                 std::string_view peer) = 0;
-  // A5: An admission that is kept longer than a request is asked for before each use: it ends with
-  // its credential, and with the keys and tokens that it was checked against.
+  // A5: An admission that is kept, for a connection or for a request that waits, is asked for
+  // before each use: it ends with its credential, and with the keys and tokens that it was checked
+  // against.
   [[nodiscard]] virtual bool holds(const Admission& admission) = 0;
   // Who calls without a credential; none: nobody may.
   [[nodiscard]] virtual const std::optional<Caller>& anybody() const = 0;

@@ -1,6 +1,8 @@
 // The HTTP interface of the store under /api/v1.
 #pragma once
 
+#include <string>
+
 #include "front/desk.h"
 #include "http/router.h"
 
@@ -8,7 +10,8 @@ namespace hapax::http {
 
 // Adds every route of the store. The OpenAPI document tells of all routes there are when it is
 // asked for, also of those added later.
-void add_store_routes(Router& router, front::Desk& desk);
+// `outbox` is the stream that the endpoints of the outbox tell of.
+void add_store_routes(Router& router, front::Desk& desk, const std::string& outbox);
 
 // The parts of it.
 void add_operation_routes(Router& router, front::Desk& desk);
@@ -16,6 +19,6 @@ void add_read_routes(Router& router, front::Desk& desk);
 void add_record_routes(Router& router, front::Desk& desk);
 void add_receive_route(Router& router, front::Desk& desk);
 void add_dedup_routes(Router& router, front::Desk& desk);
-void add_outbox_routes(Router& router, front::Desk& desk);
+void add_outbox_routes(Router& router, front::Desk& desk, const std::string& table);
 
 }  // namespace hapax::http

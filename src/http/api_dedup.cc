@@ -13,7 +13,9 @@
 #include "http/commits.h"
 #include "http/replies.h"
 #include "wire/answer.h"
+#include "wire/json_source.h"
 #include "wire/json_text.h"
+#include "wire/strict_json.h"
 
 namespace hapax::http {
 
@@ -51,68 +53,128 @@ Key key_of(const SharedCall& call) {
 
 struct KeyStatus {
   std::string status = "not_seen";
-  std::optional<Time> processed_at;
+  std::string processed_at;  // empty: it was not, or nobody knows
   std::string worker;
-  std::uint32_t attempts = 0;
+  std::int64_t attempts = 0;
+  std::string metadata = "{}";  // JSON
 };
 
 KeyStatus status_of(const ClaimStatus& claim) {
-  KeyStatus status{std::string(wire::word_of(claim.state)), {}, claim.owner, claim.attempts};
+  KeyStatus status{std::string(wire::word_of(claim.state)), "", claim.owner, claim.attempts};
   const bool over = claim.state == ClaimState::kCompleted || claim.state == ClaimState::kFailed;
-  if (over) status.processed_at = claim.since;
+  if (over) status.processed_at = clock_text(claim.since);
+  return status;
+}
+
+// {"status": "failed", "processed_at": …, "worker_id": …, "attempt_count": …, "metadata": {…}}, the
+// value of a key in "exactly once patterns". Nothing if it is none.
+std::optional<KeyStatus> status_in(std::string_view value, wire::Bodies bodies) {
+  if (!value.starts_with('{')) return std::nullopt;
+  const auto json = wire::read_strict_json(value);
+  if (!json) return std::nullopt;
+  const auto text = [&](std::string_view name) {
+    const wire::JsonValue* member = json->find(name);
+    const auto* found = member == nullptr ? nullptr : member->get<std::string>();
+    return found == nullptr ? std::string() : *found;
+  };
+  KeyStatus status{text("status"), "", "", 1};
+  if (status.status.empty()) return std::nullopt;
+  if (bodies == wire::Bodies::kHidden) return status;
+  status.processed_at = text("processed_at");
+  status.worker = text("worker_id");
+  wire::JsonItems items(value);
+  const auto& members = *json->get<wire::JsonValue::Object>();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto& [name, member] = members[i];
+    const auto* number = member.get<std::int64_t>();
+    if (name == "attempt_count" && number != nullptr) status.attempts = *number;
+    const bool object = member.get<wire::JsonValue::Object>() != nullptr;
+    if (name == "metadata" && object) status.metadata = wire::json_value_at(items.from(i));
+  }
   return status;
 }
 
 // A plain key says it by its value, if it says it at all; that it is there means: seen.
-KeyStatus status_of(const RegisterValue& value) {
+KeyStatus status_of(const RegisterValue& value, wire::Bodies bodies) {
+  if (auto status = status_in(value.value, bodies)) return *std::move(status);
   const bool known = value.value == "processing" || value.value == "failed";
-  return {known ? value.value : "completed", {}, "", 1};
+  return {known ? value.value : "completed", "", "", 1};
 }
 
-Result<KeyStatus> find_key(Store& store, const Key& key) {
+Result<KeyStatus> find_key(Store& store, const Key& key, wire::Bodies bodies) {
   HAPAX_TRY(const auto claim, store.find_claim(key.queue, key.job));
   if (claim) return status_of(*claim);
   const auto id = store.find_id(key.queue, key.job, "");
   if (!id && id.error().code != Errc::kNotFound) return id.error();
-  if (id && *id) return KeyStatus{"completed", (*id)->first_seen, "", 1};
+  if (id && *id) return KeyStatus{"completed", clock_text((*id)->first_seen), "", 1};
   HAPAX_TRY(const auto value, store.find_register(key.whole));
-  return value ? status_of(*value) : KeyStatus{};
+  return value ? status_of(*value, bodies) : KeyStatus{};
 }
 
 std::string json_of(std::string_view key, const KeyStatus& status) {
   wire::JsonObject out;
+  const auto text_or_null = [&](std::string_view name, std::string_view text) {
+    text.empty() ? out.raw(name, "null") : out.add(name, text);
+  };
   out.add("key", key).add("status", status.status);
-  if (status.processed_at) {
-    out.add("processed_at", clock_text(*status.processed_at));
-  } else {
-    out.raw("processed_at", "null");
-  }
-  status.worker.empty() ? out.raw("worker_id", "null") : out.add("worker_id", status.worker);
-  return out.add("attempt_count", status.attempts).raw("metadata", "{}").text();
+  text_or_null("processed_at", status.processed_at);
+  text_or_null("worker_id", status.worker);
+  return out.add("attempt_count", status.attempts).raw("metadata", status.metadata).text();
 }
 
 void get_key(front::Desk& desk, const SharedCall& call) {
-  desk.ask(
-      call->exchange->loop(), [key = key_of(call)](Store& store) { return find_key(store, key); },
-      [call](const Result<KeyStatus>& status) {
-        respond_read(call, status,
-                     [&](const KeyStatus& found) { return json_of(call->name("key"), found); });
-      });
+  const auto find = [key = key_of(call), bodies = bodies_for(call->caller())](Store& store) {
+    return find_key(store, key, bodies);
+  };
+  desk.ask(call->exchange->loop(), find, [call](const Result<KeyStatus>& status) {
+    respond_read(call, status,
+                 [&](const KeyStatus& found) { return json_of(call->name("key"), found); });
+  });
 }
 
+// What became of the claim and of the plain key, as one.
+void respond_deleted(front::Desk& desk, const SharedCall& call, const Result<Answer>& answer,
+                     const std::string& why) {
+  if (!answer || answer->verdicts.size() != 2) return respond_one(call, answer);
+  const Verdict& claim = answer->verdicts.front();
+  const auto* plain = std::get_if<Held>(&answer->verdicts.back());
+  const bool unset = plain != nullptr && plain->applied;
+  const auto* refused = std::get_if<Refused>(&claim);
+  if (refused != nullptr && (!unset || refused->error.code != Errc::kNotFound)) {
+    return respond_error(call, refused->error);
+  }
+  // The store and the desk keep the audit of claims; that of a key is not theirs.
+  if (unset && !answer->repeated && !call->caller().tenant.empty()) {
+    wire::JsonObject line;
+    line.add("act", "unset").add("subject", call->name("key"));
+    line.add("actor", call->caller().subject).add("reason", why);
+    desk.audit(call->caller().tenant, line.text());
+  }
+  Response response = json_response(
+      200, wire::JsonObject().add("key", call->name("key")).add("deleted", true).text());
+  if (answer->repeated) response.fields.add("Idempotent-Replayed", "true");
+  call->exchange->respond(response);
+}
+
+// The claim and the plain key of that name; a message id stays until its window ends.
 void delete_key(front::Desk& desk, const SharedCall& call) {
   auto request = std::make_shared<wire::Request>();
   const Key key = key_of(call);
-  const std::string queue(front::TenantNames(call->caller).outside(key.queue));
-  const std::string_view why = call->request().query_value("reason").value_or("deleted by API");
+  const std::string queue(front::TenantNames(call->caller()).outside(key.queue));
+  std::string why(call->request().query_value("reason").value_or("deleted by API"));
+  request->mode = Mode::kEach;
   request->ops.emplace_back(Forget{request->keep(queue), request->keep(key.job),
-                                   request->keep(call->caller.subject), request->keep(why)});
-  carry_out(desk, call, request, [](const SharedCall& told, const Result<Answer>& answer) {
-    const bool done = answer && answer->committed;
-    if (!done) return respond_one(told, answer);
-    told->exchange->respond(json_response(
-        200, wire::JsonObject().add("key", told->name("key")).add("deleted", true).text()));
-  });
+                                   request->keep(call->caller().subject), request->keep(why)});
+  request->ops.emplace_back(Unset{request->keep(call->name("key"))});
+  if (const Status named = give_id(call->request(), *request); !named) {
+    return respond_error(call, named.error());
+  }
+  front::Caller caller = call->caller();
+  caller.rights.add(Right::kProduce);  // Who administers may remove what others may make.
+  desk.commit(call->exchange->loop(), caller, request,
+              [&desk, call, why = std::move(why)](const Result<Answer>& answer) {
+                respond_deleted(desk, call, answer, why);
+              });
 }
 
 // --- statistics
@@ -173,6 +235,7 @@ Result<Ttls> ttls_of(Store& store, const StreamStats& stats, Time now) {
 }
 
 struct QueueFigures {
+  bool has_stream = false;
   StreamStats stats;
   Ttls ttls;
   std::uint64_t fresh_24h = 0;
@@ -181,18 +244,23 @@ struct QueueFigures {
 
 Result<QueueFigures> figures_of(front::Desk& desk, Store& store, const std::string& stream) {
   QueueFigures figures;
-  HAPAX_TRY(figures.stats, store.describe(stream));
-  HAPAX_TRY(const Statistics all, store.statistics());
+  auto stats = store.describe(stream);
+  HAPAX_TRY(const Statistics all, store.statistics());  // Behind: no record is of a later time.
+  figures.duplicates = desk.duplicates().of(stream, all.log_time);
+  if (!stats && stats.error().code == Errc::kNotFound) return figures;
+  HAPAX_TRY(figures.stats, std::move(stats));
+  figures.has_stream = true;
   HAPAX_TRY(figures.ttls, ttls_of(store, figures.stats, all.log_time));
   HAPAX_TRY(const Sequence since, sequence_at(store, figures.stats, all.log_time - hours{24}));
   figures.fresh_24h = figures.stats.last.value + 1 - since.value;
-  figures.duplicates = desk.duplicates().of(stream, all.log_time);
   return figures;
 }
 
 std::string json_of(std::string_view queue, const QueueFigures& figures) {
   const double duplicates = static_cast<double>(figures.duplicates.last_24h);
   const double asked = duplicates + static_cast<double>(figures.fresh_24h);
+  // Of claims it is not counted how many were fresh.
+  const bool known = figures.has_stream && asked != 0;
   const double bytes = static_cast<double>(figures.stats.ids * kBytesPerId);
   const auto& counts = figures.ttls.counts;
   wire::JsonObject ttls;
@@ -201,7 +269,7 @@ std::string json_of(std::string_view queue, const QueueFigures& figures) {
   return wire::JsonObject()
       .add("queue_name", queue)
       .add("total_keys", figures.stats.ids)
-      .raw("hit_rate_24h", decimal_text(asked == 0 ? 0 : duplicates / asked))
+      .raw("hit_rate_24h", decimal_text(known ? duplicates / asked : 0))
       .add("duplicate_jobs_blocked", figures.duplicates.in_all)
       .raw("storage_size_mb", decimal_text(bytes / 1e6))
       .raw("ttl_distribution", ttls.text())
@@ -210,6 +278,10 @@ std::string json_of(std::string_view queue, const QueueFigures& figures) {
 
 void get_figures(front::Desk& desk, const SharedCall& call) {
   const std::string queue(call->request().query_value("queue").value_or(kDefaultQueue));
+  if (!front::from_outside(queue)) {
+    return respond_error(call,
+                         {Errc::kInvalidArgument, "queue: must not begin with the byte 0x01"});
+  }
   desk.ask(
       call->exchange->loop(),
       [&desk, stream = inside_name(call, queue)](Store& store) {
@@ -232,6 +304,10 @@ void add_dedup_routes(Router& router, front::Desk& desk) {
                 std::move(summary), ""};
     route.answer = std::move(answer);
     route.query = {{"queue", "string", "Name of the queue: a stream, and a scope of claims"}};
+    if (act == delete_key) {
+      route.query.push_back({"reason", "string", "Why, for the audit"});
+      route.keyed = true;
+    }
     router.add(std::move(route));
   };
   add("GET", "/dedup/stats", get_figures, "DedupStats", "Figures of a queue");

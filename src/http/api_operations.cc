@@ -32,15 +32,11 @@ Act one_op(front::Desk& desk, std::string op) {
 Act many_ops(front::Desk& desk, std::string op, std::string list) {
   return [&desk, op = std::move(op), list = std::move(list)](const SharedCall& call) {
     const Request& http = call->request();
-    const bool lines = same_name(media_type(http), kLines);
-    const std::size_t first = http.body.find_first_not_of(" \t\r\n");
-    const bool one = !lines && first != std::string::npos && http.body[first] == '{' &&
-                     http.body.find("\"" + list + "\"") == std::string::npos;
-    auto request = lines ? wire::read_op_lines(op, http.body, call->fields())
-                         : wire::read_ops(op, list, http.body, call->fields());
-    // What was refused is decided anew when it is repeated under its Idempotency-Key.
-    if (one && request) (*request)->mode = Mode::kAtomic;
-    carry_out(desk, call, std::move(request), one ? respond_one : respond_list);
+    auto request = same_name(media_type(http), kLines)
+                       ? wire::read_op_lines(op, http.body, call->fields())
+                       : wire::read_ops(op, list, http.body, call->fields());
+    const bool alone = request && (*request)->alone;
+    carry_out(desk, call, std::move(request), alone ? respond_one : respond_list);
   };
 }
 

@@ -16,7 +16,6 @@ namespace hapax::http {
 
 namespace {
 
-constexpr std::string_view kTable = "outbox_events";
 constexpr std::string_view kRelay = "relay";
 constexpr std::string_view kType = "event_type";
 
@@ -67,13 +66,14 @@ std::string json_of(const Record& record) {
   std::string type;
   wire::JsonObject metadata;
   for (const auto& [name, value] : record.headers) {
-    name == kType ? static_cast<void>(type = value) : static_cast<void>(metadata.add(name, value));
+    name == kType ? static_cast<void>(type = value)
+                  : static_cast<void>(metadata.bytes(name, value));
   }
   wire::JsonObject out;
-  out.add("id", record.id.empty() ? std::to_string(record.sequence.value) : record.id);
-  out.add("event_type", type).add("aggregate_id", record.group);
+  out.bytes("id", record.id.empty() ? std::to_string(record.sequence.value) : record.id);
+  out.bytes("event_type", type).bytes("aggregate_id", record.group);
   wire::read_strict_json(record.payload).ok() ? out.raw("data", record.payload)
-                                              : out.add("data", record.payload);
+                                              : out.bytes("data", record.payload);
   out.raw("metadata", metadata.text()).add("status", "pending");
   return out.add("created_at", clock_text(record.time)).raw("published_at", "null").text();
 }
@@ -96,11 +96,16 @@ std::string stats_json(const Outbox& outbox) {
   return out.add("lag_seconds", (to_ms(outbox.now) - to_ms(oldest)) / 1'000).text();
 }
 
-void answer(front::Desk& desk, const SharedCall& call, std::string (*to_json)(const Outbox&)) {
+void answer(front::Desk& desk, const SharedCall& call, const std::string& table,
+            std::string (*to_json)(const Outbox&)) {
   const auto max = option<std::uint32_t>(call, "max", 100);
   if (!max) return respond_error(call, max.error());
   const Request& request = call->request();
-  Question question{inside_name(call, request.query_value("table").value_or(kTable)),
+  const std::string stream(request.query_value("table").value_or(table));
+  if (const Status allowed = check_stream(call->caller(), stream); !allowed) {
+    return respond_error(call, allowed.error());
+  }
+  Question question{inside_name(call, stream),
                     std::string(request.query_value("consumer").value_or(kRelay)), *max};
   desk.ask(
       call->exchange->loop(),
@@ -110,21 +115,25 @@ void answer(front::Desk& desk, const SharedCall& call, std::string (*to_json)(co
 
 }  // namespace
 
-void add_outbox_routes(Router& router, front::Desk& desk) {
-  const auto add = [&](std::string_view path, std::string (*to_json)(const Outbox&),
-                       std::string name, std::string summary) {
-    Route route{"GET", std::string(kRoot).append(path),
-                guarded({front::Right::kAdmin},
-                        [&desk, to_json](const SharedCall& call) { answer(desk, call, to_json); }),
-                std::move(summary), ""};
+void add_outbox_routes(Router& router, front::Desk& desk, const std::string& table) {
+  const auto add = [&](front::Right right, std::string_view path,
+                       std::string (*to_json)(const Outbox&), std::string name,
+                       std::string summary) {
+    Route route{
+        "GET", std::string(kRoot).append(path),
+        guarded({right}, [&desk, table,
+                          to_json](const SharedCall& call) { answer(desk, call, table, to_json); }),
+        std::move(summary), ""};
     route.answer = std::move(name);
-    route.query = {{"table", "string", "Stream of the outbox; outbox_events without it"},
+    route.query = {{"table", "string", "Stream of the outbox; " + table + " without it"},
                    {"consumer", "string", "Consumer that publishes; relay without it"},
                    {"max", "integer", "How many events at most; 100 without it"}};
     router.add(std::move(route));
   };
-  add("/outbox/pending", pending_json, "OutboxPending", "Events that are not published yet");
-  add("/outbox/stats", stats_json, "OutboxStats", "Figures of the outbox");
+  // Who sees what records hold has the right to read them.
+  add(front::Right::kConsume, "/outbox/pending", pending_json, "OutboxPending",
+      "Events that are not published yet");
+  add(front::Right::kAdmin, "/outbox/stats", stats_json, "OutboxStats", "Figures of the outbox");
 }
 
 }  // namespace hapax::http

@@ -29,7 +29,7 @@ Result<std::vector<std::string>> own_streams(Store& store, const front::TenantNa
 }
 
 void list_streams(front::Desk& desk, const SharedCall& call) {
-  const front::TenantNames names(call->caller);
+  const front::TenantNames names(call->caller());
   ask(
       desk, call, [names](Store& store) { return own_streams(store, names); },
       [call, names](const Result<std::vector<std::string>>& streams) {
@@ -115,10 +115,9 @@ void get_claim(front::Desk& desk, const SharedCall& call) {
   const auto find = [scope = inside(call, "scope"), key = std::string(call->name("key"))](
                         Store& store) { return store.find_claim(scope, key); };
   ask(desk, call, find, [call](const Result<std::optional<ClaimStatus>>& found) {
-    const auto bodies =
-        call->caller.rights.has(Right::kReadBodies) ? wire::Bodies::kShown : wire::Bodies::kHidden;
-    respond_found(call, found, "the key",
-                  [&](const ClaimStatus& status) { return wire::json_of(status, bodies); });
+    respond_found(call, found, "the key", [&](const ClaimStatus& status) {
+      return wire::json_of(status, bodies_for(call->caller()));
+    });
   });
 }
 
@@ -144,7 +143,7 @@ void list_registers(front::Desk& desk, const SharedCall& call) {
   const auto max = option<std::uint32_t>(call, "max", 100);
   if (!cursor) return respond_error(call, cursor.error());
   if (!max) return respond_error(call, max.error());
-  const front::TenantNames names(call->caller);
+  const front::TenantNames names(call->caller());
   ask(
       desk, call,
       [names, cursor = *cursor, max = *max,
@@ -203,7 +202,7 @@ std::string json_of(const TenantFigures& sum) {
 
 // The store's own figures tell of every tenant: a tenant gets the sums over its streams.
 void get_statistics(front::Desk& desk, const SharedCall& call) {
-  const front::TenantNames names(call->caller);
+  const front::TenantNames names(call->caller());
   if (names.plain()) {
     return ask(
         desk, call, [](Store& store) { return store.statistics(); },
@@ -240,6 +239,7 @@ void add_read_routes(Router& router, front::Desk& desk) {
   };
   const auto anybody = {Right::kConsume, Right::kProduce, Right::kAdmin};
   const auto workers = {Right::kProduce, Right::kAdmin};
+  const auto readers = {Right::kConsume};  // as the operation `get`
 
   add(anybody, "/streams", list_streams, "Streams", "Names of all streams");
   add(anybody, "/streams/{stream}", describe_stream, "Stream", "Settings and figures of a stream");
@@ -253,8 +253,8 @@ void add_read_routes(Router& router, front::Desk& desk) {
       "Where a consumer stands");
   add(workers, "/claims/{scope}/{key}", get_claim, "Claim",
       "State of a key; its stored result with the right to read bodies");
-  add(anybody, "/registers", list_registers, "Registers", "Names of registers, a page at a time");
-  add(anybody, "/registers/{name}", get_register, "Register", "Value and version of a register");
+  add(readers, "/registers", list_registers, "Registers", "Names of registers, a page at a time");
+  add(readers, "/registers/{name}", get_register, "Register", "Value and version of a register");
   add(workers, "/positions/{source}", get_position, "Position", "Position of an outside source");
   add({Right::kAdmin}, "/statistics", get_statistics, "Statistics", "Figures of the store");
 }

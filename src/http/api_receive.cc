@@ -23,6 +23,10 @@ class Reception : public std::enable_shared_from_this<Reception> {
         waiter_(std::make_shared<Waiter>(desk, call_, inside(call_, "stream"), until)) {}
 
   void look() {
+    if (Status admitted = call_->still_admitted(); !admitted) {
+      waiter_->quit();
+      return respond_error(call_, std::move(admitted).error());
+    }
     auto request = read();
     if (request) {
       Status named = give_id(call_->request(), **request);
@@ -33,7 +37,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
     has_id_ = !(*request)->id.empty();
     if (!waiter_->over()) waiter_->listen();
     desk_.commit(
-        call_->exchange->loop(), call_->caller, *std::move(request),
+        call_->exchange->loop(), call_->caller(), *std::move(request),
         [self = shared_from_this()](const Result<Answer>& answer) { self->answered(answer); });
   }
 
@@ -95,7 +99,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
                                      Duration{0},
                                      "the client left before the answer"});
     }
-    desk_.commit(call_->exchange->loop(), call_->caller, request,
+    desk_.commit(call_->exchange->loop(), call_->caller(), request,
                  [](const Result<Answer>&) {});  // If it fails, the leases run out.
   }
 

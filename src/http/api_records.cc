@@ -19,6 +19,7 @@ struct Range {
   Sequence from{1};
   std::uint32_t max = 100;
   std::uint64_t bytes_max = ReadRange{}.bytes_max;
+  std::uint64_t stream_uid = 0;  // of the stream whose records are waited for; 0: not known yet
 };
 
 Result<Range> range_of(const SharedCall& call) {
@@ -42,11 +43,19 @@ Response records_response(const SharedCall& call, const Records& records) {
 
 void respond_records(const SharedCall& call, Result<Records> records) {
   if (!records) return respond_error(call, std::move(records).error());
-  const front::TenantNames names(call->caller);
+  const front::TenantNames names(call->caller());
   for (Record& record : records->records) {
     if (record.lineage) names.clean(record.lineage->stream);
   }
   call->exchange->respond(records_response(call, *records));
+}
+
+// What was waited for may be answered: to a caller who is still admitted, from the same stream.
+Result<Records> checked(const SharedCall& call, const Range& range, Result<Records> records) {
+  HAPAX_CHECK(call->still_admitted());
+  const bool waited = range.stream_uid != 0;
+  if (waited && records && records->stream_uid != range.stream_uid) return made_again();
+  return records;
 }
 
 void read_records(front::Desk& desk, const SharedCall& call, Range range,
@@ -55,13 +64,16 @@ void read_records(front::Desk& desk, const SharedCall& call, Range range,
   const auto read = [stream = inside(call, "stream"), range](Store& store) {
     return store.read({stream, range.from, range.max, range.bytes_max});
   };
-  desk.ask(call->exchange->loop(), read, [&desk, call, range, waiter](Result<Records> records) {
+  desk.ask(call->exchange->loop(), read, [&desk, call, range, waiter](Result<Records> found) {
+    Result<Records> records = checked(call, range, std::move(found));
     const bool nothing = records && records->records.empty();
     if (!nothing || waiter->over() || call->exchange->leaving()) {
       waiter->quit();
       return respond_records(call, std::move(records));
     }
-    waiter->wait([&desk, call, range, waiter] { read_records(desk, call, range, waiter); });
+    Range same = range;
+    same.stream_uid = records->stream_uid;
+    waiter->wait([&desk, call, same, waiter] { read_records(desk, call, same, waiter); });
   });
 }
 

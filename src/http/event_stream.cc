@@ -42,6 +42,12 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   void found(const Result<Records>& records) {
     if (exchange().gone()) return waiter_->quit();
     if (!records) return fail(records.error());
+    if (Status admitted = call_->still_admitted(); !admitted) {
+      return fail(std::move(admitted).error());
+    }
+    if (std::exchange(stream_uid_, records->stream_uid) != records->stream_uid && begun_) {
+      return fail(made_again());
+    }
     if (!std::exchange(begun_, true)) begin();
     if (exchange().leaving()) return end();
     tell_trimmed(records->first);
@@ -72,7 +78,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   std::string event_of(const Record& record) {
     next_ = record.sequence.next();
     Record known = record;
-    if (known.lineage) front::TenantNames(call_->caller).clean(known.lineage->stream);
+    if (known.lineage) front::TenantNames(call_->caller()).clean(known.lineage->stream);
     return "id: " + std::to_string(record.sequence.value) + "\ndata: " + wire::json_of(known) +
            "\n\n";
   }
@@ -106,11 +112,12 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
     exchange().end();
   }
 
-  // The stream was deleted, or the store stops: the client hears why and may come back.
+  // The stream was deleted, the credential ended, or the store stops: the client hears why and may
+  // come back.
   void fail(Error error) {
     waiter_->quit();
     if (!begun_) return respond_error(call_, std::move(error));
-    front::TenantNames(call_->caller).clean(error.detail);
+    front::TenantNames(call_->caller()).clean(error.detail);
     exchange().write("event: error\ndata: " + problem_response(error).body + "\n\n");
     exchange().end();
   }
@@ -120,6 +127,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   const std::string stream_;
   const std::shared_ptr<Waiter> waiter_;
   Sequence next_;
+  std::uint64_t stream_uid_ = 0;  // of the stream that the events are of
   bool begun_ = false;
   std::chrono::steady_clock::time_point last_word_;
 };

@@ -59,7 +59,7 @@ std::string parameters_of(const Route& route, const std::vector<std::string>& na
   for (const QueryField& field : route.query) {
     add(field.name, "query", field.help, JsonObject().add("type", field.type).text());
   }
-  if (!route.op.empty()) {
+  if (!route.op.empty() || route.keyed) {
     add("Idempotency-Key", "header", "The commit's id: a repetition gets the first answer",
         R"({"type":"string","minLength":1,"maxLength":255})");
   }
@@ -208,8 +208,8 @@ std::string schemas() {
   }
   out.raw("OutboxPending",
           R"({"type":"object","properties":{"pending":{"type":"integer"},"events":{"type":"array",)"
-          R"("items":{"type":"object","required":["id","event_type","aggregate_id","data",)"
-          R"("metadata","status","created_at"]}}},"required":["pending","events"]})");
+          R"("items":{"type":"object","required":["metadata","status","created_at"]}}},)"
+          R"("required":["pending","events"]})");
   return out.text();
 }
 

@@ -36,6 +36,15 @@ std::string_view ambiguity(std::string_view header) {
   return {};
 }
 
+// Whether the request line ends in a version of HTTP, be it one that nobody has written.
+bool names_version(std::string_view header) {
+  const std::string_view line = header.substr(0, header.find('\r'));
+  const std::string_view version = line.substr(line.rfind(' ') + 1);
+  const auto digit = [&](std::size_t at) { return version[at] >= '0' && version[at] <= '9'; };
+  return version.size() == 8 && version.starts_with("HTTP/") && digit(5) && version[6] == '.' &&
+         digit(7);
+}
+
 }  // namespace
 
 struct Parser::Beast {
@@ -86,6 +95,9 @@ Progress Parser::put_header(std::string_view bytes, std::size_t& used) {
     fed += beast_->parser.put(boost::asio::buffer(header.substr(fed)), error);
   }
   if (error == beast::error::body_limit) return too_large();
+  if (error == beast::error::bad_version && names_version(header)) {
+    return broken(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+  }
   if (error && error != beast::error::need_more) {
     return broken(400, "the request is not HTTP/1.1: " + error.message());
   }
@@ -105,9 +117,6 @@ Progress Parser::accept_header() {
     request_.fields.add(view(field.name_string()), view(field.value()));
   }
   const Fields& fields = request_.fields;
-  if (request_.version != 11 && request_.version != 10) {
-    return broken(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
-  }
   if (fields.list().size() > limits_.fields_max) {
     return broken(431, "more than " + std::to_string(limits_.fields_max) + " header fields");
   }
@@ -178,8 +187,9 @@ Progress Parser::put_body(std::string_view bytes, std::size_t& used) {
 }
 
 Progress Parser::too_large() {
-  return broken(413,
-                "the body is larger than " + std::to_string(limits_.body_bytes_max) + " bytes");
+  broken(413, "the body is larger than " + std::to_string(limits_.body_bytes_max) + " bytes");
+  problem_.code = Errc::kLimitExceeded;
+  return Progress::kBroken;
 }
 
 Progress Parser::broken(unsigned status, std::string detail) {

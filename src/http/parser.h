@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <hapax/result.h>
+
 #include "http/chunks.h"
 #include "http/message.h"
 
@@ -29,6 +31,7 @@ enum class Progress : std::uint8_t {
 struct Problem {
   unsigned status = 400;
   std::string detail;
+  std::optional<Errc> code{};  // if the failure has one; it gives the status, too
 };
 
 // One request; make another for the next.

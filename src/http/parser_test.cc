@@ -135,7 +135,9 @@ INSTANTIATE_TEST_SUITE_P(
         Smuggled{"no path", "GET nothing HTTP/1.1\r\nHost: h\r\n\r\n", 400},
         Smuggled{"broken escape", "GET /%4 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
         Smuggled{"hidden zero", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-        Smuggled{"another protocol", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
+        Smuggled{"another protocol", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
+        Smuggled{"a version to come", "GET / HTTP/1.2\r\nHost: h\r\n\r\n", 505},
+        Smuggled{"no version", "GET / HTTP/one\r\nHost: h\r\n\r\n", 400},
         Smuggled{"strange expectation", "GET / HTTP/1.1\r\nHost: h\r\nExpect: a\r\n\r\n", 417}));
 #undef HAPAX_POST
 

@@ -32,6 +32,7 @@ std::string_view advice(Retry retry) {
 }  // namespace
 
 Response problem_response(const Problem& problem) {
+  if (problem.code) return problem_response(Error{*problem.code, problem.detail});
   wire::JsonObject body;
   body.add("type", "about:blank").add("title", reason_of(problem.status));
   body.add("status", problem.status).add("detail", problem.detail);
@@ -47,6 +48,16 @@ Response problem_response(const Error& error) {
   body.add("retry", advice(retry_of(error.code)));
   Response response = response_of(status, body);
   if (retry_of(error.code) == Retry::kLater) response.fields.add("Retry-After", "1");
+  return response;
+}
+
+Response problem_response(const Error& error, const Request& request) {
+  Response response = problem_response(error);
+  if (error.code != Errc::kUnauthenticated) return response;
+  // RFC 6750: without a credential the challenge gives no error.
+  response.fields.add("WWW-Authenticate", request.fields.has("Authorization")
+                                              ? "Bearer realm=\"hapax\", error=\"invalid_token\""
+                                              : "Bearer realm=\"hapax\"");
   return response;
 }
 

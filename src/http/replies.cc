@@ -9,22 +9,34 @@ namespace hapax::http {
 namespace {
 
 Status admit(const Call& call, const std::vector<front::Right>& any_of) {
-  const auto has = [&](front::Right right) { return call.caller.rights.has(right); };
+  const auto has = [&](front::Right right) { return call.caller().rights.has(right); };
   if (std::none_of(any_of.begin(), any_of.end(), has)) {
-    return front::check_right(call.caller, any_of.front());
+    return front::check_right(call.caller(), any_of.front());
   }
   for (const auto& [name, value] : call.names) {
-    if (front::from_outside(value)) continue;
-    return Error{Errc::kInvalidArgument, name + ": must not begin with the byte 0x01"};
+    if (!front::from_outside(value)) {
+      return Error{Errc::kInvalidArgument, name + ": must not begin with the byte 0x01"};
+    }
+    if (name == "stream") HAPAX_CHECK(check_stream(call.caller(), value));
   }
   return Ok{};
 }
 
 }  // namespace
 
+// A8: the audit is for administrators.
+wire::Bodies bodies_for(const front::Caller& caller) {
+  return caller.rights.has(front::Right::kReadBodies) ? wire::Bodies::kShown
+                                                      : wire::Bodies::kHidden;
+}
+
+Status check_stream(const front::Caller& caller, std::string_view stream) {
+  return stream.starts_with('$') ? check_right(caller, front::Right::kAdmin) : Status(Ok{});
+}
+
 std::string inside_name(const SharedCall& call, std::string_view name) {
   if (!front::from_outside(name)) return {};
-  return front::TenantNames(call->caller).inside(name);
+  return front::TenantNames(call->caller()).inside(name);
 }
 std::string inside(const SharedCall& call, std::string_view name) {
   return inside_name(call, call->name(name));
@@ -41,8 +53,8 @@ Act guarded(std::initializer_list<front::Right> any_of, Act act) {
 }
 
 void respond_error(const SharedCall& call, Error error) {
-  front::TenantNames(call->caller).clean(error.detail);
-  call->exchange->respond(problem_response(error));
+  front::TenantNames(call->caller()).clean(error.detail);
+  call->exchange->respond(problem_response(error, call->request()));
 }
 
 }  // namespace hapax::http

@@ -13,6 +13,7 @@
 #include "http/problem.h"
 #include "http/router.h"
 #include "http/verdict_response.h"
+#include "wire/answer.h"
 #include "wire/text_value.h"
 
 namespace hapax::http {
@@ -24,6 +25,10 @@ inline constexpr std::string_view kRoot = "/api/v1";
 // Empty, which is nobody's name, for one that would reach into another tenant.
 [[nodiscard]] std::string inside_name(const SharedCall& call, std::string_view name);
 
+// Whether the caller may see stored results.
+[[nodiscard]] wire::Bodies bodies_for(const front::Caller& caller);
+// Whether the caller may look at a stream of that name at all.
+[[nodiscard]] Status check_stream(const front::Caller& caller, std::string_view stream);
 // An act for callers who have one of the rights; the others are told so. No name of the path
 // reaches into another tenant.
 [[nodiscard]] Act guarded(std::initializer_list<front::Right> any_of, Act act);

@@ -8,15 +8,25 @@
 
 namespace hapax::http {
 
+namespace {
+
+// Each may be as long as a header, so together they are bounded, too.
+constexpr unsigned kInterimMax = 16;
+
+}  // namespace
+
 struct ResponseReader::Beast {
+  explicit Beast(std::size_t body_bytes_max) {
+    parser.eager(true);
+    parser.header_limit(64U << 10);
+    parser.body_limit(body_bytes_max);
+  }
+
   boost::beast::http::response_parser<boost::beast::http::string_body> parser;
 };
 
-ResponseReader::ResponseReader(std::size_t body_bytes_max) : beast_(std::make_unique<Beast>()) {
-  beast_->parser.eager(true);
-  beast_->parser.header_limit(64U << 10);
-  beast_->parser.body_limit(body_bytes_max);
-}
+ResponseReader::ResponseReader(std::size_t body_bytes_max)
+    : body_bytes_max_(body_bytes_max), beast_(std::make_unique<Beast>(body_bytes_max)) {}
 
 ResponseReader::~ResponseReader() = default;
 
@@ -31,8 +41,26 @@ Result<bool> ResponseReader::put(std::string_view bytes) {
     if (error) {
       return Error{Errc::kUnsupportedMedia, "the answer is not HTTP/1.1: " + error.message()};
     }
+    if (beast_->parser.is_done()) HAPAX_CHECK(skip_interim());
   }
   return beast_->parser.is_done();
+}
+
+// RFC 9110, 15.2: a 1xx may come before the answer, asked for or not. 101 would mean that what
+// follows is another protocol, which nobody asked for.
+Status ResponseReader::skip_interim() {
+  const unsigned status = beast_->parser.get().result_int();
+  if (status / 100 != 1) return Ok{};
+  if (status == 101) {
+    return Error{Errc::kUnsupportedMedia, "the answer is a change of protocol: HTTP 101"};
+  }
+  if (++interim_ > kInterimMax) {
+    return Error{Errc::kUnsupportedMedia, "more than " + std::to_string(kInterimMax) +
+                                              " interim answers, the last HTTP " +
+                                              std::to_string(status)};
+  }
+  beast_ = std::make_unique<Beast>(body_bytes_max_);
+  return Ok{};
 }
 
 Status ResponseReader::end() {
@@ -58,6 +86,8 @@ Response ResponseReader::take() {
   return response;
 }
 
-bool ResponseReader::keep_alive() const { return beast_->parser.get().keep_alive(); }
+bool ResponseReader::keep_alive() const {
+  return waiting_.empty() && beast_->parser.get().keep_alive();
+}
 
 }  // namespace hapax::http

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/nearest.h"
+
 namespace hapax::http {
 
 namespace {
@@ -27,7 +29,36 @@ bool matches(const std::vector<std::string>& pattern, const std::vector<std::str
   return std::equal(pattern.begin(), pattern.end(), path.begin(), path.end(), fits);
 }
 
+std::vector<std::string_view> known_in_query(const Route& route) {
+  std::vector<std::string_view> known = wire::field_names(route.op);
+  std::erase_if(known, [&](std::string_view name) {
+    return route.pattern.find("{" + std::string(name) + "}") != std::string::npos;
+  });
+  for (const QueryField& field : route.query) known.push_back(field.name);
+  return known;
+}
+
+Error bad_query(std::string_view name, const std::string& why) {
+  return Error{Errc::kInvalidArgument, std::string(name) + ": " + why};
+}
+
 }  // namespace
+
+Status check_query(const Route& route, const Request& request) {
+  if (request.query.empty()) return Ok{};
+  const std::vector<std::string_view> known = known_in_query(route);
+  for (auto at = request.query.begin(); at != request.query.end(); ++at) {
+    const std::string& name = at->first;
+    const auto is_it = [&](const auto& other) { return other.first == name; };
+    if (std::any_of(request.query.begin(), at, is_it)) {
+      return bad_query(name, "stands twice in the query");
+    }
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return bad_query(name,
+                     "this route knows no such field of a query" + wire::suggestion(name, known));
+  }
+  return Ok{};
+}
 
 std::string_view Call::name(std::string_view key) const {
   for (const auto& [name, value] : names) {

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "front/caller.h"
+#include <hapax/result.h>
+
+#include "front/reception.h"
 #include "http/session.h"
 #include "wire/request.h"
 
@@ -16,9 +18,14 @@ namespace hapax::http {
 // A request on its way: who asks, and what the path says.
 struct Call {
   std::shared_ptr<Exchange> exchange;
-  front::Caller caller;
+  front::Admission admission;
   std::vector<std::pair<std::string, std::string>> names;  // of the path: {stream} …
+  // Asks the door once more; none: whoever calls may stay.
+  std::function<Status(Call&)> ask_door{};
 
+  [[nodiscard]] const front::Caller& caller() const { return admission.caller; }
+  // A5: what waits asks again before it hands anything out. An error is the client's answer.
+  [[nodiscard]] Status still_admitted() { return ask_door ? ask_door(*this) : Status(Ok{}); }
   [[nodiscard]] const Request& request() const { return exchange->request(); }
   [[nodiscard]] std::string_view name(std::string_view key) const;
   // Names of the path and the query, as fields of an operation.
@@ -45,7 +52,11 @@ struct Route {
   std::string list{};    // its body may be several operations, under this name
   std::string answer{};  // what a good answer is, in words of the OpenAPI document; empty: verdicts
   std::vector<QueryField> query{};
+  bool keyed = false;  // takes an Idempotency-Key, as every operation does
 };
+
+// kInvalidArgument if the query says something twice, or something that the route does not know.
+[[nodiscard]] Status check_query(const Route& route, const Request& request);
 
 class Router {
  public:

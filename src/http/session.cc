@@ -26,6 +26,8 @@ std::size_t Exchange::unsent() const {
   return ready_.size() + (gone() ? 0 : session_->link_->unsent());
 }
 
+void Exchange::comes_alone() { alone_ = true; }
+
 void Exchange::always(std::string_view name, std::string_view value) {
   always_.append(name).append(": ").append(value).append("\r\n");
 }
@@ -107,7 +109,8 @@ std::size_t Session::take(std::string_view bytes) {
 }
 
 Session::Step Session::step(std::string_view bytes, std::size_t& used) {
-  if (exchanges_.size() >= limits_.pipelined_max) {
+  if (exchanges_.size() >= limits_.pipelined_max ||
+      (!bytes.empty() && !parser_->started() && owes_too_much())) {
     paused_ = true;
     link_->pause();
     return Step::kWait;
@@ -163,17 +166,17 @@ void Session::finish_request() {
   if (Status decoded = decode_body(exchange->request(), limits_.parser.body_bytes_max); !decoded) {
     Response response = problem_response(decoded.error());
     if (response.status == 415) response.fields.add("Accept-Encoding", "gzip, zstd");
-    return exchange->respond(response);
+    exchange->refusal_ = std::move(response);
   }
   handler_(exchange);
 }
 
 // The answers that were asked for before still come first.
 void Session::refuse(const Problem& problem) {
-  closing_ = true;
-  auto exchange = std::make_shared<Exchange>(shared_from_this(), Request{}, false, false);
-  exchanges_.push_back(exchange);
-  exchange->respond(problem_response(problem));
+  Response response = problem_response(problem);  // The problem may be the parser's, which goes.
+  const std::shared_ptr<Exchange> exchange = add_exchange(false);
+  exchange->refusal_ = std::move(response);
+  handler_(exchange);
 }
 
 // Sends what is ready, in the order of the requests.
@@ -190,8 +193,21 @@ void Session::advance() {
     exchanges_.pop_front();
   }
   if (closing_) return link_->finish();
+  // Also while paused: who does not take the answer, or sends nothing behind it, has no longer.
   if (!parser_->started()) set_deadline(limits_.idle_time);
-  if (std::exchange(paused_, false)) link_->resume();
+  resume_if_paused();
+}
+
+bool Session::owes_too_much() const {
+  const bool alone = !exchanges_.empty() && exchanges_.back()->alone_;
+  return alone || link_->unsent() >= limits_.unsent_max;
+}
+
+// What is not taken yet is waited for: sent() tells.
+void Session::resume_if_paused() {
+  if (!paused_ || owes_too_much()) return;
+  paused_ = false;
+  link_->resume();
 }
 
 void Session::half_closed() {
@@ -202,7 +218,9 @@ void Session::half_closed() {
 }
 
 void Session::sent() {
-  if (link_ == nullptr || exchanges_.empty() || !exchanges_.front()->begun_) return;
+  if (link_ == nullptr) return;
+  if (exchanges_.empty()) return resume_if_paused();
+  if (!exchanges_.front()->begun_) return;
   if (!parser_->started()) link_->clear_deadline();
   const auto act = exchanges_.front()->at_sent_;  // It may replace itself.
   if (act) act();

@@ -21,6 +21,7 @@ struct SessionLimits {
   std::chrono::milliseconds body_time{60'000};
   std::chrono::milliseconds idle_time{75'000};
   std::size_t pipelined_max = 64;
+  std::size_t unsent_max = std::size_t{4} << 20;  // bytes of answers that the client has not taken
 };
 
 class Session;
@@ -46,8 +47,12 @@ class Exchange {
   void always(std::string_view name, std::string_view value);
   // Is told the status when the answer is given.
   void when_answered(std::function<void(unsigned status)> act) { answered_ = std::move(act); }
+  // The answer may be large: nothing more is taken from the connection before it is given.
+  void comes_alone();
   // Stays with the connection: the seat of the tenant that uses it.
   [[nodiscard]] std::shared_ptr<front::Seat>& seat();
+  // What is to be answered whatever was asked: the request was not understood, or took too long.
+  [[nodiscard]] const std::optional<Response>& refusal() const { return refusal_; }
   // What the gate said, if it was asked.
   [[nodiscard]] const std::optional<Result<front::Admission>>& admission() const {
     return admission_;
@@ -76,6 +81,7 @@ class Exchange {
   const bool keep_alive_;
   [[nodiscard]] std::string dressed(const Response& response, Framing framing);
 
+  std::optional<Response> refusal_;
   std::optional<Result<front::Admission>> admission_;
   std::string always_;  // header lines
   std::function<void(unsigned)> answered_;
@@ -83,9 +89,11 @@ class Exchange {
   std::function<void()> at_leave_;
   std::function<void()> at_sent_;
   bool begun_ = false;  // its body comes piece by piece
+  bool alone_ = false;
   bool complete_ = false;
 };
 
+// Is given every request, those with a refusal, too, which may have nothing but that.
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 // Asked when the header of a request is there and a body is still to come. A10: if it refuses, the
 // body is not read: the handler is given the request without it, and the connection ends with the
@@ -118,6 +126,9 @@ class Session final : public net::Session, public std::enable_shared_from_this<S
   void advance();
   void tell_leaving();
   void set_deadline(std::chrono::milliseconds span);
+  // Whether the answers of more requests might be more than a connection may have.
+  [[nodiscard]] bool owes_too_much() const;
+  void resume_if_paused();
 
   net::Link* link_;  // null: the connection is gone
   const SessionLimits& limits_;

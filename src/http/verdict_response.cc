@@ -52,7 +52,11 @@ struct DetailOf {
   std::string_view operator()(const Superseded&) const {
     return "the register has moved on; read it and decide again";
   }
-  std::string_view operator()(const Fenced&) const {
+  std::string_view operator()(const Fenced& fenced) const {
+    if (fenced.received > fenced.current) {
+      return "nothing here has this number: what it was given for is forgotten, or it was never "
+             "given; stop working under it";
+    }
     return "somebody newer has taken over; stop working under this number";
   }
   std::string_view operator()(const Gap&) const {
@@ -158,7 +162,9 @@ Response verdict_response(const Verdict& verdict) {
 }
 
 Response answer_response(const Answer& answer) {
-  return json_response(answer.committed ? 200 : 409, wire::json_of(answer));
+  Response response = json_response(answer.committed ? 200 : 409, wire::json_of(answer));
+  if (answer.repeated) response.fields.add("Idempotent-Replayed", "true");
+  return response;
 }
 
 }  // namespace hapax::http

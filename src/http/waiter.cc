@@ -47,6 +47,10 @@ void Waiter::fire() {
   again();
 }
 
+Error made_again() {
+  return {Errc::kNotFound, "the stream was deleted, and one of the same name made; begin again"};
+}
+
 Result<Waiter::Time> wait_until(const SharedCall& call) {
   HAPAX_TRY(const Duration wait, option(call, "wait_ms", Duration{0}));
   const auto span = std::clamp<std::chrono::milliseconds>(wait, Duration{0}, kWaitMax);

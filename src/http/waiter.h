@@ -45,6 +45,9 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   std::function<void()> again_;
 };
 
+// What follows is another stream's: its sequences begin anew.
+[[nodiscard]] Error made_again();
+
 // As long as `wait_ms` of the query says; 0 without it.
 [[nodiscard]] Result<Waiter::Time> wait_until(const SharedCall& call);
 

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <variant>
 
+#include "base/tenant_frame.h"
 #include "wire/op_fields.h"
 
 namespace hapax::metrics {
@@ -96,8 +97,13 @@ void Meter::answered(std::span<const Op> ops, const Answer& answer, std::chrono:
 
 Meter::Counts& Meter::counts_of(std::string_view queue) {
   if (const auto found = queues_.find(queue); found != queues_.end()) return found->second;
-  const bool full = queues_.size() >= kQueuesMax;
-  return queues_[std::string(full ? kOtherQueues : queue)];
+  const std::string frame(base::frame_of(queue));
+  std::size_t& own = queues_by_tenant_[frame];
+  if (own >= kQueuesMax || queues_.size() + own >= kAllQueuesMax) {
+    return queues_[frame + std::string(kOtherQueues)];
+  }
+  ++own;
+  return queues_[std::string(queue)];
 }
 
 void Meter::age(const Verdict& verdict, Time now) {

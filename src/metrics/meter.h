@@ -21,7 +21,9 @@
 
 namespace hapax::metrics {
 
-inline constexpr std::size_t kQueuesMax = 1'000;  // with figures of their own; then one for all
+// Of a tenant, with figures of their own; then one for all the others of that tenant.
+inline constexpr std::size_t kQueuesMax = 1'000;
+inline constexpr std::size_t kAllQueuesMax = 20'000;  // of all tenants; one has at most the rest
 inline constexpr std::string_view kOtherQueues = "(others)";
 
 class Meter {
@@ -64,9 +66,10 @@ class Meter {
   void age(const Verdict& verdict, Time now);
 
   mutable std::mutex mutex_;
-  std::array<Counts, kOps> verdicts_{};                // guarded by mutex_
-  std::map<std::string, Counts, std::less<>> queues_;  // guarded by mutex_
-  NearMisses near_misses_;                             // guarded by mutex_
+  std::array<Counts, kOps> verdicts_{};                               // guarded by mutex_
+  std::map<std::string, Counts, std::less<>> queues_;                 // guarded by mutex_
+  std::map<std::string, std::size_t, std::less<>> queues_by_tenant_;  // guarded by mutex_; by frame
+  NearMisses near_misses_;                                            // guarded by mutex_
   std::atomic<std::uint64_t> failures_ = 0;
   std::array<std::atomic<std::uint64_t>, 6> responses_{};
   Histogram commit_seconds_;

@@ -62,5 +62,22 @@ TEST(Meter, KeepsAnEndToNames) {
   EXPECT_EQ(queues.front().checks.at("fresh"), kQueuesMax);
 }
 
+TEST(Meter, GivesEachTenantPlacesOfItsOwn) {
+  Meter meter;
+  Answer answer;
+  answer.verdicts = {Claimed{}};
+  const auto claim = [&](const std::string& scope) {
+    const Op ops[] = {Claim{.scope = scope}};
+    meter.answered(ops, answer, {});
+  };
+  for (std::size_t i = 0; i < 2 * kQueuesMax; ++i) claim("\x01thief\x01" + std::to_string(i));
+  claim("\x01victim\x01pay");
+  std::map<std::string, std::uint64_t> fresh;
+  for (const auto& queue : meter.queues()) fresh[queue.name] = queue.checks.at("fresh");
+  EXPECT_EQ(fresh.size(), kQueuesMax + 2);
+  EXPECT_EQ(fresh["\x01victim\x01pay"], 1U);
+  EXPECT_EQ(fresh["\x01thief\x01(others)"], kQueuesMax);
+}
+
 }  // namespace
 }  // namespace hapax::metrics

@@ -2,17 +2,42 @@
 
 #include <charconv>
 
+#include "wire/json_text.h"
+
 namespace hapax::metrics {
 
 namespace {
 
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
+
+void add_character(std::string& to, std::string_view character) {
+  if (character == "\n") {
+    to += "\\n";
+    return;
+  }
+  if (character == "\\" || character == "\"") to.push_back('\\');
+  to += character;
+}
+
+void add_byte(std::string& to, unsigned char byte) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  to += kReplacement;
+  to.push_back(kDigits[byte >> 4U]);
+  to.push_back(kDigits[byte & 0xfU]);
+}
+
+// A name may be any bytes, a label is UTF-8. A byte that is not is U+FFFD and two hex digits, and
+// so are those of a U+FFFD that stood there: two names are never one series.
 void add_escaped(std::string& to, std::string_view text) {
-  for (const char c : text) {
-    if (c == '\\' || c == '"') to.push_back('\\');
-    if (c == '\n') {
-      to += "\\n";
+  while (!text.empty()) {
+    const std::size_t size = wire::utf8_size(text);
+    const std::string_view character = text.substr(0, size);
+    if (size != 0 && character != kReplacement) {
+      add_character(to, character);
+      text.remove_prefix(size);
     } else {
-      to.push_back(c);
+      add_byte(to, static_cast<unsigned char>(text.front()));
+      text.remove_prefix(1);
     }
   }
 }

@@ -18,6 +18,9 @@ using asio::ip::tcp;
     AsioLoop& loop, tcp::socket socket, const MakeSession& make_session,
     std::shared_ptr<asio::ssl::context> tls);
 
+// As every connection wants its socket: it never blocks, sends at once, and notices in the end that
+// a peer has gone without a word.
+void prepare_socket(tcp::socket& socket);
 [[nodiscard]] std::string name_of_peer(const tcp::socket& socket);  // "127.0.0.1:40112"
 
 }  // namespace hapax::net

@@ -9,6 +9,7 @@ namespace hapax::net {
 namespace {
 
 constexpr std::size_t kReadBytesMax = 4 * Connection::kReadBytes;
+constexpr std::size_t kKeptBytesMax = std::size_t{256} << 10;  // of a buffer that is empty
 constexpr std::chrono::seconds kLingerTime{2};
 
 }  // namespace
@@ -39,7 +40,9 @@ void Connection::cut() {
 }
 
 void Connection::check_deadline(SteadyTime now) {
-  if (closed_ || !deadline_ || now < *deadline_) return;
+  if (closed_) return;
+  if (is_stuck(now)) return cut();
+  if (!deadline_ || now < *deadline_) return;
   const bool told = std::exchange(late_, true);
   deadline_ = now + kLingerTime;
   if (told || lingering_ || session_ == nullptr) return cut();
@@ -48,12 +51,21 @@ void Connection::check_deadline(SteadyTime now) {
   if (!finishing_) cut();
 }
 
+// A peer that takes nothing costs memory for as long as it stays, whoever it is. Bytes are counted
+// so that sending costs no look at the clock.
+bool Connection::is_stuck(SteadyTime now) {
+  const bool moves = std::exchange(seen_left_, left_) != left_;
+  if (moves || unsent() == 0) moved_ = now;
+  return now - moved_ >= loop_.limits().stuck_max;
+}
+
 // --- reading
 
 bool Connection::wants_bytes() const {
   if (closed_ || reading_ || ended_) return false;
   if (lingering_) return true;
-  return !paused_ && !finishing_ && unsent() <= loop_.limits().unsent_max;
+  // What was read before it was paused comes first, also before the peer's end.
+  return !paused_ && !resuming_ && !finishing_ && unsent() <= loop_.limits().unsent_max;
 }
 
 void Connection::read() {
@@ -84,6 +96,7 @@ void Connection::offer() {
   const std::size_t taken = keep->take(std::string_view(in_.data(), filled_));
   filled_ -= taken;
   if (filled_ != 0 && taken != 0) std::memmove(in_.data(), in_.data() + taken, filled_);
+  if (filled_ == 0 && in_.size() > kKeptBytesMax) std::string().swap(in_);
   read();
 }
 
@@ -114,9 +127,14 @@ void Connection::send(std::string_view bytes) {
   want_flush();
 }
 
+void Connection::give_back(std::string& buffer) {
+  buffer.clear();
+  if (buffer.capacity() > kKeptBytesMax) std::string().swap(buffer);
+}
+
 void Connection::finish() {
   if (closed_ || std::exchange(finishing_, true)) return;
-  deadline_ = std::chrono::steady_clock::now() + loop_.limits().stuck_max;
+  deadline_.reset();
   want_flush();
 }
 
@@ -126,11 +144,12 @@ void Connection::want_flush() {
 
 void Connection::left(std::size_t count) {
   loop_.counters().bytes_out.fetch_add(count, std::memory_order_relaxed);
-  if (finishing_) deadline_ = std::chrono::steady_clock::now() + loop_.limits().stuck_max;
+  left_ += count;
 }
 
 void Connection::sent_all() {
   if (finishing_) return linger();
+  give_back(out_);
   if (session_ == nullptr) return;
   const auto keep = session_;
   keep->sent();

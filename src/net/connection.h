@@ -36,7 +36,7 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
 
   void send(std::string_view bytes) override;
   void finish() override;
-  // Once the last answer is on its way, its progress sets the deadline.
+  // Once the last answer is on its way, only its progress counts.
   void set_deadline(SteadyTime deadline) override {
     if (!finishing_) deadline_ = deadline;
   }
@@ -76,6 +76,8 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
   void ended();  // The peer sends no more.
   void left(std::size_t count);
   void sent_all();
+  // Empties a buffer. One that was needed for something large is not kept for what is small.
+  static void give_back(std::string& buffer);
 
   [[nodiscard]] std::string& out() { return out_; }
   [[nodiscard]] AsioLoop& own_loop() { return loop_; }
@@ -89,6 +91,8 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
   void offer();
   void want_flush();
   void linger();
+  // Asked four times a second.
+  [[nodiscard]] bool is_stuck(SteadyTime now);
 
   AsioLoop& loop_;
   const MakeSession& make_session_;
@@ -99,7 +103,10 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
   std::size_t read_size_ = kReadBytes;
   std::string out_;
   std::optional<SteadyTime> deadline_;
-  bool reading_ = false;  // the carrier writes into in_
+  std::uint64_t left_ = 0;  // bytes, in all; and as it was when is_stuck() was asked …
+  std::uint64_t seen_left_ = 0;
+  SteadyTime moved_ = std::chrono::steady_clock::now();  // … and last found something new
+  bool reading_ = false;                                 // the carrier writes into in_
   bool writing_ = false;  // the carrier calls flush() when it can send
   bool paused_ = false;
   bool resuming_ = false;

@@ -1,5 +1,6 @@
 #include <cerrno>
 
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,6 +9,21 @@
 #include "net/watch.h"
 
 namespace hapax::net {
+
+void prepare_socket(tcp::socket& socket) {
+  boost::system::error_code ignored;
+  socket.native_non_blocking(true, ignored);
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(tcp::socket::keep_alive(true), ignored);
+  // As Redis has them: a question after five minutes, and a peer that leaves three without an
+  // answer has gone.
+  const auto set = [&](int name, int value) {
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof value);
+  };
+  set(TCP_KEEPIDLE, 300);
+  set(TCP_KEEPINTVL, 100);
+  set(TCP_KEEPCNT, 3);
+}
 
 std::string name_of_peer(const tcp::socket& socket) {
   boost::system::error_code error;
@@ -96,6 +112,8 @@ class PlainConnection final : public Connection, public Watched {
         return watch_for(watched_for_ | EPOLLOUT);
       }
     }
+    give_back(sending_);
+    gone_ = 0;
     sent_all();
   }
 
@@ -130,9 +148,8 @@ class PlainConnection final : public Connection, public Watched {
 
 std::shared_ptr<Connection> make_plain_connection(AsioLoop& loop, tcp::socket socket,
                                                   const MakeSession& make_session) {
+  prepare_socket(socket);
   boost::system::error_code ignored;
-  socket.native_non_blocking(true, ignored);
-  socket.set_option(tcp::no_delay(true), ignored);
   std::string peer = name_of_peer(socket);
   const int descriptor = socket.release(ignored);
   return std::make_shared<PlainConnection>(loop, descriptor, make_session, std::move(peer));

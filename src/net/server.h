@@ -29,7 +29,8 @@ struct ServerLimits {
   std::size_t connections_max = 10'000;           // then new ones are closed at once
   std::size_t unsent_max = std::size_t{4} << 20;  // of one connection; then nothing is read from it
   std::size_t read_max = std::size_t{1} << 20;  // taken from a socket before others have their turn
-  std::chrono::milliseconds stuck_max{60'000};  // of a last answer of which nothing is taken
+  std::chrono::milliseconds stuck_max{
+      60'000};  // then one that takes nothing of what is sent is cut
 };
 
 struct ServerStatistics {

@@ -17,8 +17,8 @@ namespace {
 using std::chrono::milliseconds;
 
 // Sends back what it gets; "hold" is answered when the server stops, "never" not at all. "rest" is
-// answered, and then nothing is read for a while; after "deaf" nothing is read for good. "bye" is
-// answered with more than a socket holds, and is the last.
+// answered, and then nothing is read for a while; after "deaf" nothing is read for good. "much" and
+// "bye" are answered with more than a socket holds, and "bye" is the last.
 class Echo final : public Session {
  public:
   explicit Echo(Link& link, milliseconds patience) : link_(link) {
@@ -33,9 +33,9 @@ class Echo final : public Session {
       const auto soon = std::chrono::steady_clock::now() + milliseconds{50};
       link_.loop().at(soon, [this] { link_.resume(); });
     }
-    if (bytes == "bye") {
-      link_.send(std::string(kLongBye, 'b'));
-      link_.finish();
+    if (bytes == "bye" || bytes == "much") {
+      link_.send(std::string(kMuch, 'b'));
+      if (bytes == "bye") link_.finish();
     } else if (holds_ || never_) {
       taken.fetch_add(1);
       taken.notify_all();
@@ -59,7 +59,7 @@ class Echo final : public Session {
     gone.notify_all();
   }
 
-  static constexpr std::size_t kLongBye = std::size_t{32} << 20;
+  static constexpr std::size_t kMuch = std::size_t{32} << 20;
   static inline std::atomic<int> taken = 0;
   static inline std::atomic<int> gone = 0;
 
@@ -180,6 +180,19 @@ TEST_F(ServerTest, AClientThatDoesNotTakeItsLastAnswerIsCutOff) {
   const Client client(start({.unsent_max = std::size_t{64} << 20, .stuck_max = milliseconds{50}}));
   client.send("bye");
   Echo::gone.wait(before);
+}
+
+TEST_F(ServerTest, AClientThatTakesNoAnswersIsCutOff) {
+  const int before = Echo::gone;
+  const std::string address = start({.stuck_max = milliseconds{50}});
+  const Client idle(address);
+  idle.send("hello");
+  EXPECT_EQ(idle.read(5), "hello");
+  const Client stuck(address);
+  stuck.send("much");
+  Echo::gone.wait(before);
+  idle.send("still there");
+  EXPECT_EQ(idle.read(11), "still there");
 }
 
 TEST_F(ServerTest, WhatComesDuringAPauseIsReadAfterIt) {

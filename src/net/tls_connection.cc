@@ -2,7 +2,6 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/write.hpp>
 
 #include "net/carriers.h"
 
@@ -24,9 +23,7 @@ class TlsConnection final : public Connection {
         stream_(std::move(socket), *tls_) {}
 
   void start() override {
-    error_code ignored;
-    stream_.next_layer().non_blocking(true, ignored);
-    stream_.next_layer().set_option(tcp::no_delay(true), ignored);
+    prepare_socket(stream_.next_layer());
     set_deadline(std::chrono::steady_clock::now() + kHandshakeTime);
     stream_.async_handshake(TlsStream::server, [self = self()](const error_code& error) {
       if (error) return self->cut();
@@ -57,20 +54,27 @@ class TlsConnection final : public Connection {
     return error == asio::error::eof ? ended() : cut();
   }
 
+  // Piece by piece: each tells that the peer takes something.
   void write() override {
     set_writing(true);
-    std::swap(out(), writing_);
-    asio::async_write(stream_, asio::buffer(writing_),
-                      [self = self()](const error_code& error, std::size_t count) {
-                        self->set_writing(false);
-                        self->writing_.clear();
-                        self->left(count);
-                        if (error) return self->cut();
-                        self->flush();
-                      });
+    if (under_way() == 0) std::swap(writing_, out());
+    stream_.async_write_some(asio::buffer(writing_) + gone_,
+                             [self = self()](const error_code& error, std::size_t count) {
+                               self->set_writing(false);
+                               self->wrote(count);
+                               if (error) return self->cut();
+                               self->flush();
+                             });
   }
 
-  [[nodiscard]] std::size_t under_way() const override { return writing_.size(); }
+  void wrote(std::size_t count) {
+    left(count);
+    gone_ += count;
+    if (under_way() != 0) return;
+    give_back(writing_);
+    gone_ = 0;
+  }
+  [[nodiscard]] std::size_t under_way() const override { return writing_.size() - gone_; }
 
   void end_sending() override {
     stream_.async_shutdown([self = self()](const error_code&) { self->cut(); });
@@ -84,6 +88,7 @@ class TlsConnection final : public Connection {
   const std::shared_ptr<asio::ssl::context> tls_;  // Outlives the stream made from it.
   TlsStream stream_;
   std::string writing_;
+  std::size_t gone_ = 0;  // bytes of it
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "resp/act.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -7,6 +8,8 @@
 namespace hapax::resp {
 
 namespace {
+
+constexpr std::size_t kBytesPerOp = 600;  // that the store adds to the limit of a commit
 
 // Nothing was done at all: one operation was refused, or what it expected did not hold.
 void say_none(Replies& replies, std::span<const Verdict> verdicts, Act::Shape shape) {
@@ -27,17 +30,23 @@ void say_all(Replies& replies, const Result<Answer>& answer,
   if (!answer->committed) return say_none(replies, answer->verdicts, shape);
   std::span<const Verdict> left = answer->verdicts;
   std::size_t ops = 0;
-  for (const Session::Queued& command : queued) ops += command.ops;
+  Session::Say last = nullptr;
+  for (const Session::Queued& command : queued) {
+    ops += command.ops;
+    if (command.say != nullptr) last = command.say;
+  }
   // The end of a transaction answers with the verdicts of what was staged, too.
   const std::size_t more = left.size() - ops;
   if (shape == Act::Shape::kArray) replies.array(queued.size() + more);
   for (const Session::Queued& command : queued) {
+    if (command.say == nullptr) {
+      replies.raw(command.reply);
+      continue;
+    }
     command.say(replies, left.first(command.ops), answer->time);
     left = left.subspan(command.ops);
   }
-  for (; !left.empty(); left = left.subspan(1)) {
-    queued.back().say(replies, left.first(1), answer->time);
-  }
+  for (; !left.empty(); left = left.subspan(1)) last(replies, left.first(1), answer->time);
 }
 
 }  // namespace
@@ -49,7 +58,10 @@ Act::Next Act::ok(Session& session) {
 
 Act::Next Act::error(Session& session, std::string_view code, std::string_view text) {
   session.replies_.error(code, text);
-  if (session.multi_) session.multi_broken_ = true;
+  if (session.multi_) {
+    session.multi_broken_ = true;
+    drop_queued(session);
+  }
   return answered(session);
 }
 
@@ -96,20 +108,60 @@ Act::Next Act::queue(Session& session, std::size_t first, Session::Say say) {
   std::vector<Op>& ops = session.queued_->ops;
   for (std::size_t i = first; i < ops.size(); ++i) {
     if (const Status allowed = front::check(*session.caller_, ops[i]); !allowed) {
-      ops.resize(first);
       return refuse(session, allowed.error());
     }
   }
-  session.queued_says_.push_back({say, ops.size() - first});
+  // The first was charged with the command.
+  const std::size_t count = ops.size() - first;
+  front::Account* const account = session.caller_->account.get();
+  if (account != nullptr && count > 1) account->charge_more(count - 1);
+  return queue(session, {say, count, {}, {}});
+}
+
+Act::Next Act::queue(Session& session, Arguments words) {
+  if (session.tell_whole_) {
+    return error(session, "ERR", "behind HX.COMMIT there are operations only");
+  }
+  return queue(session, {nullptr, 0, {words.begin(), words.end()}, {}});
+}
+
+// As much may wait as makes one commit.
+Act::Next Act::queue(Session& session, Session::Queued command) {
+  session.queued_bytes_ += session.parser_.consumed() + command.words.size() * sizeof(std::string);
+  session.queued_says_.push_back(std::move(command));
+  const std::size_t count = std::max(session.queued_->ops.size(), session.queued_says_.size());
+  if (count > limits::kCommitOpsMax) return too_many(session, count);
+  const std::size_t most = limits::kCommitBytesMax + session.queued_->ops.size() * kBytesPerOp;
+  if (session.queued_bytes_ > most) {
+    return refuse(session, {Errc::kLimitExceeded, "commit in bytes has " +
+                                                      std::to_string(session.queued_bytes_) +
+                                                      "; the most is " + std::to_string(most)});
+  }
+  if (session.multi_broken_) drop_queued(session);
   session.replies_.simple("QUEUED");
   return answered(session);
 }
 
-Act::Next Act::commit(Session& session, const wire::SharedRequest& request,
-                      std::vector<Session::Queued> queued, Shape shape) {
-  session.slots_.push_back({});
+void Act::drop_queued(Session& session) {
+  session.queued_ = std::make_shared<wire::Request>();
+  session.queued_says_.clear();
+  session.queued_bytes_ = 0;
+}
+
+Act::Next Act::too_many(Session& session, std::size_t ops) {
+  return refuse(session, {Errc::kLimitExceeded, "number of operations of a commit has " +
+                                                    std::to_string(ops) + "; the most is " +
+                                                    std::to_string(limits::kCommitOpsMax)});
+}
+
+Act::Next Act::commit(Session& session, const front::Caller& caller,
+                      const wire::SharedRequest& request, std::vector<Session::Queued> queued,
+                      Shape shape) {
+  std::size_t promised = 0;
+  for (const Op& op : request->ops) promised += front::answer_bytes_max(op);
+  session.push({nullptr, false, {}, std::min(promised, limits::kAnswerBytesMax)});
   const std::uint64_t ticket = session.first_ticket_ + session.slots_.size() - 1;
-  session.hall_.desk.commit(session.loop_, *session.caller_, request,
+  session.hall_.desk.commit(session.loop_, caller, request,
                             [self = session.shared_from_this(), ticket, queued = std::move(queued),
                              shape](const Result<Answer>& answer) {
                               if (self->link_ == nullptr) return;

@@ -41,18 +41,20 @@ struct Act {
   template <class Make>
   static Next carry_out_each(Session& session, Arguments names, Session::Say say, Make make) {
     if (names.size() == 1) return carry_out(session, make(keep(session, names.front())), say);
+    if (names.size() > limits::kCommitOpsMax) return too_many(session, names.size());
     // Operations before it may not have left for the store yet.
     if (!session.multi_ && session.busy()) return Next::kWaitFirst;
     auto request = session.multi_ ? session.queued_ : std::make_shared<wire::Request>();
     const std::size_t first = request->ops.size();
     for (const std::string_view name : names) request->ops.push_back(make(request->keep(name)));
-    if (!session.multi_) return commit(session, request, {{say, names.size()}}, Shape::kOne);
-    return queue(session, first, say);
+    if (session.multi_) return queue(session, first, say);
+    return commit(session, *session.caller_, request, {{say, names.size()}}, Shape::kOne);
   }
   // kWhole: committed, repeated, time_ms and all verdicts, whatever became of it.
   enum class Shape : std::uint8_t { kOne, kArray, kWhole };
-  static Next commit(Session& session, const wire::SharedRequest& request,
-                     std::vector<Session::Queued> queued, Shape shape);
+  static Next commit(Session& session, const front::Caller& caller,
+                     const wire::SharedRequest& request, std::vector<Session::Queued> queued,
+                     Shape shape);
 
   // Reads on a thread that may wait. `read(store)` answers a Result, which `tell(replies, value)`
   // says. Nothing is read before everything that came before is answered.
@@ -62,7 +64,7 @@ struct Act {
       return error(session, "ERR", std::string(command) + " is not possible inside MULTI");
     }
     if (session.busy()) return Next::kWaitFirst;
-    session.slots_.push_back({});
+    session.push({nullptr, false, {}, ReadRange{}.bytes_max});
     const std::uint64_t ticket = session.first_ticket_;
     session.hall_.desk.ask(
         session.loop_, std::move(read),
@@ -81,9 +83,16 @@ struct Act {
     return Next::kGoOn;
   }
 
+  // A command that is no operation waits for EXEC.
+  static Next queue(Session& session, Arguments words);
+  // What waited is forgotten.
+  static void drop_queued(Session& session);
+
  private:
   // The operations of the command, from `first` on, wait for EXEC.
   static Next queue(Session& session, std::size_t first, Session::Say say);
+  static Next queue(Session& session, Session::Queued command);
+  static Next too_many(Session& session, std::size_t ops);
 };
 
 }  // namespace hapax::resp

@@ -165,6 +165,7 @@ class Usage {
  public:
   template <class Value>
   void required(std::string_view name, Value&&, std::string_view) {
+    ++required_fields;
     text += (text.empty() ? "" : " ") + std::string(name);
   }
   template <class Value>
@@ -178,11 +179,12 @@ class Usage {
   void refuse(std::string_view, const std::string&) {}
 
   std::string text;
+  int required_fields = 0;
 };
 
 template <class Subject>
-std::string_view usage_of() {
-  static const std::string kText = [] {
+const Usage& usage_for() {
+  static const Usage kUsage = [] {
     Usage usage;
     if constexpr (std::is_default_constructible_v<Subject>) {
       Subject subject{};
@@ -192,9 +194,18 @@ std::string_view usage_of() {
       Subject subject{request};
       wire::fields(usage, subject);
     }
-    return usage.text;
+    return usage;
   }();
-  return kText;
+  return kUsage;
+}
+
+template <class Subject>
+std::string_view usage_of() {
+  return usage_for<Subject>().text;
+}
+template <class Subject>
+int required_of() {
+  return usage_for<Subject>().required_fields;
 }
 
 }  // namespace hapax::resp

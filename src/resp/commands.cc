@@ -30,6 +30,13 @@ void say_map(Replies& replies, std::span<const Verdict> verdicts, Time when) {
   reply_verdict(replies, verdicts.front(), when);
 }
 
+// As Redis has it.
+constexpr std::string_view kBadClientName =
+    "Client names cannot contain spaces, newlines or special characters.";
+bool is_client_name(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
+}
+
 const Command* find_command(std::string_view name) {
   static const auto kByName = [] {
     std::unordered_map<std::string_view, const Command*> by_name;
@@ -44,9 +51,14 @@ const Command* find_command(std::string_view name) {
 
 // The bodies of the commands: friends of the session.
 struct Commands : Act {
+  static Next wrong_number(Session& session, const std::string& name) {
+    return error(session, "ERR", "wrong number of arguments for '" + name + "' command");
+  }
+
   // --- connection
 
   static Next ping(Session& session, Arguments arguments) {
+    if (arguments.size() > 2) return wrong_number(session, "ping");
     if (arguments.size() > 1) {
       session.replies_.bulk(arguments[1]);
     } else {
@@ -91,6 +103,7 @@ struct Commands : Act {
         if (!in) return refuse(session, in.error());
         i += 3;
       } else if (option == "SETNAME" && i + 1 < arguments.size()) {
+        if (!is_client_name(arguments[i + 1])) return error(session, "ERR", kBadClientName);
         session.name_ = arguments[i + 1];
         i += 2;
       } else {
@@ -131,12 +144,15 @@ struct Commands : Act {
   // Client libraries introduce themselves; what they say is of no use here.
   static Next client(Session& session, Arguments arguments) {
     const std::string what = upper(arguments[1]);
-    if (what == "SETNAME" && arguments.size() > 2) session.name_ = arguments[2];
-    if (what == "SETNAME" || what == "SETINFO" || what == "NO-EVICT" || what == "NO-TOUCH") {
+    if (what == "SETNAME") {
+      if (arguments.size() != 3) return wrong_number(session, "client|setname");
+      if (!is_client_name(arguments[2])) return error(session, "ERR", kBadClientName);
+      session.name_ = arguments[2];
       return ok(session);
     }
+    if (what == "SETINFO" || what == "NO-EVICT" || what == "NO-TOUCH") return ok(session);
     if (what == "GETNAME") {
-      session.replies_.bulk(session.name_);
+      session.name_.empty() ? session.replies_.null() : session.replies_.bulk(session.name_);
     } else if (what == "ID") {
       session.replies_.integer(1);
     } else {
@@ -148,7 +164,7 @@ struct Commands : Act {
   }
 
   static Next reset(Session& session, Arguments) {
-    end_multi(session);
+    session.end_multi();
     session.sign_out();
     session.replies_.use(Version::kResp2);
     session.replies_.simple("RESET");
@@ -185,8 +201,7 @@ struct Commands : Act {
     if (what == "COUNT") {
       session.replies_.integer(static_cast<std::int64_t>(commands().size()));
     } else if (what == "LIST") {
-      session.replies_.array(commands().size());
-      for (const Command& one : commands()) session.replies_.bulk(lower(one.name));
+      return command_list(session, arguments.subspan(2));
     } else if (what == "DOCS") {
       tell_docs(session.replies_, arguments.subspan(2));
     } else if (what == "INFO") {
@@ -196,6 +211,22 @@ struct Commands : Act {
     }
     session.answer_now();
     return Next::kGoOn;
+  }
+
+  static Next command_list(Session& session, Arguments filter) {
+    const bool by_pattern =
+        filter.size() == 3 && upper(filter[0]) == "FILTERBY" && upper(filter[1]) == "PATTERN";
+    if (!filter.empty() && !by_pattern) {
+      return error(session, "ERR", "COMMAND LIST knows FILTERBY PATTERN pattern");
+    }
+    const std::string pattern = by_pattern ? lower(filter[2]) : "*";
+    std::vector<std::string> names;
+    for (const Command& one : commands()) {
+      if (matches(pattern, lower(one.name))) names.push_back(lower(one.name));
+    }
+    session.replies_.array(names.size());
+    for (const std::string& name : names) session.replies_.bulk(name);
+    return answered(session);
   }
 
   static std::vector<const Command*> wanted(Arguments asked) {
@@ -224,17 +255,22 @@ struct Commands : Act {
   }
 
   static void tell_info(Replies& replies, Arguments asked) {
-    const std::vector<const Command*> told = wanted(asked);
-    replies.array(told.size());
-    for (const Command* command : told) {
-      replies.array(6);
-      replies.bulk(lower(command->name));
-      replies.integer(command->arity);
-      replies.array(0);
-      replies.integer(0);
-      replies.integer(0);
-      replies.integer(0);
+    replies.array(asked.empty() ? commands().size() : asked.size());
+    for (const std::string_view name : asked) {
+      const Command* const found = find_command(upper(name));
+      found == nullptr ? replies.null() : tell_info(replies, *found);
     }
+    if (!asked.empty()) return;
+    for (const Command& command : commands()) tell_info(replies, command);
+  }
+  static void tell_info(Replies& replies, const Command& command) {
+    replies.array(6);
+    replies.bulk(lower(command.name));
+    replies.integer(command.arity);
+    replies.array(0);
+    replies.integer(0);
+    replies.integer(0);
+    replies.integer(0);
   }
 
   // --- MULTI
@@ -243,22 +279,13 @@ struct Commands : Act {
     if (session.multi_) return error(session, "ERR", "MULTI calls can not be nested");
     session.multi_ = true;
     session.multi_broken_ = false;
-    session.queued_ = std::make_shared<wire::Request>();
-    session.queued_says_.clear();
+    drop_queued(session);
     return ok(session);
-  }
-
-  static void end_multi(Session& session) {
-    session.multi_ = false;
-    session.multi_broken_ = false;
-    session.queued_.reset();
-    session.queued_says_.clear();
-    session.tell_whole_ = false;
   }
 
   static Next discard(Session& session, Arguments) {
     if (!session.multi_) return error(session, "ERR", "DISCARD without MULTI");
-    end_multi(session);
+    session.end_multi();
     return ok(session);
   }
 
@@ -268,18 +295,39 @@ struct Commands : Act {
     if (session.busy()) return Next::kWaitFirst;
     const bool broken = session.multi_broken_;
     const wire::SharedRequest request = session.queued_;
-    const std::vector<Session::Queued> says = session.queued_says_;
+    std::vector<Session::Queued> queued = std::move(session.queued_says_);
     const bool whole = session.tell_whole_;
-    end_multi(session);
+    session.end_multi();
     if (broken) {
       return error(session, "EXECABORT", "Transaction discarded because of previous errors.");
     }
-    if (request->ops.empty() && !whole) {
-      session.replies_.array(0);
-      session.answer_now();
-      return Next::kGoOn;
+    std::size_t bytes = 0;
+    for (Session::Queued& command : queued) {
+      if (command.say == nullptr) command.reply = reply_of(session, command.words);
+      bytes += command.reply.size();
+      if (bytes > limits::kAnswerBytesMax) {
+        return error(session, "EXECABORT", "Transaction discarded: its replies are too long.");
+      }
     }
-    return commit(session, request, says, whole ? Shape::kWhole : Shape::kArray);
+    if (!request->ops.empty() || whole) {
+      // Each operation was charged when it was queued.
+      front::Caller caller = *session.caller_;
+      caller.account.reset();
+      return commit(session, caller, request, std::move(queued),
+                    whole ? Shape::kWhole : Shape::kArray);
+    }
+    session.replies_.array(queued.size());
+    for (const Session::Queued& command : queued) session.replies_.raw(command.reply);
+    return answered(session);
+  }
+
+  // REQUIRES: everything before it is answered.
+  static std::string reply_of(Session& session, const std::vector<std::string>& words) {
+    const std::vector<std::string_view> arguments(words.begin(), words.end());
+    const std::size_t before = session.replies_.size();
+    find_command(upper(arguments.front()))->run(session, arguments);
+    session.due_ = before;
+    return session.replies_.cut(before);
   }
 
   // How EXEC commits, and that it tells everything.
@@ -288,11 +336,21 @@ struct Commands : Act {
       return error(session, "ERR", "HX.COMMIT says how EXEC commits: it stands behind MULTI");
     }
     if (session.tell_whole_) return error(session, "ERR", "HX.COMMIT is said once");
+    const auto plain = [](const Session::Queued& command) { return command.say == nullptr; };
+    if (std::any_of(session.queued_says_.begin(), session.queued_says_.end(), plain)) {
+      return error(session, "ERR", "with HX.COMMIT there are operations only");
+    }
     std::vector<std::string_view> kept;
     for (const std::string_view one : arguments.subspan(1)) kept.push_back(keep(session, one));
     wire::CommitFields how{*session.queued_, {}, {}};
     if (const Status read = read_fields(kept, session.queued_->headers, how); !read) {
       return refuse(session, read.error());
+    }
+    if (const front::Account* account = session.caller_->account.get();
+        account != nullptr && !session.queued_->id.empty()) {
+      const auto window = account->id_window(session.queued_->id_window);
+      if (!window) return refuse(session, window.error());
+      session.queued_->id_window = *window;
     }
     session.tell_whole_ = true;
     return ok(session);
@@ -327,7 +385,7 @@ struct Commands : Act {
     Op& op = request->ops.emplace_back();
     const Status read = read_op(kept, request->headers, op);
     if (!read) return refuse(session, read.error());
-    return commit(session, request, {{say_map, 1}}, shape);
+    return commit(session, *session.caller_, request, {{say_map, 1}}, shape);
   }
 };
 
@@ -335,31 +393,39 @@ std::span<const Command> commands() {
   static const std::vector<Command> kCommands = [] {
     std::vector<Command> all{
         Command{"PING", -1, "connection", "[message]", "Answers PONG, or its argument",
-                Commands::ping},
-        Command{"ECHO", 2, "connection", "message", "Answers its argument", Commands::echo},
-        Command{"AUTH", -2, "connection", "[user] token", "Signs in with a token", Commands::auth},
+                Commands::ping, nullptr, InMulti::kWaits},
+        Command{"ECHO", 2, "connection", "message", "Answers its argument", Commands::echo, nullptr,
+                InMulti::kWaits},
+        Command{"AUTH", -2, "connection", "[user] token", "Signs in with a token", Commands::auth,
+                nullptr, InMulti::kNever},
         Command{"HELLO", -1, "connection", "[version] [AUTH user token] [SETNAME name]",
-                "Chooses the protocol version", Commands::hello},
-        Command{"QUIT", -1, "connection", "", "Closes the connection", Commands::quit},
-        Command{"RESET", 1, "connection", "", "As if newly connected", Commands::reset},
-        Command{"SELECT", 2, "connection", "0", "Only 0", Commands::select},
+                "Chooses the protocol version", Commands::hello, nullptr, InMulti::kNever},
+        Command{"QUIT", -1, "connection", "", "Closes the connection", Commands::quit, nullptr,
+                InMulti::kAtOnce},
+        Command{"RESET", 1, "connection", "", "As if newly connected", Commands::reset, nullptr,
+                InMulti::kAtOnce},
+        Command{"SELECT", 2, "connection", "0", "Only 0", Commands::select, nullptr,
+                InMulti::kWaits},
         Command{"CLIENT", -2, "connection", "subcommand [argument…]", "Name of the connection",
-                Commands::client},
-        Command{"COMMAND", -1, "server", "[subcommand] [name…]", "What there is",
-                Commands::command},
+                Commands::client, nullptr, InMulti::kWaits},
+        Command{"COMMAND", -1, "server", "[subcommand] [name…]", "What there is", Commands::command,
+                nullptr, InMulti::kWaits},
         Command{"CONFIG", -2, "server", "GET pattern…", "CONFIG GET appendonly, save",
-                Commands::config},
-        Command{"MULTI", 1, "transactions", "", "Begins a list of commands", Commands::multi},
-        Command{"EXEC", 1, "transactions", "", "Carries them out, all or nothing", Commands::exec},
-        Command{"DISCARD", 1, "transactions", "", "Forgets them", Commands::discard},
+                Commands::config, nullptr, InMulti::kWaits},
+        Command{"MULTI", 1, "transactions", "", "Begins a list of commands", Commands::multi,
+                nullptr, InMulti::kAtOnce},
+        Command{"EXEC", 1, "transactions", "", "Carries them out, all or nothing", Commands::exec,
+                nullptr, InMulti::kAtOnce},
+        Command{"DISCARD", 1, "transactions", "", "Forgets them", Commands::discard, nullptr,
+                InMulti::kAtOnce},
         Command{"HX.COMMIT", -1, "hapax", usage_of<wire::CommitFields>(),
-                "Inside MULTI: how EXEC commits, and that it tells everything",
-                Commands::hx_commit},
+                "Inside MULTI: how EXEC commits, and that it tells everything", Commands::hx_commit,
+                nullptr, InMulti::kAtOnce},
     };
     all.insert(all.end(), key_value_commands().begin(), key_value_commands().end());
     all.insert(all.end(), read_commands().begin(), read_commands().end());
     for (const OpCommand& op : op_commands()) {
-      all.push_back({op.name, -2, "hapax", op.usage, op.summary, nullptr, op.read});
+      all.push_back({op.name, -1 - op.required, "hapax", op.usage, op.summary, nullptr, op.read});
     }
     return all;
   }();
@@ -398,7 +464,8 @@ Session::Next Session::run(Arguments arguments) {
   if (!caller_ && !signs_in) {
     return Commands::error(*this, "NOAUTH", "Authentication required: AUTH token");
   }
-  if (caller_ && !signs_in) {
+  const bool about_multi = multi_ && found->in_multi == InMulti::kAtOnce;
+  if (caller_ && !signs_in && !about_multi) {
     if (const Status in = let_in(); !in) return Commands::refuse(*this, in.error());
   }
   if (found->read_op != nullptr) {
@@ -406,9 +473,10 @@ Session::Next Session::run(Arguments arguments) {
   }
   const auto count = static_cast<int>(arguments.size());
   const bool fits = found->arity < 0 ? count >= -found->arity : count == found->arity;
-  if (!fits) {
-    return Commands::error(*this, "ERR",
-                           "wrong number of arguments for '" + lower(name) + "' command");
+  if (!fits) return Commands::wrong_number(*this, lower(name));
+  if (multi_ && found->in_multi == InMulti::kWaits) return Commands::queue(*this, arguments);
+  if (multi_ && found->in_multi == InMulti::kNever) {
+    return Commands::error(*this, "ERR", "Command not allowed inside a transaction");
   }
   return found->run(*this, arguments);
 }

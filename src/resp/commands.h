@@ -10,6 +10,14 @@
 
 namespace hapax::resp {
 
+// What becomes of a command between MULTI and EXEC.
+enum class InMulti : std::uint8_t {
+  kKnows,   // it has operations, which wait for EXEC, or it says that it cannot
+  kWaits,   // it has none: it waits as it is
+  kAtOnce,  // it is about MULTI itself, or ends it
+  kNever,
+};
+
 struct Command {
   std::string_view name;       // upper case
   int arity = 1;               // with the name; negative: at least
@@ -18,6 +26,7 @@ struct Command {
   std::string_view summary;
   Session::Next (*run)(Session&, Session::Arguments) = nullptr;
   ReadOp read_op = nullptr;  // instead of `run`: it is an operation
+  InMulti in_multi = InMulti::kKnows;
 };
 
 [[nodiscard]] std::span<const Command> commands();

@@ -64,21 +64,12 @@ Result<RegisterPage> find(Store& store, const Scan& scan, const front::TenantNam
   return page;
 }
 
-// O(1) where there are no tenants; a tenant's keys are counted.
-Result<std::int64_t> count(Store& store, const front::TenantNames& names) {
-  if (names.plain()) {
-    HAPAX_TRY(const Statistics figures, store.statistics());
-    return static_cast<std::int64_t>(figures.registers);
+Result<std::int64_t> count(Store& store, const std::string& tenant) {
+  HAPAX_TRY(const std::vector<TenantUse> uses, store.tenants());
+  for (const TenantUse& use : uses) {
+    if (use.tenant == tenant) return static_cast<std::int64_t>(use.registers);
   }
-  std::int64_t count = 0;
-  const std::string prefix = names.inside("");
-  RegisterScan scan{0, static_cast<std::uint32_t>(limits::kReadMax), prefix};
-  do {
-    HAPAX_TRY(const RegisterPage page, store.scan_registers(scan));
-    count += static_cast<std::int64_t>(page.names.size());
-    scan.cursor = page.next;
-  } while (scan.cursor != 0);
-  return count;
+  return std::int64_t{0};
 }
 
 // --- INFO ----------------------------------------------------------------------------------------
@@ -131,7 +122,7 @@ Act::Next Keyspace::dbsize(Session& session, Arguments) {
   }
   return ask(
       session, "DBSIZE",
-      [names = front::TenantNames(caller(session))](Store& store) { return count(store, names); },
+      [tenant = caller(session).tenant](Store& store) { return count(store, tenant); },
       [](Replies& replies, std::int64_t number) { replies.integer(number); });
 }
 

@@ -20,7 +20,7 @@ template <class AnyOp>
 OpCommand command_of(const wire::Named<AnyOp>& named) {
   const std::string name(named.name);
   return {"HX." + wire::upper(name), std::string(usage_of<AnyOp>()), "The operation " + name,
-          read_op<AnyOp>};
+          required_of<AnyOp>(), read_op<AnyOp>};
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct OpCommand {
   std::string name;   // "HX.APPEND"
   std::string usage;  // "stream payload [ID value] …"
   std::string summary;
+  int required = 0;  // how many arguments it has at least
   ReadOp read = nullptr;
 };
 [[nodiscard]] std::span<const OpCommand> op_commands();

@@ -1,9 +1,9 @@
 #include "resp/parser.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/whole_number.h"
 #include "wire/words.h"
 
 namespace hapax::resp {
@@ -13,6 +13,9 @@ using wire::hex_digit;
 namespace {
 
 constexpr std::string_view kSpaces = " \t";
+constexpr std::int64_t kStrangersArguments = 10;  // as Redis has them
+constexpr std::int64_t kStrangersArgumentBytes = 16'384;
+constexpr std::size_t kKeptArgumentsMax = 8'192;  // room for arguments, while there are fewer
 
 char unescaped(char c) {
   switch (c) {
@@ -36,6 +39,10 @@ char unescaped(char c) {
 Parsed Parser::parse(std::string_view bytes) {
   if (bytes.empty() || bytes.size() < needs_) return Parsed::kMore;
   arguments_.clear();
+  if (arguments_.capacity() > kKeptArgumentsMax) {
+    std::vector<std::string_view>().swap(arguments_);
+    if (spans_.empty()) std::vector<Span>().swap(spans_);
+  }
   return bytes.front() == '*' ? parse_array(bytes) : parse_words(bytes);
 }
 
@@ -45,6 +52,9 @@ Parsed Parser::parse_array(std::string_view bytes) {
     if (counted != Parsed::kCommand) return counted;
     if (missing_ > static_cast<std::int64_t>(limits_.arguments_max)) {
       return broken("invalid multibulk length");
+    }
+    if (stranger_ && missing_ > kStrangersArguments) {
+      return broken("unauthenticated multibulk length");
     }
     missing_ = std::max<std::int64_t>(missing_, 0);
   }
@@ -56,6 +66,7 @@ Parsed Parser::parse_array(std::string_view bytes) {
     if (size < 0 || size > static_cast<std::int64_t>(limits_.argument_bytes_max)) {
       return broken("invalid bulk length");
     }
+    if (stranger_ && size > kStrangersArgumentBytes) return broken("unauthenticated bulk length");
     const auto count = static_cast<std::size_t>(size);
     if (at_ + count + 2 > limits_.command_bytes_max) return broken("command too large");
     if (bytes.size() < at_ + count + 2) {
@@ -86,6 +97,7 @@ bool Parser::read_short_number(std::string_view bytes, char sign, std::int64_t& 
   for (; end < rest.size() && rest[end] >= '0' && rest[end] <= '9'; ++end) {
     value = value * 10 + (rest[end] - '0');
   }
+  if (end > 2 && rest[1] == '0') return false;
   const bool whole = end > 1 && end + 1 < rest.size() && rest[end] == '\r' && rest[end + 1] == '\n';
   if (!whole || rest.front() != sign) return false;
   number = value;
@@ -103,13 +115,9 @@ Parsed Parser::read_any_number(std::string_view bytes, char sign, std::int64_t& 
     if (rest.size() > limits_.line_bytes_max) return broken("too big count string");
     return Parsed::kMore;
   }
-  const std::string_view digits = rest.substr(1, end - 1);
-  std::int64_t value = 0;
-  const auto [stop, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (failed != std::errc{} || stop != digits.data() + digits.size()) {
-    return broken(sign == '*' ? "invalid multibulk length" : "invalid bulk length");
-  }
-  number = value;
+  const auto value = base::whole_number(rest.substr(1, end - 1));
+  if (!value) return broken(sign == '*' ? "invalid multibulk length" : "invalid bulk length");
+  number = *value;
   at_ += end + 2;
   return Parsed::kCommand;
 }

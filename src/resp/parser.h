@@ -24,6 +24,9 @@ class Parser {
  public:
   explicit Parser(const ParserLimits& limits) : limits_(limits) {}
 
+  // A10: of somebody who has still to sign in no more is taken than that needs.
+  void expect_stranger(bool stranger) { stranger_ = stranger; }
+
   // Looks at `bytes`, which begin where the last command ended and only ever grow until the next
   // one is there. kCommand: arguments() and consumed() are valid until the bytes go.
   // kBroken: the connection cannot go on; problem() says why.
@@ -51,6 +54,7 @@ class Parser {
   void start_over();
 
   const ParserLimits limits_;
+  bool stranger_ = false;
   std::vector<std::string_view> arguments_;
   std::vector<std::string> words_;  // of a line command: quotes are undone
   std::vector<Span> spans_;         // of an array that is not complete yet

@@ -21,6 +21,7 @@ using front::Right;
 using Rights = std::initializer_list<Right>;
 
 constexpr Rights kAnybody{Right::kConsume, Right::kProduce, Right::kAdmin};
+constexpr Rights kReaders{Right::kConsume};  // as GET and SCAN
 constexpr Rights kWorkers{Right::kProduce, Right::kAdmin};
 
 // What is asked for, and the bytes it refers to.
@@ -127,7 +128,7 @@ struct Reads : Act {
         });
   }
   static Next find_register(Session& session, Arguments arguments) {
-    return find<wire::FindRegister>(session, arguments, kAnybody,
+    return find<wire::FindRegister>(session, arguments, kReaders,
                                     [](Store& store, const wire::FindRegister& what) {
                                       return store.find_register(what.name);
                                     });
@@ -146,7 +147,7 @@ struct Reads : Act {
   }
   static Next scan(Session& session, Arguments arguments) {
     return look<RegisterScan>(
-        session, arguments, kAnybody,
+        session, arguments, kReaders,
         [names = front::TenantNames(caller(session))](Store& store, const RegisterScan& scan) {
           Result<RegisterPage> page = store.scan_registers(scan);
           if (page) names.keep_own(page->names);

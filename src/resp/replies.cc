@@ -7,6 +7,8 @@ namespace hapax::resp {
 namespace {
 
 constexpr std::string_view kEnd = "\r\n";
+constexpr std::size_t kKeptBytesMax = std::size_t{256}
+                                      << 10;  // room for replies, while there are none
 
 // "$12\r\n"
 class Head {
@@ -71,6 +73,11 @@ void Replies::map_of(std::size_t begin, std::size_t pairs) {
   const bool real = version_ == Version::kResp3;
   const Head head(real ? '%' : '*', static_cast<std::int64_t>(real ? pairs : 2 * pairs));
   out_.insert(begin, head.text());
+}
+
+void Replies::clear() {
+  out_.clear();
+  if (out_.capacity() > kKeptBytesMax) std::string().swap(out_);
 }
 
 std::string Replies::cut(std::size_t begin) {

@@ -31,7 +31,7 @@ class Replies {
 
   [[nodiscard]] std::string_view text() const { return out_; }
   [[nodiscard]] std::size_t size() const { return out_.size(); }
-  void clear() { out_.clear(); }
+  void clear();
   // Takes back what was written behind the first `begin` bytes.
   [[nodiscard]] std::string cut(std::size_t begin);
 

@@ -1,10 +1,13 @@
 #include "serve/http_door.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <string>
 #include <utility>
 
 #include "http/problem.h"
+#include "http/replies.h"
 
 namespace hapax::serve {
 
@@ -21,22 +24,26 @@ std::string_view bearer(std::string_view field) {
   return field;
 }
 
-http::Response refusal(const Error& error, bool had_credential) {
-  http::Response response = http::problem_response(error);
-  if (error.code != Errc::kUnauthenticated) return response;
-  // RFC 6750: without a credential the challenge gives no error.
-  response.fields.add("WWW-Authenticate", had_credential
-                                              ? "Bearer realm=\"hapax\", error=\"invalid_token\""
-                                              : "Bearer realm=\"hapax\"");
-  return response;
-}
-
 http::Response nothing_there(const http::Request& request, const std::string& allowed) {
   http::Response response = http::problem_response(http::Problem{
       allowed.empty() ? 404U : 405U,
       allowed.empty() ? "there is nothing at " + request.target : "this path knows " + allowed});
   if (!allowed.empty()) response.fields.add("Allow", allowed);
   return response;
+}
+
+// Whatever is answered can be found in logs.
+Trace name_answer(http::Exchange& exchange, Tracer& tracer) {
+  Trace trace = tracer.trace_of(exchange.request().fields);
+  exchange.always("X-Request-Id", trace.request_id);
+  if (!trace.parent.empty()) exchange.always("traceparent", trace.parent);
+  return trace;
+}
+
+// Whether the answer is a few words, or may be records, results or lists.
+bool answers_briefly(const http::Route& route) {
+  constexpr std::array<std::string_view, 5> kLong{"", "receive", "claim", "commit", "end"};
+  return std::find(kLong.begin(), kLong.end(), route.op) == kLong.end();
 }
 
 }  // namespace
@@ -48,14 +55,25 @@ std::optional<Result<front::Admission>> HttpDoor::knock(const http::Request& hea
   return admission_of(header, peer);
 }
 
-Result<front::Caller> HttpDoor::caller_of(const http::Exchange& exchange) {
+Result<front::Admission> HttpDoor::admission_of(const http::Exchange& exchange) {
   if (const auto& asked = exchange.admission()) {
     if (!*asked) return asked->error();
     // A5: while the body came, it may have ended.
-    if (doorway_.reception.holds(**asked)) return (*asked)->caller;
+    if (doorway_.reception.holds(**asked)) return **asked;
   }
-  HAPAX_TRY(front::Admission admission, admission_of(exchange.request(), exchange.peer()));
-  return std::move(admission.caller);
+  return admission_of(exchange.request(), exchange.peer());
+}
+
+// A5: what the call was allowed was decided for its caller, so it goes on for that one only.
+Status HttpDoor::admit_again(http::Call& call) {
+  if (doorway_.reception.holds(call.admission)) return Ok{};
+  HAPAX_TRY(front::Admission now, admission_of(call.request(), call.exchange->peer()));
+  const front::Caller& before = call.caller();
+  if (now.caller.tenant != before.tenant || now.caller.rights != before.rights) {
+    return Error{Errc::kUnauthenticated, "the credential stands for other rights now; call again"};
+  }
+  call.admission = std::move(now);
+  return Ok{};
 }
 
 Result<front::Admission> HttpDoor::admission_of(const http::Request& header,
@@ -105,13 +123,12 @@ struct HttpDoor::Visit {
 void HttpDoor::handle(const std::shared_ptr<http::Exchange>& exchange) {
   const auto visit = std::make_shared<Visit>();
   watch(*exchange, visit);
+  if (const auto& refusal = exchange->refusal()) return exchange->respond(*refusal);
   admit(exchange, *visit);
 }
 
 void HttpDoor::watch(http::Exchange& exchange, const std::shared_ptr<Visit>& visit) {
-  visit->trace = doorway_.tracer.trace_of(exchange.request().fields);
-  exchange.always("X-Request-Id", visit->trace.request_id);
-  if (!visit->trace.parent.empty()) exchange.always("traceparent", visit->trace.parent);
+  visit->trace = name_answer(exchange, doorway_.tracer);
   if (doorway_.log_requests) visit->method = exchange.request().method;
   exchange.when_answered([this, visit, peer = std::string(exchange.peer())](unsigned status) {
     doorway_.meter.responded(status);
@@ -138,26 +155,33 @@ void HttpDoor::admit(const std::shared_ptr<http::Exchange>& exchange, Visit& vis
   auto call = std::make_shared<http::Call>();
   call->exchange = exchange;
   if (found.route == nullptr || !found.route->open) {
-    Result<front::Caller> caller = caller_of(*exchange);
-    if (!caller) {
-      return exchange->respond(refusal(caller.error(), request.fields.has("Authorization")));
-    }
-    visit.tenant = caller->tenant;
-    visit.subject = caller->subject;
-    if (const auto away = turn_away(*exchange, *caller)) return exchange->respond(*away);
-    call->caller = *std::move(caller);
+    Result<front::Admission> admission = admission_of(*exchange);
+    if (!admission) return exchange->respond(http::problem_response(admission.error(), request));
+    call->admission = *std::move(admission);
+    call->ask_door = [this](http::Call& again) { return admit_again(again); };
+    visit.tenant = call->caller().tenant;
+    visit.subject = call->caller().subject;
+    if (const auto away = turn_away(*exchange, call->caller())) return exchange->respond(*away);
   }
   if (found.route == nullptr) return exchange->respond(nothing_there(request, found.allowed));
+  if (!answers_briefly(*found.route)) exchange->comes_alone();
   call->names = std::move(found.names);
   if (call->name("stream").starts_with('$')) {
-    const Status allowed = front::check_right(call->caller, front::Right::kAdmin);
+    const Status allowed = front::check_right(call->caller(), front::Right::kAdmin);
     if (!allowed) return exchange->respond(http::problem_response(allowed.error()));
+  }
+  // What somebody puts behind a health check or a scrape is theirs; in the API it is a mistake.
+  if (found.route->pattern.starts_with(http::kRoot)) {
+    const Status understood = http::check_query(*found.route, request);
+    if (!understood) return exchange->respond(http::problem_response(understood.error()));
   }
   found.route->act(call);
 }
 
 void HttpDoor::handle_early(const std::shared_ptr<http::Exchange>& exchange,
-                            const http::Router& open) {
+                            const http::Router& open, Tracer& tracer) {
+  name_answer(*exchange, tracer);
+  if (const auto& refusal = exchange->refusal()) return exchange->respond(*refusal);
   const http::Request& request = exchange->request();
   const http::Router::Found found = open.find(request.method, request.path);
   if (found.route == nullptr) {

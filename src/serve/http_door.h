@@ -35,13 +35,14 @@ class HttpDoor {
   void handle(const std::shared_ptr<http::Exchange>& exchange);
   // While there is no store yet: the routes of `open` only.
   static void handle_early(const std::shared_ptr<http::Exchange>& exchange,
-                           const http::Router& open);
+                           const http::Router& open, Tracer& tracer);
 
  private:
   struct Visit;
   void admit(const std::shared_ptr<http::Exchange>& exchange, Visit& visit);
   void watch(http::Exchange& exchange, const std::shared_ptr<Visit>& visit);
-  [[nodiscard]] Result<front::Caller> caller_of(const http::Exchange& exchange);
+  [[nodiscard]] Status admit_again(http::Call& call);
+  [[nodiscard]] Result<front::Admission> admission_of(const http::Exchange& exchange);
   [[nodiscard]] Result<front::Admission> admission_of(const http::Request& header,
                                                       std::string_view peer);
   // What a caller is told that is beyond the limits of its tenant; nothing if it is not.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "host/entropy.h"
 #include "http/problem.h"
 #include "http/verdict_response.h"
 #include "net/held_loop_test.h"
@@ -55,8 +56,10 @@ TEST(HttpDoor, WhileTheStoreOpensOnlyItsHealthIsTold) {
   Health health;
   http::Router router;
   add_health_routes(router, health);
+  host::HostEntropy entropy;
+  Tracer tracer(entropy);
   const http::Handler handler = [&](const std::shared_ptr<http::Exchange>& exchange) {
-    HttpDoor::handle_early(exchange, router);
+    HttpDoor::handle_early(exchange, router, tracer);
   };
   EXPECT_TRUE(has(ask(handler, "/health/live"), " 200 "));
   const std::string ready = ask(handler, "/health/ready");
@@ -65,6 +68,9 @@ TEST(HttpDoor, WhileTheStoreOpensOnlyItsHealthIsTold) {
   const std::string other = ask(handler, "/api/v1/streams");
   EXPECT_TRUE(has(other, " 503 "));
   EXPECT_TRUE(has(other, "Retry-After"));
+  for (const char* path : {"/health/live", "/api/v1/streams", "/broken escape"}) {
+    EXPECT_TRUE(has(ask(handler, path), "\r\nX-Request-Id: ")) << path;
+  }
 }
 
 // A10: the header is enough to be turned away; what follows is not read.

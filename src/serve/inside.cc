@@ -6,6 +6,8 @@
 #include <hapax/embedded.h>
 
 #include "auth/key.h"
+#include "auth/words.h"
+#include "base/tenant_frame.h"
 #include "digest/base64.h"
 #include "front/desk.h"
 #include "host/clock.h"
@@ -30,7 +32,7 @@ constexpr std::chrono::milliseconds kInsideDrain{1'000};
 // A11: others on this machine can reach the port, but nobody else knows the credential.
 class OneVisitor final : public front::Reception {
  public:
-  explicit OneVisitor(ports::Entropy& entropy) {
+  OneVisitor(std::string tenant, ports::Entropy& entropy) : tenant_(std::move(tenant)) {
     std::array<std::byte, 32> bytes{};
     entropy.fill(bytes);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -41,7 +43,7 @@ class OneVisitor final : public front::Reception {
     if (!auth::equal_in_constant_time(credential, token_)) {
       return Error{Errc::kUnauthenticated, "this port is not for you"};
     }
-    return front::Admission{{"", "command line", front::Rights::all()}};
+    return front::Admission{{tenant_, "command line", front::Rights::all()}};
   }
   bool holds(const front::Admission&) override { return true; }
   [[nodiscard]] const std::optional<front::Caller>& anybody() const override { return nobody_; }
@@ -49,13 +51,15 @@ class OneVisitor final : public front::Reception {
   [[nodiscard]] const std::string& token() const { return token_; }
 
  private:
+  const std::string tenant_;
   std::string token_;
   const std::optional<front::Caller> nobody_;
 };
 
 class InsideServer final : public Inside {
  public:
-  explicit InsideServer(std::string version) : version_(std::move(version)) {}
+  InsideServer(std::string version, std::string tenant)
+      : version_(std::move(version)), visitor_(std::move(tenant), entropy_) {}
   ~InsideServer() override {
     if (server_ != nullptr) server_->stop(kInsideDrain);
     if (desk_ != nullptr) desk_->close();
@@ -67,7 +71,7 @@ class InsideServer final : public Inside {
     options.log = [](const std::string&) {};
     HAPAX_TRY(store_, open_embedded(folder, options));
     desk_ = std::make_unique<front::Desk>(*store_, kInsideReaders, &meter_);
-    http::add_store_routes(router_, *desk_);
+    http::add_store_routes(router_, *desk_, sources_.outbox);
     health_.look_at(store_->statistics());
     add_health_routes(router_, health_);
     add_metrics_route(router_, MetricsFor::kAdministrators,
@@ -84,6 +88,14 @@ class InsideServer final : public Inside {
 
   [[nodiscard]] std::string url() const override { return "http://" + server_->addresses()[0]; }
   [[nodiscard]] const std::string& token() const override { return visitor_.token(); }
+  [[nodiscard]] std::set<std::string> tenants() override {
+    std::set<std::string> found;
+    const auto streams = store_->streams();
+    if (!streams) return found;
+    for (const std::string& stream : *streams) found.emplace(base::tenant_of(stream));
+    found.erase("");
+    return found;
+  }
 
  private:
   const std::string version_;
@@ -96,8 +108,9 @@ class InsideServer final : public Inside {
   metrics::Meter meter_;
   Health health_;
   SurveyBoard survey_;
-  OneVisitor visitor_{entropy_};
-  const MetricsSources sources_{meter_, accounts_, survey_, health_, version_, ""};
+  OneVisitor visitor_;
+  const MetricsSources sources_{meter_,  accounts_, survey_,
+                                health_, version_,  config::ExactlyOnce{}.outbox.table_name};
   http::Router router_;
   HttpDoor door_{router_, Doorway{visitor_, tracer_, meter_, log_}};
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
@@ -113,9 +126,14 @@ class InsideServer final : public Inside {
 
 }  // namespace
 
-Result<std::unique_ptr<Inside>> Inside::open(const std::string& folder,
-                                             const std::string& version) {
-  auto made = std::make_unique<InsideServer>(version);
+Result<std::unique_ptr<Inside>> Inside::open(const std::string& folder, const std::string& version,
+                                             const std::string& tenant) {
+  if (!tenant.empty() && !auth::is_tenant(tenant)) {
+    return Error{Errc::kInvalidArgument, "'" + tenant +
+                                             "' is no name of a tenant: 1 to 64 letters, digits, "
+                                             "'.', '_', '-', a letter or digit first"};
+  }
+  auto made = std::make_unique<InsideServer>(version, tenant);
   HAPAX_CHECK(made->start(folder));
   return std::unique_ptr<Inside>(std::move(made));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include <hapax/result.h>
@@ -11,9 +12,11 @@ namespace hapax::serve {
 
 class Inside {
  public:
-  // kLocked: another process serves the folder.
+  // kLocked: another process serves the folder. The visitor is of that tenant; empty: of the one
+  // without a name.
   [[nodiscard]] static Result<std::unique_ptr<Inside>> open(const std::string& folder,
-                                                            const std::string& version);
+                                                            const std::string& version,
+                                                            const std::string& tenant = "");
   Inside() = default;
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
@@ -22,6 +25,8 @@ class Inside {
   [[nodiscard]] virtual std::string url() const = 0;
   // The one credential that is let in, made anew each time.
   [[nodiscard]] virtual const std::string& token() const = 0;
+  // Names of tenants that have streams there.
+  [[nodiscard]] virtual std::set<std::string> tenants() = 0;
 };
 
 }  // namespace hapax::serve

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "front/caller.h"
+#include "base/tenant_frame.h"
 #include "metrics/page.h"
 
 namespace hapax::serve {
@@ -36,13 +36,13 @@ class Writer {
 
  private:
   [[nodiscard]] bool shown(std::string_view name) const {
-    return !tenant_ || front::tenant_of(name) == *tenant_;
+    return !tenant_ || base::tenant_of(name) == *tenant_;
   }
   // A name of the store, as its tenant knows it, with the tenant if there is one.
   static Labels labels_of(std::string_view name) {
-    const std::string_view tenant = front::tenant_of(name);
+    const std::string_view tenant = base::tenant_of(name);
     if (tenant.empty()) return {{"queue", name}};
-    return {{"tenant", tenant}, {"queue", name.substr(tenant.size() + 2)}};
+    return {{"tenant", tenant}, {"queue", base::without_frame(name)}};
   }
   static Labels with(Labels labels, std::string_view name, std::string_view value) {
     labels.emplace_back(name, value);
@@ -141,24 +141,46 @@ class Writer {
     each_consumer([](const StreamStats&, const ConsumerStats& one) { return one.dead_lettered; });
   }
 
+  // Of the tenants that have called.
+  template <class Value>
+  void each_tenant(const Value& value) {
+    std::size_t left = metrics::kQueuesMax;
+    for (const auto& [tenant, account] : sources_.accounts.all()) {
+      if ((tenant_ && tenant != *tenant_) || left == 0) continue;
+      --left;
+      page_.sample({{"tenant", tenant}}, value(*account, use_of(tenant)));
+    }
+  }
+  [[nodiscard]] TenantUse use_of(const std::string& tenant) const {
+    for (const TenantUse& use : survey_->tenants) {
+      if (use.tenant == tenant) return use;
+    }
+    return {};
+  }
+  // How much of a share is taken, and how large it is.
+  void share(const std::string& name, const std::string& unit, const std::string& what,
+             std::uint64_t TenantUse::*taken, std::uint64_t TenantShare::*max) {
+    page_.gauge("hapax_tenant_" + name + unit, what + ", as counted against the limit.");
+    each_tenant([&](const front::Account&, const TenantUse& use) { return use.*taken; });
+    page_.gauge("hapax_tenant_" + name + "_max" + unit, "The limit as things are; 0 = none.");
+    each_tenant([&](const front::Account&, const TenantUse& use) { return use.share.*max; });
+  }
+
   void tenants() {
-    const auto now = std::chrono::steady_clock::now();
-    const auto each = [&](const auto& value) {
-      std::size_t left = metrics::kQueuesMax;
-      for (const auto& [tenant, account] : sources_.accounts.all()) {
-        if ((tenant_ && tenant != *tenant_) || left == 0) continue;
-        --left;
-        page_.sample({{"tenant", tenant}}, value(*account));
-      }
-    };
-    page_.gauge("hapax_tenant_storage_bytes", "Stored bytes, as counted against the limit.");
-    each([&](front::Account& account) { return account.stored(now); });
-    page_.gauge("hapax_tenant_storage_max_bytes", "The limit; 0 = none.");
-    each([](front::Account& account) { return account.limits().storage_max; });
+    share("storage", "_bytes", "Stored bytes", &TenantUse::storage_bytes,
+          &TenantShare::storage_max);
+    share("memory", "_bytes", "Memory of remembered state", &TenantUse::memory_bytes,
+          &TenantShare::memory_max);
+    share("streams", "", "Streams", &TenantUse::streams, &TenantShare::streams_max);
+    share("transactions_open", "", "Open transactions", &TenantUse::transactions_open,
+          &TenantShare::transactions_max);
     page_.gauge("hapax_tenant_connections", "Connections at once.");
-    each([](front::Account& account) { return account.connections(); });
+    each_tenant(
+        [](const front::Account& account, const TenantUse&) { return account.connections(); });
     page_.counter("hapax_tenant_refused_total", "What was refused because of a limit.");
-    each([](front::Account& account) { return account.refused(); });
+    each_tenant([](const front::Account& account, const TenantUse& use) {
+      return account.refused() + use.refused;
+    });
   }
 
   void verdicts() {

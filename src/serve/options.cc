@@ -15,17 +15,20 @@ Door door_from(const config::Door& door) {
 
 void take_limits(Options& options, const config::Limits& limits) {
   options.connection_limits = {limits.connections_max, limits.unsent_bytes_max,
-                               limits.read_bytes_max};
+                               limits.read_bytes_max, limits.unsent_time};
   const config::HttpLimits& http = limits.http;
   options.http_limits = {{http.header_bytes_max, http.fields_max, http.body_bytes_max},
                          http.header_time,
                          http.body_time,
                          http.idle_time,
-                         http.pipelined_max};
+                         http.pipelined_max,
+                         limits.unsent_bytes_max};
   options.resp_limits.arguments_max = limits.resp.arguments_max;
   options.resp_limits.argument_bytes_max = limits.resp.argument_bytes_max;
   options.resp_limits.command_bytes_max = limits.resp.command_bytes_max;
   options.resp_pending_max = limits.resp.pending_max;
+  options.resp_command_time = limits.resp.command_time;
+  options.resp_idle_time = limits.resp.idle_time;
 }
 
 Status check_address(const std::string& text, const Options& options) {
@@ -74,8 +77,13 @@ Status check(const Options& options) {
     return Error{Errc::kInvalidArgument,
                  "a store is a database postgres://…, or a data folder without one"};
   }
+  if (options.http.address.empty() && options.resp.address.empty()) {
+    return Error{Errc::kInvalidArgument,
+                 "nobody could ask this server anything: neither HTTP nor RESP has an address"};
+  }
   HAPAX_CHECK(check_address(options.http.address, options));
-  return check_address(options.resp.address, options);
+  HAPAX_CHECK(check_address(options.resp.address, options));
+  return check_address(options.metrics.address, options);
 }
 
 }  // namespace hapax::serve

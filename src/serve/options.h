@@ -38,12 +38,14 @@ struct Options {
   http::SessionLimits http_limits;
   resp::ParserLimits resp_limits;
   std::size_t resp_pending_max = 10'000;
+  std::chrono::milliseconds resp_command_time{60'000};
+  std::chrono::milliseconds resp_idle_time{0};
   std::vector<config::Stream> streams;  // there before the doors open
   config::Auth auth;
   config::Tenants tenants;
   config::Log log;
   config::Metrics metrics;
-  std::string outbox;  // stream whose records are outbox events
+  std::string outbox = "outbox_events";  // stream whose records are outbox events
   // The configuration as it is now, for SIGHUP; none: only certificates are read anew.
   std::function<Result<config::Config>()> reread;
   std::string version;

@@ -20,6 +20,7 @@ TEST(ServeOptions, ADefaultConfigurationChangesNothing) {
   EXPECT_EQ(made->connection_limits.connections_max, standard.connection_limits.connections_max);
   EXPECT_EQ(made->connection_limits.unsent_max, standard.connection_limits.unsent_max);
   EXPECT_EQ(made->connection_limits.read_max, standard.connection_limits.read_max);
+  EXPECT_EQ(made->connection_limits.stuck_max, standard.connection_limits.stuck_max);
   const http::SessionLimits& http = standard.http_limits;
   EXPECT_EQ(made->http_limits.parser.header_bytes_max, http.parser.header_bytes_max);
   EXPECT_EQ(made->http_limits.parser.fields_max, http.parser.fields_max);
@@ -32,6 +33,9 @@ TEST(ServeOptions, ADefaultConfigurationChangesNothing) {
   EXPECT_EQ(made->resp_limits.argument_bytes_max, standard.resp_limits.argument_bytes_max);
   EXPECT_EQ(made->resp_limits.command_bytes_max, standard.resp_limits.command_bytes_max);
   EXPECT_EQ(made->resp_pending_max, standard.resp_pending_max);
+  EXPECT_EQ(made->resp_command_time, standard.resp_command_time);
+  EXPECT_EQ(made->resp_idle_time, standard.resp_idle_time);
+  EXPECT_EQ(made->http_limits.unsent_max, standard.http_limits.unsent_max);
 }
 
 TEST(ServeOptions, WhoeverMustSignInMayComeFromElsewhere) {
@@ -58,6 +62,23 @@ TEST(ServeOptions, AnAddressOthersCanReachNeedsAWord) {
   EXPECT_FALSE(check(options));
   options.open_to_all = true;
   EXPECT_TRUE(check(options));
+}
+
+TEST(ServeOptions, SoDoesThatOfTheMetrics) {
+  Options options;
+  options.metrics.address = "0.0.0.0:9090";
+  EXPECT_FALSE(check(options));
+  options.auth.tokens_file = "tokens";
+  EXPECT_TRUE(check(options));
+}
+
+TEST(ServeOptions, AServerListensSomewhere) {
+  Options options;
+  options.http.address = "";
+  EXPECT_TRUE(check(options));
+  options.resp.address = "";
+  options.metrics.address = "127.0.0.1:0";
+  EXPECT_FALSE(check(options));
 }
 
 }  // namespace

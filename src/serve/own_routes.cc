@@ -45,10 +45,10 @@ void add_health_routes(http::Router& router, const Health& health) {
 void add_metrics_route(http::Router& router, MetricsFor whom, MetricsPage page) {
   const auto act = [page = std::move(page), whom](const http::SharedCall& call) {
     if (whom == MetricsFor::kAdministrators) {
-      const Status allowed = front::check_right(call->caller, front::Right::kAdmin);
+      const Status allowed = front::check_right(call->caller(), front::Right::kAdmin);
       if (!allowed) return call->exchange->respond(http::problem_response(allowed.error()));
     }
-    call->exchange->respond(figures(page, call->caller));
+    call->exchange->respond(figures(page, call->caller()));
   };
   router.add(
       {"GET", "/metrics", act, "Figures for Prometheus", "", whom == MetricsFor::kEverybody});

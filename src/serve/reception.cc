@@ -40,6 +40,9 @@ auth::Settings guard_settings(const config::Auth& auth) {
   for (const config::JwtKey& key : auth.jwt.keys) settings.keys.push_back(source_of(key));
   settings.issuer = auth.jwt.issuer;
   settings.audience = auth.jwt.audience;
+  settings.type = auth.jwt.type;
+  settings.tenant_claim = auth.jwt.tenant_claim;
+  settings.roles_claim = auth.jwt.roles_claim;
   settings.leeway = std::chrono::duration_cast<std::chrono::seconds>(auth.jwt.leeway);
   settings.tokens_file = auth.tokens_file;
   return settings;
@@ -48,9 +51,21 @@ auth::Settings guard_settings(const config::Auth& auth) {
 front::Accounts::LimitsOf limits_of(const config::Tenants& tenants) {
   return [tenants](const std::string& tenant) {
     const config::TenantLimits limits = tenants.of(tenant);
-    return front::TenantLimits{limits.storage_max.value_or(0), limits.rate.value_or(0),
-                               limits.burst.value_or(0), limits.ttl_max.value_or(Duration{0}),
+    return front::TenantLimits{limits.rate.value_or(0), limits.burst.value_or(0),
+                               limits.ttl_max.value_or(Duration{0}),
                                limits.connections_max.value_or(0)};
+  };
+}
+
+ShareOf shares_of(const config::Tenants& tenants, const config::Auth& auth) {
+  return [tenants, signs_in = auth.configured()](std::string_view tenant) {
+    const config::TenantLimits limits = tenants.of(std::string(tenant));
+    const std::uint64_t usual = signs_in && !tenant.empty() ? TenantShare::kWhatIsFree : 0;
+    return TenantShare{.storage_max = limits.storage_max.value_or(0),
+                       .memory_max = limits.memory_max.value_or(usual),
+                       .streams_max = limits.streams_max.value_or(usual),
+                       .transactions_max = limits.transactions_max.value_or(usual),
+                       .ttl_max = limits.ttl_max.value_or(Duration{0})};
   };
 }
 

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include <hapax/store.h>
+
 #include "auth/guard.h"
 #include "config/config.h"
 #include "front/reception.h"
@@ -14,8 +16,10 @@
 
 namespace hapax::serve {
 
-// What each tenant may take, as a configuration says.
+// What each tenant may ask for, as a configuration says.
 [[nodiscard]] front::Accounts::LimitsOf limits_of(const config::Tenants& tenants);
+// And of the store. Who has to sign in is one of several tenants, and has a fair share by default.
+[[nodiscard]] ShareOf shares_of(const config::Tenants& tenants, const config::Auth& auth);
 // What the guard needs to know of a configuration.
 [[nodiscard]] auth::Settings guard_settings(const config::Auth& auth);
 

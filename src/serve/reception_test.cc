@@ -40,6 +40,21 @@ class ReceptionTest : public testing::Test {
   Log log_{{.level = LogLevel::kError}, clock_};
 };
 
+TEST(Shares, AreFairAmongThoseWhoSignIn) {
+  config::Tenants tenants;
+  tenants.others.storage_max = 10;
+  tenants.others.streams_max = 7;
+  tenants.named["acme"].memory_max = 0;
+  const TenantShare alone = shares_of(tenants, {})("");
+  EXPECT_EQ(alone, (TenantShare{.storage_max = 10, .streams_max = 7}));
+  config::Auth auth;
+  auth.tokens_file = "tokens";
+  constexpr std::uint64_t kFree = TenantShare::kWhatIsFree;
+  const ShareOf share_of = shares_of(tenants, auth);
+  EXPECT_EQ(share_of("other"), (TenantShare{10, kFree, 7, kFree, Duration{0}}));
+  EXPECT_EQ(share_of("acme"), (TenantShare{10, 0, 7, kFree, Duration{0}}));
+}
+
 TEST_F(ReceptionTest, WithoutKeysEverybodyIsAnybody) {
   const auto open = Reception::open({}, accounts_, clock_, log_);
   ASSERT_TRUE(open);

@@ -54,6 +54,14 @@ class Signals {
     const timespec until{span.count() / 1000, (span.count() % 1000) * 1'000'000};
     return std::max(0, sigtimedwait(&set_, nullptr, &until));
   }
+  // They do what they do to any process: who asks for the end a second time gets it at once, and
+  // finds what was acknowledged all the same.
+  static void let_through() {
+    sigset_t ends{};
+    sigemptyset(&ends);
+    for (const int signal : {SIGTERM, SIGINT}) sigaddset(&ends, signal);
+    pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
+  }
 
  private:
   sigset_t set_{};
@@ -75,6 +83,7 @@ class Process {
     announce();
     notifier_.tell("READY=1");
     work(signals);
+    Signals::let_through();
     log_.write(LogLevel::kInfo, "stopping");
     notifier_.tell("STOPPING=1");
     health_.draining();
@@ -93,13 +102,14 @@ class Process {
       HAPAX_TRY(store_, open_postgres(options_.database, database_options()));
     }
     HAPAX_CHECK(make_streams(*store_, options_.streams));
+    store_->set_shares(shares_of(options_.tenants, options_.auth));
     take_figures();
     return Ok{};
   }
 
   void open_doors() {
     desk_ = std::make_unique<front::Desk>(*store_, options_.readers, &meter_);
-    http::add_store_routes(router_, *desk_);
+    http::add_store_routes(router_, *desk_, options_.outbox);
     add_health_routes(router_, health_);
     add_metrics_route(router_,
                       options_.metrics.open ? MetricsFor::kEverybody : MetricsFor::kAdministrators,
@@ -109,8 +119,10 @@ class Process {
     http_door_ = std::make_unique<HttpDoor>(router_, doorway_of(options_.http.address));
     metrics_door_ =
         std::make_unique<HttpDoor>(metrics_router_, doorway_of(options_.metrics.address));
-    hall_ = std::make_unique<resp::Hall>(resp::Hall{
-        *desk_, *reception_, options_.version, options_.resp_limits, options_.resp_pending_max});
+    hall_ = std::make_unique<resp::Hall>(
+        resp::Hall{*desk_, *reception_, options_.version, options_.resp_limits,
+                   options_.resp_pending_max, options_.connection_limits.unsent_max,
+                   options_.resp_command_time, options_.resp_idle_time});
     for (net::Loop* loop : server_->loops()) {
       gatherers_.push_back(std::make_unique<front::Gatherer>(*desk_, *loop));
     }
@@ -149,7 +161,6 @@ class Process {
     auto survey = take_survey(*store_);
     health_.look_at(survey ? Result<Statistics>(survey->store) : survey.error());
     if (!survey) return;
-    accounts_.count_records(survey->bytes_by_tenant());
     meter_.know(survey->windows());
     survey_.put(*std::move(survey));
   }
@@ -226,6 +237,7 @@ class Process {
     if (!config) return tell("", config.error());
     log_.set_level(config->log.level);
     accounts_.set(limits_of(config->tenants));
+    store_->set_shares(shares_of(config->tenants, options_.auth));
     if (options_.auth.configured() || config->auth.configured()) {
       const Status reloaded = reception_->reload(config->auth);
       tell("keys and tokens were read anew", reloaded);
@@ -271,7 +283,7 @@ class Process {
   http::Router router_;
   http::Router metrics_router_;
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
-    if (!open_) return HttpDoor::handle_early(exchange, early_router_);
+    if (!open_) return HttpDoor::handle_early(exchange, early_router_, tracer_);
     http_door_->handle(exchange);
   };
   const http::Gate gate_ = [this](
@@ -280,7 +292,7 @@ class Process {
     return open_ ? http_door_->knock(header, peer) : std::nullopt;
   };
   const http::Handler metrics_handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
-    if (!open_) return HttpDoor::handle_early(exchange, early_router_);
+    if (!open_) return HttpDoor::handle_early(exchange, early_router_, tracer_);
     metrics_door_->handle(exchange);
   };
   std::unique_ptr<Reception> reception_;

@@ -1,16 +1,6 @@
 #include "serve/survey.h"
 
-#include "front/caller.h"
-
 namespace hapax::serve {
-
-std::unordered_map<std::string, std::uint64_t> Survey::bytes_by_tenant() const {
-  std::unordered_map<std::string, std::uint64_t> bytes;
-  for (const StreamStats& stream : streams) {
-    bytes[std::string(front::tenant_of(stream.stream))] += stream.bytes;
-  }
-  return bytes;
-}
 
 metrics::NearMisses::Windows Survey::windows() const {
   metrics::NearMisses::Windows windows;
@@ -25,6 +15,7 @@ metrics::NearMisses::Windows Survey::windows() const {
 Result<Survey> take_survey(Store& store) {
   Survey survey;
   HAPAX_TRY(survey.store, store.statistics());
+  HAPAX_TRY(survey.tenants, store.tenants());
   HAPAX_TRY(const std::vector<std::string> names, store.streams());
   survey.streams.reserve(names.size());
   for (const std::string& name : names) {

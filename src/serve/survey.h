@@ -2,11 +2,9 @@
 // nobody, and asking often costs nothing.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <hapax/store.h>
@@ -18,9 +16,8 @@ namespace hapax::serve {
 struct Survey {
   Statistics store;
   std::vector<StreamStats> streams;  // names as the store knows them
+  std::vector<TenantUse> tenants;
 
-  // Bytes of records by tenant.
-  [[nodiscard]] std::unordered_map<std::string, std::uint64_t> bytes_by_tenant() const;
   // Of the streams whose ids are forgotten some day.
   [[nodiscard]] metrics::NearMisses::Windows windows() const;
 };

@@ -35,7 +35,13 @@ bool same(const Verdict& first, const Verdict& again) {
   return first == again;
 }
 
-// I13: a commit id gives its first answer again, within its window.
+bool is_for_later(const Verdict& verdict) {
+  const auto* refused = std::get_if<Refused>(&verdict);
+  return refused != nullptr && retry_of(refused->error.code) == Retry::kLater;
+}
+
+// I13: a commit id gives its first answer again, within its window. One with an operation that may
+// succeed later is not remembered if the others changed nothing.
 Judgement check_commit_ids(const History& history) {
   std::map<std::string_view, const Attempt*> firsts;
   for (const Attempt* attempt : history.ended()) {
@@ -48,7 +54,8 @@ Judgement check_commit_ids(const History& history) {
       const bool early = found != firsts.end() && found->second->answer.committed &&
                          answer.time < request.id_window.end(found->second->answer.time);
       if (early) return broken("I13", key, "was carried out again within its window");
-      if (answer.committed) firsts[request.id] = attempt;
+      const bool later = std::any_of(answer.verdicts.begin(), answer.verdicts.end(), is_for_later);
+      if (answer.committed && !later) firsts[request.id] = attempt;
       continue;
     }
     const bool lost =

@@ -1,6 +1,5 @@
 #include "wire/answer.h"
 
-#include "digest/base64.h"
 #include "wire/answer_fields.h"
 #include "wire/json_text.h"
 
@@ -27,8 +26,8 @@ class Fields {
     return time == Time::max() ? raw(key, "null") : add(key, to_ms(time));
   }
   Fields& bytes(std::string_view key, std::string_view bytes) {
-    if (is_utf8(bytes)) return add(key, bytes);
-    return add(std::string(key) + "_base64", digest::encode_base64(bytes));
+    object_.bytes(key, bytes);
+    return *this;
   }
   template <class List, class Tell>
   Fields& list(std::string_view key, const List& items, const Tell& tell) {

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "digest/base64.h"
+
 namespace hapax::wire {
 
 namespace {
@@ -28,19 +30,6 @@ Lead lead_of(unsigned char byte) {
   return {};
 }
 
-// Size of the character at the front; 0 if there is none.
-std::size_t character(std::string_view text) {
-  const Lead lead = lead_of(static_cast<unsigned char>(text.front()));
-  if (lead.size == 0 || lead.size > text.size()) return 0;
-  for (std::size_t i = 1; i < lead.size; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const unsigned char low = i == 1 ? lead.second_min : 0x80;
-    const unsigned char high = i == 1 ? lead.second_max : 0xbf;
-    if (byte < low || byte > high) return 0;
-  }
-  return lead.size;
-}
-
 void append_escaped(std::string& out, char c) {
   if (c == '"' || c == '\\') {
     out += '\\';
@@ -61,9 +50,22 @@ bool is_plain(char c) {
 
 }  // namespace
 
+std::size_t utf8_size(std::string_view text) {
+  if (text.empty()) return 0;
+  const Lead lead = lead_of(static_cast<unsigned char>(text.front()));
+  if (lead.size == 0 || lead.size > text.size()) return 0;
+  for (std::size_t i = 1; i < lead.size; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const unsigned char low = i == 1 ? lead.second_min : 0x80;
+    const unsigned char high = i == 1 ? lead.second_max : 0xbf;
+    if (byte < low || byte > high) return 0;
+  }
+  return lead.size;
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t size = character(text);
+    const std::size_t size = utf8_size(text);
     if (size == 0) return false;
     text.remove_prefix(size);
   }
@@ -79,7 +81,7 @@ std::string json_text(std::string_view text) {
     out.append(text.substr(0, plain));
     text.remove_prefix(plain);
     if (text.empty()) break;
-    const std::size_t size = character(text);
+    const std::size_t size = utf8_size(text);
     if (size == 1) {
       append_escaped(out, text.front());
     } else {
@@ -89,6 +91,11 @@ std::string json_text(std::string_view text) {
   }
   out.push_back('"');
   return out;
+}
+
+JsonObject& JsonObject::bytes(std::string_view key, std::string_view bytes) {
+  if (is_utf8(bytes)) return add(key, bytes);
+  return add(std::string(key) + "_base64", digest::encode_base64(bytes));
 }
 
 }  // namespace hapax::wire

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 namespace hapax::wire {
 
 [[nodiscard]] bool is_utf8(std::string_view text);
+// Bytes of the UTF-8 character at the front; 0 if there is none.
+[[nodiscard]] std::size_t utf8_size(std::string_view text);
 // With quotes. Bytes that are not UTF-8 are shown as U+FFFD.
 [[nodiscard]] std::string json_text(std::string_view text);
 
@@ -23,6 +26,8 @@ class JsonObject {
   requires(!std::same_as<Integer, bool>) JsonObject& add(std::string_view key, Integer value) {
     return raw(key, std::to_string(value));
   }
+  // As text, or as `<key>_base64` if they are not UTF-8.
+  JsonObject& bytes(std::string_view key, std::string_view bytes);
   // `json` is already JSON.
   JsonObject& raw(std::string_view key, std::string_view json) {
     if (!body_.empty()) body_ += ",";

@@ -18,7 +18,8 @@
 
 namespace hapax::wire {
 
-// Any bytes; in JSON as text, or as `<name>_base64`, or (a payload) as a JSON value.
+// Any bytes; in JSON as text, or as `<name>_base64`, or as another JSON value, which is kept as it
+// was sent.
 struct Bytes {
   std::string_view& view;
 };

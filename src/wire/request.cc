@@ -1,6 +1,7 @@
 #include "wire/request.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <memory_resource>
@@ -9,6 +10,9 @@
 
 #include "digest/base64.h"
 #include "wire/commit_fields.h"
+#include "wire/json_document.h"
+#include "wire/json_source.h"
+#include "wire/json_text.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
 #include "wire/text_value.h"
@@ -41,7 +45,6 @@ std::string_view Request::keep(std::string_view bytes) { return memory_->keep(by
 
 namespace {
 
-constexpr std::size_t kDepthMax = 64;
 constexpr std::string_view kBase64 = "_base64";
 
 Error bad(std::string_view where, const std::string& what) {
@@ -87,7 +90,9 @@ class FieldValue {
   template <std::integral Integer>
   requires(!std::same_as<Integer, bool>) Expected into(Integer& number)
   const {
-    if (value_.is_number()) {
+    // A larger double may stand for its neighbour, which is another whole number.
+    const auto* real = value_.if_double();
+    if (value_.is_number() && (real == nullptr || std::abs(*real) < 0x1p53)) {
       json::error_code error;
       number = value_.to_number<Integer>(error);
       if (!error) return std::nullopt;
@@ -126,12 +131,7 @@ class FieldValue {
   Expected into(ReceiptText receipt) const {
     return from_text(value_.is_string() ? view(value_.get_string()) : std::string_view(), receipt);
   }
-  // What is not text is stored as its JSON text.
-  Expected into(Bytes bytes) const {
-    if (value_.is_string()) return into(bytes.view);
-    bytes.view = memory_.keep(json::serialize(value_));
-    return std::nullopt;
-  }
+  Expected into(Bytes bytes) const { return into(bytes.view); }
   Expected into(KeyBytes bytes) const { return into(bytes.view); }
   // {"name": "value"} or, where a name is repeated, [["name", "value"], …].
   Expected into(std::span<const Header>& headers) const {
@@ -156,7 +156,7 @@ class FieldValue {
   }
   template <class Value>
   Expected into(std::optional<Value>& value) const {
-    return into(value.emplace());
+    return into(value.emplace(kAny<Value>));
   }
 
  private:
@@ -170,11 +170,46 @@ class FieldValue {
 
 // --- one JSON object into one operation
 
+// A value, and where it stands in what was sent. In a list that is found when it is asked for: most
+// operations keep nothing as it was sent.
+class Sent {
+ public:
+  Sent(const json::value& value, std::string_view text) : value_(&value), text_(text) {}
+  Sent(const json::value& value, JsonItems& list, std::size_t index)
+      : value_(&value), list_(&list), index_(index) {}
+
+  [[nodiscard]] const json::value& value() const { return *value_; }
+  [[nodiscard]] const json::object* if_object() const { return value_->if_object(); }
+  // Begins with the value.
+  [[nodiscard]] std::string_view text() const {
+    return list_ == nullptr ? text_ : list_->from(index_);
+  }
+  // What begins with the value of that member; it is there. No name stands twice in an object, so
+  // its members are those of the text, in the same order.
+  [[nodiscard]] std::string_view text_of(json::string_view name) const {
+    const json::object& object = value_->get_object();
+    return JsonItems(text()).from(static_cast<std::size_t>(object.find(name) - object.begin()));
+  }
+
+ private:
+  const json::value* value_;
+  std::string_view text_;
+  JsonItems* list_ = nullptr;
+  std::size_t index_ = 0;
+};
+
 class ObjectFields {
  public:
-  ObjectFields(const json::object& object, std::span<const TextField> given, std::string where,
+  // It is an object.
+  ObjectFields(const Sent& sent, std::span<const TextField> given, std::string where,
                Request::Memory& memory)
-      : object_(object), given_(given), where_(std::move(where)), memory_(memory) {}
+      : sent_(sent),
+        object_(sent.value().get_object()),
+        given_(given),
+        where_(std::move(where)),
+        memory_(memory) {
+    known_.reserve(kFieldsUsual);
+  }
 
   template <class Value>
   void required(std::string_view name, Value&& value, std::string_view help) {
@@ -220,9 +255,16 @@ class ObjectFields {
       return true;
     }
     if constexpr (kMayBeBase64<std::remove_cvref_t<Value>>) {
-      if (read_base64(name, value.view)) return true;
+      if (read_base64(name, member, value.view)) return true;
     }
     if (member == nullptr || member->is_null()) return false;
+    if constexpr (std::is_same_v<std::remove_cvref_t<Value>, Bytes>) {
+      if (!member->is_string()) {
+        // Byte for byte: numbers as they are written are more than any type of ours holds.
+        value.view = memory_.keep(json_value_at(sent_.text_of({name.data(), name.size()})));
+        return true;
+      }
+    }
     told(name, FieldValue(*member, memory_).into(value), std::string(kind_of(*member)));
     return true;
   }
@@ -231,17 +273,25 @@ class ObjectFields {
   static Expected from_text_field(std::string_view text, Value&& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<Value>, std::span<const Header>>) {
       return "headers in the body";
+    } else if constexpr (std::is_same_v<std::remove_cvref_t<Value>, std::string_view>) {
+      // What is told as text and is none could never be named again.
+      if (!is_utf8(text)) return "UTF-8";
+      return from_text(text, value);
     } else {
       return from_text(text, value);
     }
   }
 
-  bool read_base64(std::string_view name, std::string_view& bytes) {
+  bool read_base64(std::string_view name, const json::value* plain, std::string_view& bytes) {
     const std::string encoded = std::string(name) + std::string(kBase64);
     const json::value* member = object_.if_contains(encoded);
     if (member == nullptr) return false;
     extra_names_.push_back(encoded);
     known_.push_back(extra_names_.back());
+    if (plain != nullptr && !plain->is_null()) {
+      refuse(name, std::string(name) + " and " + encoded + " exclude each other");
+      return true;
+    }
     const auto decoded =
         member->is_string() ? digest::decode_base64(view(member->get_string())) : std::nullopt;
     if (!decoded) {
@@ -256,6 +306,9 @@ class ObjectFields {
     if (expected) refuse(name, "expected " + *expected + ", got " + got);
   }
 
+  static constexpr std::size_t kFieldsUsual = 16;
+
+  const Sent& sent_;
   const json::object& object_;
   const std::span<const TextField> given_;
   const std::string where_;
@@ -265,39 +318,44 @@ class ObjectFields {
   std::optional<Error> error_;
 };
 
+// Listens to the list of fields, for their names only.
+class FieldNames {
+ public:
+  template <class Value>
+  void required(std::string_view name, Value&& /*value*/, std::string_view /*help*/) {
+    all.push_back(name);
+  }
+  template <class Value>
+  void optional(std::string_view name, Value&& /*value*/, std::string_view /*help*/) {
+    all.push_back(name);
+  }
+  void refuse(std::string_view, const std::string&) {}
+
+  std::vector<std::string_view> all;
+};
+
 // --- documents
 
-std::string place_in(std::string_view body, std::size_t offset) {
-  const std::string_view before = body.substr(0, std::min(offset, body.size()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t begin = before.rfind('\n') + 1;
-  return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - begin + 1);
+Result<Sent> parse(JsonReader& reader, std::string_view body, Request& request) {
+  HAPAX_TRY(json::value value, reader.read(body, request.memory().storage()));
+  return Sent(request.memory().documents.emplace_back(std::move(value)), body);
 }
 
-Result<const json::value*> parse(std::string_view body, Request::Memory& memory) {
-  json::parse_options options;
-  options.max_depth = kDepthMax;
-  json::stream_parser parser(memory.storage(), options);
-  json::error_code error;
-  std::size_t read = parser.write_some(body.data(), body.size(), error);
-  if (!error && read < body.size()) error = json::error::extra_data;
-  if (!error) parser.finish(error);
-  if (error) {
-    return bad("", "the body is not JSON (" + place_in(body, read) + "): " + error.message());
-  }
-  return &memory.documents.emplace_back(parser.release());
+Result<Sent> parse(std::string_view body, Request& request) {
+  JsonReader reader;
+  return parse(reader, body, request);
 }
 
-Status add_op(Request& request, std::string_view name, const json::value& value,
+Status add_op(Request& request, std::string_view name, const Sent& sent,
               std::span<const TextField> given, const std::string& where,
               std::string_view extra = {}) {
-  if (!value.is_object()) {
-    return bad(where, "expected an object, got " + std::string(kind_of(value)));
+  if (sent.if_object() == nullptr) {
+    return bad(where, "expected an object, got " + std::string(kind_of(sent.value())));
   }
   Status added = Ok{};
   const auto read = [&]<class AnyOp>(const Named<AnyOp>&) {
     AnyOp op{};
-    ObjectFields reader(value.get_object(), given, where, request.memory());
+    ObjectFields reader(sent, given, where, request.memory());
     fields(reader, op);
     added = reader.finish(extra);
     if (added) request.ops.emplace_back(op);
@@ -312,8 +370,8 @@ std::vector<std::string_view> op_names() {
   return names;
 }
 
-Status add_named_op(Request& request, const json::value& value, const std::string& where) {
-  const auto* object = value.if_object();
+Status add_named_op(Request& request, const Sent& sent, const std::string& where) {
+  const auto* object = sent.if_object();
   const json::value* name = object == nullptr ? nullptr : object->if_contains("op");
   if (name == nullptr || !name->is_string()) {
     return bad(where, "expected an object with \"op\": the operation's name");
@@ -324,43 +382,55 @@ Status add_named_op(Request& request, const json::value& value, const std::strin
     return bad(where + "/op",
                "'" + std::string(op) + "' is not an operation" + suggestion(op, known));
   }
-  return add_op(request, op, value, {}, where, "op");
+  return add_op(request, op, sent, {}, where, "op");
 }
 
-Status add_list(Request& request, std::string_view op, const json::array& list,
+Status add_list(Request& request, std::string_view op, const Sent& sent,
                 std::span<const TextField> given, std::string_view where) {
+  const json::array& list = sent.value().get_array();
+  JsonItems items(sent.text());
   request.ops.reserve(list.size());
-  std::size_t i = 0;
-  for (const json::value& one : list) {
-    HAPAX_CHECK(add_op(request, op, one, given, std::string(where) + std::to_string(i++)));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Sent one(list[i], items, i);
+    HAPAX_CHECK(add_op(request, op, one, given, std::string(where) + std::to_string(i)));
   }
   return Ok{};
 }
 
 }  // namespace
 
+std::vector<std::string_view> field_names(std::string_view op) {
+  FieldNames names;
+  with_op(op, [&]<class AnyOp>(const Named<AnyOp>&) {
+    AnyOp one{};
+    fields(names, one);
+  });
+  return std::move(names.all);
+}
+
 Result<SharedRequest> read_op(std::string_view op, std::string_view body,
                               std::span<const TextField> given) {
   auto request = std::make_shared<Request>();
-  HAPAX_TRY(const json::value* value, parse(body.empty() ? "{}" : body, request->memory()));
-  HAPAX_CHECK(add_op(*request, op, *value, given, ""));
+  HAPAX_TRY(const Sent sent, parse(body.empty() ? "{}" : body, *request));
+  HAPAX_CHECK(add_op(*request, op, sent, given, ""));
   return request;
 }
 
 Result<SharedRequest> read_commit(std::string_view body) {
   auto request = std::make_shared<Request>();
-  HAPAX_TRY(const json::value* value, parse(body, request->memory()));
-  const auto* object = value->if_object();
+  HAPAX_TRY(const Sent sent, parse(body, *request));
+  const auto* object = sent.if_object();
   if (object == nullptr) return bad("", "expected an object with \"ops\"");
   CommitFields commit{*request, {}, {}};
-  ObjectFields reader(*object, {}, "", request->memory());
+  ObjectFields reader(sent, {}, "", request->memory());
   fields(reader, commit);
   HAPAX_CHECK(reader.finish("ops"));
   const json::value* ops = object->if_contains("ops");
   if (ops == nullptr || !ops->is_array()) return bad("ops", "expected an array of operations");
-  std::size_t i = 0;
-  for (const json::value& one : ops->get_array()) {
-    HAPAX_CHECK(add_named_op(*request, one, "ops/" + std::to_string(i++)));
+  JsonItems items(sent.text_of("ops"));
+  for (std::size_t i = 0; i < ops->get_array().size(); ++i) {
+    const Sent one(ops->get_array()[i], items, i);
+    HAPAX_CHECK(add_named_op(*request, one, "ops/" + std::to_string(i)));
   }
   return request;
 }
@@ -369,25 +439,28 @@ Result<SharedRequest> read_ops(std::string_view op, std::string_view list, std::
                                std::span<const TextField> given) {
   auto request = std::make_shared<Request>();
   request->mode = Mode::kEach;
-  HAPAX_TRY(const json::value* value, parse(body, request->memory()));
-  if (const auto* array = value->if_array()) {
-    HAPAX_CHECK(add_list(*request, op, *array, given, ""));
+  HAPAX_TRY(const Sent sent, parse(body, *request));
+  if (sent.value().is_array()) {
+    HAPAX_CHECK(add_list(*request, op, sent, given, ""));
     return request;
   }
-  const auto* object = value->if_object();
-  const json::value* inner = object == nullptr
-                                 ? nullptr
-                                 : object->if_contains(json::string_view(list.data(), list.size()));
+  const json::string_view member(list.data(), list.size());
+  const auto* object = sent.if_object();
+  const json::value* inner = object == nullptr ? nullptr : object->if_contains(member);
   if (inner == nullptr) {
-    HAPAX_CHECK(add_op(*request, op, *value, given, ""));
+    request->alone = true;
+    // What was refused is decided anew when it is repeated under its Idempotency-Key.
+    request->mode = Mode::kAtomic;
+    HAPAX_CHECK(add_op(*request, op, sent, given, ""));
     return request;
   }
   CommitFields commit{*request, {}, {}};
-  ObjectFields reader(*object, {}, "", request->memory());
+  ObjectFields reader(sent, {}, "", request->memory());
   fields(reader, commit);
   HAPAX_CHECK(reader.finish(list));
   if (!inner->is_array()) return bad(list, "expected an array");
-  HAPAX_CHECK(add_list(*request, op, inner->get_array(), given, std::string(list) + "/"));
+  const Sent records(*inner, sent.text_of(member));
+  HAPAX_CHECK(add_list(*request, op, records, given, std::string(list) + "/"));
   return request;
 }
 
@@ -395,15 +468,16 @@ Result<SharedRequest> read_op_lines(std::string_view op, std::string_view body,
                                     std::span<const TextField> given) {
   auto request = std::make_shared<Request>();
   request->mode = Mode::kEach;
+  JsonReader reader;
   for (std::size_t number = 1; !body.empty(); ++number) {
     const std::size_t end = std::min(body.find('\n'), body.size());
     const std::string_view line = body.substr(0, end);
     body.remove_prefix(std::min(end + 1, body.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const std::string where = "line " + std::to_string(number);
-    auto value = parse(line, request->memory());
-    if (!value) return bad(where, value.error().detail);
-    HAPAX_CHECK(add_op(*request, op, **value, given, where));
+    auto sent = parse(reader, line, *request);
+    if (!sent) return bad(where, sent.error().detail);
+    HAPAX_CHECK(add_op(*request, op, *sent, given, where));
   }
   return request;
 }

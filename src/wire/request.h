@@ -32,11 +32,20 @@ class Request {
   std::vector<Op> ops;
   std::deque<std::vector<Header>> headers;  // lists that operations refer to
   Mode mode = Mode::kAtomic;
+  bool alone = false;  // where lists may stand: the body was one operation and no list
   std::string_view id;
-  Window id_window = limits::kWindowDefault;
+  std::optional<Window> id_window;  // none: nobody said
   std::optional<TransactionRef> transaction;
+  std::size_t notes = 0;  // of the server's own, at the end; no body can say it
 
-  [[nodiscard]] Commit commit() const { return {ops, mode, id, id_window, transaction}; }
+  [[nodiscard]] Commit commit() const {
+    return {.ops = ops,
+            .mode = mode,
+            .id = id,
+            .id_window = id_window.value_or(limits::kWindowDefault),
+            .transaction = transaction,
+            .notes = notes};
+  }
 
   // Where the bytes live that the views above refer to.
   [[nodiscard]] std::string_view keep(std::string_view bytes);
@@ -56,12 +65,16 @@ using SharedRequest = std::shared_ptr<Request>;
 // {"mode": "atomic", "id": …, "transaction": …, "epoch": …, "ops": [{"op": "append", …}, …]}
 [[nodiscard]] Result<SharedRequest> read_commit(std::string_view body);
 
-// Several operations of one kind: a JSON array of objects, or {"<list>": […]}, or one object.
+// Several operations of one kind: a JSON array of objects, or {"<list>": […]}, each on its own; or
+// one object, which is all there is: if it is refused, so is the commit.
 [[nodiscard]] Result<SharedRequest> read_ops(std::string_view op, std::string_view list,
                                              std::string_view body,
                                              std::span<const TextField> given);
 // The same, one JSON object per line.
 [[nodiscard]] Result<SharedRequest> read_op_lines(std::string_view op, std::string_view body,
                                                   std::span<const TextField> given);
+
+// The fields of an operation; none if there is no such operation.
+[[nodiscard]] std::vector<std::string_view> field_names(std::string_view op);
 
 }  // namespace hapax::wire

@@ -44,6 +44,53 @@ TEST(WireRequest, BytesComeAsTextAsBase64OrAsJson) {
   EXPECT_EQ(payload(R"({"payload_base64":"!"})"), "payload_base64: expected bytes in base64");
 }
 
+std::string_view payload_of(const Result<SharedRequest>& request, std::size_t op) {
+  return std::get<Append>((*request)->ops.at(op)).payload;
+}
+
+TEST(WireRequest, AJsonValueIsKeptAsItWasSent) {
+  const std::vector<TextField> stream{{"stream", "s"}};
+  for (const std::string_view value :
+       {"12345678901234567890123", "18446744073709551616", "-0", "0.1", "1.10", "1E5", "1e400",
+        "true", "[ ]", "{}", "[1 , 2.0,\n\t[\"]\", {\"}\": 1.50}]]",
+        R"({"a\"b\\":"\u00e9\/\\","c":[{}]})"}) {
+    const std::string body = "{ \"id\" : \"a\\\"}\" ,\"payload\": " + std::string(value) + " }";
+    const auto one = read_op("append", body, stream);
+    ASSERT_TRUE(one) << one.error().text();
+    EXPECT_EQ(payload_of(one, 0), value);
+    const std::string text = R"({"payload":"1,["})";
+    for (const std::string& list :
+         {"[" + text + " , " + body + "]",
+          "{\"mode\":\"each\", \"records\" :[" + text + "," + body + " ]}"}) {
+      const auto listed = read_ops("append", "records", list, stream);
+      ASSERT_TRUE(listed) << listed.error().text();
+      EXPECT_EQ(payload_of(listed, 0), "1,[");
+      EXPECT_EQ(payload_of(listed, 1), value);
+    }
+  }
+  const auto lines =
+      read_op_lines("append", "{\"payload\":1.0}\n\n {\"payload\": {\"n\":2.0} }\r\n", stream);
+  ASSERT_TRUE(lines) << lines.error().text();
+  EXPECT_EQ(payload_of(lines, 0), "1.0");
+  EXPECT_EQ(payload_of(lines, 1), "{\"n\":2.0}");
+}
+
+TEST(WireRequest, EveryContentThatMayBeJsonIsKeptAsItWasSent) {
+  const auto request = read_commit(
+      R"({"id":"c","ops":[{"op":"set","name":"r","value":1.0,"mode":"always"},
+          {"op":"claim","content": {"a": 2.0},"scope":"s","key":"k"},
+          {"body":[3.0],"op":"settle","result_headers":{"h":4.0},"scope":"s","key":"k","fence":1},
+          {"op":"advance","source":"s","expected":5.0,"to":6.0}]})");
+  ASSERT_TRUE(request) << request.error().text();
+  const auto& ops = (*request)->ops;
+  EXPECT_EQ(std::get<Set>(ops[0]).value, "1.0");
+  EXPECT_EQ(std::get<Claim>(ops[1]).content, R"({"a": 2.0})");
+  EXPECT_EQ(std::get<Settle>(ops[2]).result.body, "[3.0]");
+  EXPECT_EQ(std::get<Settle>(ops[2]).result.headers, R"({"h":4.0})");
+  EXPECT_EQ(std::get<Advance>(ops[3]).expected, "5.0");
+  EXPECT_EQ(std::get<Advance>(ops[3]).to, "6.0");
+}
+
 TEST(WireRequest, EveryMistakeIsNamedWithItsPlace) {
   const std::vector<TextField> stream{{"stream", "s"}};
   EXPECT_EQ(refusal(read_op("append", "{}", stream)), "payload: is missing (The record's content)");
@@ -104,6 +151,15 @@ TEST(WireRequest, NumbersOutOfRangeAreRefused) {
   EXPECT_NE(refusal(read_op("receive", R"({"max":-1})", path)), "accepted");
   EXPECT_NE(refusal(read_op("receive", R"({"max":1.5})", path)), "accepted");
   EXPECT_EQ(refusal(read_op("receive", R"({"max":5})", path)), "accepted");
+  EXPECT_EQ(refusal(read_op("receive", R"({"max":5e0,"lease_ms":1e3})", path)), "accepted");
+  // Neither what no number of ours holds, nor what would become its neighbour.
+  for (const std::string lease : {"1e400", "-1e400", "9223372036854775808", "-9223372036854775809",
+                                  "9007199254740993.0", "0.1"}) {
+    EXPECT_EQ(refusal(read_op("receive", "{\"lease_ms\":" + lease + "}", path)),
+              "lease_ms: expected a whole number from -9223372036854775808 to "
+              "9223372036854775807, got a number")
+        << lease;
+  }
 }
 
 TEST(WireRequest, AListIsReadWithItsOptions) {
@@ -115,6 +171,42 @@ TEST(WireRequest, AListIsReadWithItsOptions) {
   EXPECT_EQ((*request)->ops.size(), 2U);
   EXPECT_EQ((*request)->mode, Mode::kAtomic);
   EXPECT_EQ((*request)->id, "c1");
+}
+
+// What decides is the member of the outermost object, wherever else the word stands.
+TEST(WireRequest, ItKnowsOneOperationFromAList) {
+  const auto alone = [](std::string_view body) {
+    const auto request =
+        read_ops("append", "records", body, std::vector<TextField>{{"stream", "s"}});
+    return request && (*request)->alone && (*request)->mode == Mode::kAtomic;
+  };
+  EXPECT_TRUE(alone(R"({"payload":"1"})"));
+  EXPECT_TRUE(alone(R"({"id":"records","payload":"1"})"));
+  EXPECT_TRUE(alone(R"({"payload":{"records":[]}})"));
+  EXPECT_TRUE(alone(R"({"payload":"1","headers":{"records":"2"}})"));
+  EXPECT_FALSE(alone(R"({"\u0072ecords":[{"payload":"1"}]})"));
+  EXPECT_FALSE(alone(R"([{"payload":"1"}])"));
+}
+
+TEST(WireRequest, WhatStandsTwiceIsRefused) {
+  const std::vector<TextField> stream{{"stream", "s"}};
+  EXPECT_EQ(refusal(read_op("append", R"({"id":"a","id":"b","payload":"1"})", stream)),
+            "id: stands twice in one object (line 1, column 14)");
+  EXPECT_EQ(refusal(read_op("append", R"({"payload":{"a":1,"b":[{"c":1,"c":2}]}})", stream)),
+            "c: stands twice in one object (line 1, column 33)");
+  EXPECT_EQ(refusal(read_op("append", R"({"payload":"","headers":{"n":"1","n":"2"}})", stream)),
+            "n: stands twice in one object (line 1, column 36)");
+  EXPECT_EQ(refusal(read_op("append", R"({"payload":{"a":{"n":1},"b":{"n":1}}})", stream)),
+            "accepted");
+  EXPECT_EQ(refusal(read_ops("append", "records",
+                             "{\"records\":[{\"payload\":\"1\"},\n{\"id\":\"a\",\"id\":\"a\"}]}",
+                             stream)),
+            "id: stands twice in one object (line 2, column 14)");
+  EXPECT_EQ(
+      refusal(read_op_lines("append", "{\"payload\":\"\"}\n{\"id\":\"\",\"id\":\"\"}", stream)),
+      "line 2: id: stands twice in one object (line 1, column 13)");
+  EXPECT_EQ(refusal(read_op("append", R"({"payload":"1","payload_base64":"Mg=="})", stream)),
+            "payload: payload and payload_base64 exclude each other");
 }
 
 TEST(WireJson, WhatIsNotUtf8IsShownAsSuch) {

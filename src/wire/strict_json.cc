@@ -1,9 +1,10 @@
 #include "wire/strict_json.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <boost/json/basic_parser_impl.hpp>
+
+#include "wire/json_events.h"
 
 namespace hapax::wire {
 
@@ -11,16 +12,8 @@ namespace json = boost::json;
 
 namespace {
 
-// Called by the parser for every piece of the text; builds the value. False stops the parser.
-class Builder {
+class Builder : public JsonEvents {
  public:
-  static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
-  static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();
-  static constexpr std::size_t max_key_size = std::numeric_limits<std::size_t>::max();
-  static constexpr std::size_t max_string_size = std::numeric_limits<std::size_t>::max();
-
-  bool on_document_begin(json::error_code&) { return true; }
-  bool on_document_end(json::error_code&) { return true; }
   bool on_object_begin(json::error_code&) {
     open_.emplace_back().is = JsonValue::Object{};
     return true;
@@ -58,7 +51,6 @@ class Builder {
     text_.clear();
     return true;
   }
-  bool on_number_part(json::string_view, json::error_code&) { return true; }
   bool on_int64(std::int64_t value, json::string_view, json::error_code&) { return place(value); }
   bool on_uint64(std::uint64_t value, json::string_view, json::error_code&) {
     return place(static_cast<double>(value));  // too large to be an int64
@@ -66,8 +58,6 @@ class Builder {
   bool on_double(double value, json::string_view, json::error_code&) { return place(value); }
   bool on_bool(bool value, json::error_code&) { return place(value); }
   bool on_null(json::error_code&) { return place(std::monostate{}); }
-  bool on_comment_part(json::string_view, json::error_code&) { return true; }
-  bool on_comment(json::string_view, json::error_code&) { return true; }
 
   [[nodiscard]] JsonValue take() { return std::move(root_); }
   [[nodiscard]] std::string_view why() const { return why_; }

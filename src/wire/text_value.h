@@ -114,9 +114,15 @@ inline Expected from_text(std::string_view text, ReceiptText value) {
   return "a receipt as it was handed out";
 }
 
+// What an optional value holds until it is read.
+template <class Value>
+inline const Value kAny{};
+template <>
+inline const Window kAny<Window> = limits::kWindowDefault;
+
 template <class Value>
 Expected from_text(std::string_view text, std::optional<Value>& value) {
-  return from_text(text, value.emplace());
+  return from_text(text, value.emplace(kAny<Value>));
 }
 
 [[nodiscard]] inline std::string receipt_text(Sequence sequence, Token token) {

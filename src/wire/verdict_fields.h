@@ -119,7 +119,7 @@ struct TellVerdict {
     out.add("fence", v.fence);
     out.time("settled_at_ms", v.settled_at);
     out.time("expires_at_ms", v.expires_at);
-    out.add("result_kept", v.result.has_value());
+    out.add("result_kept", v.result.has_value() || v.hidden);
     if (v.result) tell_result(out, *v.result);
   }
   void operator()(const InProgress& v) {

@@ -22,7 +22,7 @@ namespace {
 class HttpRooms {
  public:
   explicit HttpRooms(front::Desk& desk) {
-    http::add_store_routes(router_, desk);
+    http::add_store_routes(router_, desk, "outbox_events");
     limits_.parser.body_bytes_max = std::size_t{64} << 20;  // More than the largest commit.
   }
 
@@ -32,13 +32,14 @@ class HttpRooms {
 
  private:
   void handle(const std::shared_ptr<http::Exchange>& exchange) {
+    if (const auto& refusal = exchange->refusal()) return exchange->respond(*refusal);
     http::Router::Found found = router_.find(exchange->request().method, exchange->request().path);
     if (found.route == nullptr) {
       return exchange->respond(http::problem_response(http::Problem{404, "there is nothing"}));
     }
     auto call = std::make_shared<http::Call>();
     call->exchange = exchange;
-    call->caller = {"", "tests", front::Rights::all()};
+    call->admission.caller = {"", "tests", front::Rights::all()};
     call->names = std::move(found.names);
     found.route->act(call);
   }

@@ -34,6 +34,7 @@ struct StoreKind {
   std::function<Result<std::unique_ptr<Store>>(const std::filesystem::path& folder)> open;
   std::string (*cannot)(std::string_view test) =
       nullptr;  // why a case is skipped; empty: it is not
+  std::size_t receive_bytes_max = limits::kReceiveBytesMax;
 };
 
 // Small segments and frequent snapshots: rotation, snapshots and cleaning happen in every test.
@@ -52,7 +53,7 @@ inline std::vector<StoreKind> all_stores() {
   return {{"embedded", open_small_embedded},
           {"postgres", open_in_postgres},
           {"http", open_behind_http, not_through_a_door},
-          {"resp", open_behind_resp, not_through_a_door}};
+          {"resp", open_behind_resp, not_through_a_door, limits::kBriefReceiveBytesMax}};
 #endif
 }
 inline std::string name_of(const testing::TestParamInfo<StoreKind>& info) {

@@ -56,6 +56,29 @@ class Audit(running.SignedInTest):
             self.assertEqual(len(body["verdicts"]), 2, body)
         self.assertEqual([act["subject"] for act in self.acts()], ["a"])
 
+    def test_what_is_repeated_is_written_once(self):
+        ops = [{"op": "create_stream", "stream": "a"}, {"op": "delete_stream", "stream": "a"}]
+        for repeated in (False, True, True):
+            body = self.served.call("POST", "/commit", {"id": "1", "mode": "each", "ops": ops},
+                                    token=ADMIN).json
+            self.assertEqual((body["repeated"], len(body["verdicts"])), (repeated, 2))
+        client = self.client(self.served, ADMIN)
+        for _ in range(3):
+            for words in (("MULTI",), ("HX.COMMIT", "ID", "2", "MODE", "each"),
+                          ("HX.CREATE_STREAM", "b"), ("EXEC",)):
+                client(*words)
+        self.assertEqual([act["subject"] for act in self.acts()], ["a", "a", "b"])
+
+    def test_a_retry_by_another_administrator_gets_the_first_answer(self):
+        key = {"Idempotency-Key": "k"}
+        first, again = (self.served.call("PUT", "/streams/orders", {"window_s": 60}, key, token)
+                        for token in (ADMIN, jwt("acme", sub="another")))
+        self.assertEqual((first.status, again.status), (200, 200), again.body)
+        self.assertEqual(first.json, again.json)
+        other = self.served.call("PUT", "/streams/orders", {"window_s": 61}, key, ADMIN)
+        self.assertEqual((other.status, other.json["code"]), (422, "HX1005"))
+        self.assertEqual([act["actor"] for act in self.acts()], ["root"])
+
     def test_only_administrators_read_it_and_only_the_server_writes_it(self):
         call = self.served.call
         call("PUT", "/streams/orders", token=ADMIN)

@@ -29,6 +29,16 @@ class Http(running.SignedInTest):
         self.assertEqual(served.call("PUT", "/streams/orders", token=jwt())[0], 200)
         self.assertIn("orders", served.call("GET", "/streams", token=jwt())[2]["streams"])
 
+    def test_the_configuration_names_the_claims_and_the_type(self):
+        served = self.serve("auth: {jwt: {keys: [{file: secret, algorithm: HS256}], type: JWT, "
+                            "tenant_claim: org, roles_claim: groups}}\n")
+        good = jwt("ignored", roles=[], org="shop", groups=["admin"])
+        self.assertEqual(served.call("PUT", "/streams/a", token=good)[0], 200)
+        self.assertEqual(served.call("GET", "/streams", token=jwt("shop"))[0], 403)
+        served.write("auth: {jwt: {keys: [{file: secret, algorithm: HS256}], type: at+jwt}}\n")
+        served.reload()
+        self.assertEqual(served.call("GET", "/streams", token=jwt("shop"))[0], 401)
+
     def test_the_log_has_the_reason_and_never_the_credential(self):
         served = self.serve()
         secret = jwt(seconds=-60)
@@ -41,17 +51,21 @@ class Http(running.SignedInTest):
 
     def test_stored_results_are_for_those_who_may_read_bodies(self):
         served = self.serve()
-        claim = ("POST", "/claims/pay/o-1", {"owner": "w"})
-        fence = served.call(*claim, token=jwt())[2]["fence"]
-        served.call("POST", "/claims/pay/o-1/settle",
-                    {"fence": fence, "status": 200, "body": "card 4242"}, token=jwt())
-        status, _, body = served.call(*claim, token=jwt())
-        self.assertIn("card 4242", str(body))
-        status, _, body = served.call(*claim, token=jwt(roles=["produce"]))
-        self.assertEqual((status, body["verdict"]), (200, "duplicate"))
-        self.assertNotIn("card 4242", str(body))
-        said = self.client(served, jwt(roles=["produce"]))("HX.CLAIM", "pay", "o-1", "OWNER", "w")
-        self.assertNotIn("card 4242", str(said))
+        for key, size in (("small", 1), ("large", 1_000)):
+            path = f"/claims/pay/{key}"
+            fence = served.call("POST", path, {"owner": "w"}, token=jwt())[2]["fence"]
+            served.call("POST", path + "/settle",
+                        {"fence": fence, "status": 200, "body": "card 4242" * size}, token=jwt())
+            for token, sees in ((jwt(), True), (jwt(roles=["produce"]), False)):
+                status, _, body = served.call("POST", path, {"owner": "w"}, token=token)
+                self.assertEqual((status, body["verdict"]), (200, "duplicate"))
+                self.assertEqual("card 4242" * size in str(body), sees)
+                self.assertTrue(body["result_kept"])
+                self.assertTrue(served.call("GET", path, token=token)[2]["result_kept"])
+                said = self.client(served, token)("HX.CLAIM", "pay", key, "OWNER", "w")
+                self.assertIn("duplicate", said)
+                self.assertEqual("card 4242" * size in str(said), sees)
+                self.assertEqual(said[said.index("result_kept") + 1], 1)
 
 
 class Resp(running.SignedInTest):
@@ -69,6 +83,19 @@ class Resp(running.SignedInTest):
         other = self.client(served)
         self.assertIn("hapax", other("HELLO", "2", "AUTH", "me", jwt(roles=["consume"])))
         self.assertTrue(other("HX.CREATE_STREAM", "s").startswith("-NOPERM"))
+
+    def test_a_register_is_looked_at_with_one_right_however_it_is_asked_for(self):
+        served = self.serve()
+        writer = self.client(served, jwt(roles=["produce"]))
+        self.assertEqual(writer("SET", "k", "v"), "OK")
+        for words in (("GET", "k"), ("SCAN", "0"), ("HX.FIND_REGISTER", "k"),
+                      ("HX.SCAN_REGISTERS", "0")):
+            self.assertTrue(str(writer(*words)).startswith("-NOPERM"), words)
+        reader = self.client(served, jwt(roles=["consume"]))
+        self.assertIn("v", reader("HX.FIND_REGISTER", "k"))
+        for path in ("/registers", "/registers/k"):
+            self.assertEqual(served.call("GET", path, token=jwt(roles=["produce"])).status, 403)
+            self.assertEqual(served.call("GET", path, token=jwt(roles=["consume"])).status, 200)
 
     def test_a_session_ends_with_its_credential(self):
         client = self.client(self.serve(), jwt(seconds=1.5))
@@ -108,6 +135,84 @@ class Reload(running.SignedInTest):
         served.reload()
         self.assertTrue(client("PING").startswith("-NOAUTH"))
         self.assertEqual(served.call("GET", "/streams", token=first)[0], 401)
+
+    def revoke(self, served, token):
+        self.hapax("token", "revoke", token, "--file", "tokens")
+        served.reload()
+
+    def begin(self, served, line, token):
+        link = served.connect()
+        self.addCleanup(link.close)
+        link.sendall(f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+                     f"Authorization: Bearer {token}\r\n\r\n".encode())
+        answer = link.makefile("rb")
+        self.addCleanup(answer.close)
+        return answer
+
+    def listen(self, served, token):
+        events = running.Events(served, "/streams/orders/records", "Authorization: Bearer " + token)
+        self.addCleanup(events.close)
+        return events
+
+    def test_who_waits_is_shut_out_too(self):
+        token = self.make()
+        served = self.serve()
+        served.call("PUT", "/streams/orders", token=jwt())
+        events = self.listen(served, token)
+        consumer = "/streams/orders/consumers/mail"
+        waiting = [self.begin(served, line + "?wait_ms=30000", token)
+                   for line in ("GET /api/v1/streams/orders/records",
+                                f"POST /api/v1{consumer}/receive")]
+        wait_for(lambda: served.call("GET", consumer, token=jwt()).status == 200, "the receive")
+        self.revoke(served, token)
+        served.call("POST", "/streams/orders/records", {"payload": "secret"}, token=jwt())
+        told = events.next()
+        self.assertEqual(told.get("event"), "error", told)
+        self.assertIn("HX1013", told["data"])
+        self.assertEqual(events.chunk(), "")
+        for answer in waiting:
+            self.assertEqual(answer.readline().split()[1], b"401")
+        self.assertEqual(served.call("GET", consumer, token=jwt()).json["in_flight"], 0)
+
+    def test_who_waits_and_is_not_concerned_goes_on(self):
+        token = self.make()
+        served = self.serve()
+        served.call("PUT", "/streams/orders", token=jwt())
+        events = self.listen(served, jwt())
+        self.revoke(served, token)
+        served.call("POST", "/streams/orders/records", {"payload": "x"}, token=jwt())
+        self.assertEqual(events.next().get("id"), "1")
+
+    def test_events_end_with_their_credential(self):
+        served = self.serve()
+        served.call("PUT", "/streams/orders", token=jwt())
+        events = self.listen(served, jwt(seconds=3))
+        self.assertEqual(events.status, b"200")
+        told = events.next()
+        self.assertEqual(told.get("event"), "error", told)
+        self.assertIn("HX1013", told["data"])
+
+    def test_what_was_queued_ends_with_its_credential(self):
+        token = self.make()
+        served = self.serve()
+        clients = [self.client(served, token) for _ in range(2)]
+        for client in clients:
+            self.assertEqual((client("MULTI"), client("SET", "k", "v")), ("OK", "QUEUED"))
+        self.revoke(served, token)
+        self.assertTrue(clients[0]("EXEC").startswith("-NOAUTH"))
+        for client in clients:
+            self.assertEqual(client("AUTH", jwt()), "OK")
+            self.assertIn("EXEC without MULTI", client("EXEC"))
+            self.assertIsNone(client("GET", "k"))
+
+    def test_what_was_queued_is_for_the_tenant_who_queued_it(self):
+        served = self.serve()
+        client = self.client(served, jwt("acme", org="other"))
+        self.assertEqual((client("MULTI"), client("SET", "k", "v")), ("OK", "QUEUED"))
+        served.write(self.AUTH.replace("jwt: {", "jwt: {tenant_claim: org, "))
+        served.reload()
+        self.assertTrue(client("EXEC").startswith("-EXECABORT"))
+        self.assertIsNone(client("GET", "k"))
 
     def test_what_cannot_be_read_leaves_the_old_in_use(self):
         token = self.make()

@@ -98,6 +98,10 @@ class Commands:
                          r"^ +3  20\S+Z  -  +-  +a\\x0ab\n$")
         self.assertEqual(self.good("tail", "orders", "--from", "1", "--max", "1", "--payload"),
                          '{"total":12}\n')
+        for word in ("records", "verdicts"):  # whatever the content is called
+            self.good("append", "orders", "tea", "--id", word)
+            self.assertIn("conflict", self.bad(CONTRADICTED, "append", "orders", "gin", "--id",
+                                               word))
         self.bad(USAGE, "append", "orders", "x", "--header", "novalue")
         self.bad(MISSING, "append", "nowhere", "x")
         self.bad(MISSING, "tail", "nowhere")
@@ -440,15 +444,37 @@ class Errors(unittest.TestCase):
             script = ("source <('%s' completion bash); COMP_WORDS=(%s); COMP_CWORD=%d; _hapax;"
                       "echo ${COMPREPLY[@]}" % (HAPAX, " ".join("'%s'" % w for w in words),
                                                 len(words) - 1))
-            done = subprocess.run(["bash", "-c", script], capture_output=True, text=True,
-                                  timeout=60)
-            self.assertEqual((done.stdout.strip(), done.stderr), (expected, ""), line)
-        for shell in ("zsh", "fish"):
-            if shutil.which(shell):
-                script = hapax("completion", shell).stdout
-                done = subprocess.run([shell, "-n"], input=script, capture_output=True, text=True,
-                                      timeout=60)
-                self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.shell("bash", "-c", script), expected, line)
+
+    def shell(self, *words):
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.strip()
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_completion_in_zsh(self):
+        # What the completion system of an interactive shell does with the words is its own affair.
+        stubs = "compdef() {}; _files() {}; compadd() { shift; print -r -- $@ };"
+        asked = {"hapax ": "stream", "hapax stream ": "create",
+                 "hapax stream create orders ": "--window", "hapax append --file x ": "--id"}
+        for line, expected in asked.items():
+            words = line.split(" ")
+            offered = self.shell("zsh", "-f", "-c", "%s source <('%s' completion zsh); words=(%s); "
+                                 "CURRENT=%d; _hapax" % (
+                                     stubs, HAPAX, " ".join("'%s'" % word for word in words),
+                                     len(words))).split()
+            self.assertIn(expected, offered, line)
+            self.assertEqual("doctor" in offered, line == "hapax ", line)
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_completion_in_fish(self):
+        asked = {"hapax str": ["stream"], "hapax stream cr": ["create"],
+                 "hapax stream create orders --wi": ["--window", "--window-start"],
+                 "hapax append --file x --i": ["--id"]}
+        for line, expected in asked.items():
+            told = self.shell("fish", "--no-config", "-c", "'%s' completion fish | source; "
+                              "complete -C '%s'" % (HAPAX, line))
+            self.assertEqual([one.split("\t")[0] for one in told.splitlines()], expected, line)
 
     def test_wrong_arguments(self):
         for arguments in (["stream"], ["stream", "create"], ["append"], ["claim", "a"],
@@ -470,11 +496,13 @@ class Errors(unittest.TestCase):
                         "stream trim", "stream delete", "append", "tail", "receive", "ack", "nack",
                         "extend", "claim", "renew", "settle", "resolve", "forget", "status",
                         "consumer create", "producer open", "redrive", "trace", "stats", "doctor",
-                        "bench", "copy"):
+                        "bench", "copy", "serve", "check", "demo", "inspect", "verify", "repair",
+                        "consumer", "producer", "stream", "token", "token make", "migrate",
+                        "relay", "completion"):
             done = hapax(*command.split(), "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Example: hapax " + command, done.stdout.replace(
-                "\n         hapax", "\nExample: hapax"))
+                "\n         hapax", "\nExample: hapax"), command)
 
 
 class Credentials(running.SignedInTest):
@@ -500,6 +528,40 @@ class Credentials(running.SignedInTest):
         done = hapax("append", "a", "x", url=url, token=reader)
         self.assertEqual(done.returncode, FORBIDDEN)
         self.assertIn("HX1014", done.stderr)
+
+
+class TenantsOfAFolder(running.SignedInTest):
+    def test_a_folder_is_seen_with_the_eyes_of_a_tenant(self):
+        served = self.serve()
+        token = running.jwt("acme")
+        served.call("PUT", "/streams/orders", token=token)
+        served.call("POST", "/streams/orders/records", {"id": "o-1", "payload": "tea"},
+                    token=token)
+        served.call("POST", "/claims/pay/o-1", {"owner": "w"}, token=token)
+        self.assertEqual(served.stop(), 0)
+        folder = ("--data", os.path.join(self.folder, "data"))
+        tenant = (*folder, "--tenant", "acme")
+        for arguments, code in ((("stream", "list"), 0), (("tail", "orders"), MISSING),
+                                (("stream", "list", "--json"), 0), (("trace", "o-1"), MISSING),
+                                (("stream", "show", "orders"), MISSING)):
+            done = hapax(*arguments, *folder)
+            self.assertEqual(done.returncode, code, arguments)
+            self.assertIn("--tenant NAME shows: acme\n", done.stderr, arguments)
+            done = hapax(*arguments, *tenant)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
+        self.assertIn("orders", hapax("stream", "list", *tenant).stdout)
+        self.assertIn("tea", hapax("tail", "orders", *tenant).stdout)
+        self.assertIn("w", hapax("trace", "o-1", "--scope", "pay", *tenant).stdout)
+        self.assertEqual(hapax("append", "orders", "gin", "--id", "o-2", *tenant).returncode, 0)
+        for command in ("stats", "doctor"):
+            done = hapax(command, *tenant)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(hapax("stream", "list", *folder, "--tenant", "a/b").returncode, USAGE)
+        self.assertEqual(hapax("stream", "list", "--tenant", "acme").returncode, USAGE)
+        served.process.stdout.close()
+        served.start("127.0.0.1:0", "127.0.0.1:0")
+        self.assertEqual(len(served.call("GET", "/streams/orders/records",
+                                         token=token).json["records"]), 2)
 
 
 class Encrypted(running.SignedInTest):

@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import threading
+import time
 import unittest
 
 import running
@@ -89,31 +90,37 @@ class Pipelines(running.ServerTest):
         self.assertIn(b"Connection: close", answers)
 
 
+def read_all(link):
+    got = b""
+    while piece := link.recv(65536):
+        got += piece
+    return got
+
+
 class SlowClients(running.ServerTest):
     CONFIG = "limits: {http: {header_time: 200ms, body_time: 300ms, idle_time: 400ms}}\n"
-
-    def read_all(self, link):
-        got = b""
-        while piece := link.recv(65536):
-            got += piece
-        return got
 
     def test_a_header_that_never_ends_is_408(self):
         with self.server.connect() as link:
             link.sendall(b"GET /api/v1/streams HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
-            self.assertIn(b"HTTP/1.1 408", self.read_all(link))
+            self.assertIn(b"HTTP/1.1 408", read_all(link))
 
     def test_a_body_that_never_ends_is_408(self):
         with self.server.connect() as link:
             link.sendall(post("/streams/s/records", b"x" * 10)[:-5])
-            self.assertIn(b"HTTP/1.1 408", self.read_all(link))
+            self.assertIn(b"HTTP/1.1 408", read_all(link))
 
     def test_who_says_nothing_is_let_go(self):
         with self.server.connect() as link:
-            self.assertEqual(self.read_all(link), b"")
+            self.assertEqual(read_all(link), b"")
         with self.server.connect() as link:
             link.sendall(b"GET /api/v1/streams HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            self.assertIn(b"HTTP/1.1 200", self.read_all(link))
+            self.assertIn(b"HTTP/1.1 200", read_all(link))
+
+    def test_who_sends_an_empty_line_behind_a_request_is_let_go(self):
+        with self.server.connect() as link:
+            link.sendall(b"GET /api/v1/streams HTTP/1.1\r\nHost: localhost\r\n\r\n\r\n")
+            self.assertIn(b"HTTP/1.1 200", read_all(link))
 
     def test_others_are_served_meanwhile(self):
         slow = [self.server.connect() for _ in range(200)]
@@ -121,8 +128,235 @@ class SlowClients(running.ServerTest):
             link.sendall(b"POST /api/v1/streams HTTP/1.1\r\n")
         self.assertEqual(self.call("GET", "/streams").status, 200)
         for link in slow:
-            self.assertIn(b" 408 ", self.read_all(link))
+            self.assertIn(b" 408 ", read_all(link))
             link.close()
+
+
+class SlowRespClients(running.ServerTest):
+    CONFIG = "limits: {resp: {command_time: 200ms, idle_time: 300ms}}\n"
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.server.resp_port), 30)
+
+    def test_a_command_that_never_ends_is_given_up(self):
+        with self.connect() as link:
+            link.sendall(b"PING\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100\r\nx")
+            self.assertEqual(read_all(link), b"+PONG\r\n-ERR Protocol error: the command took "
+                                             b"too long to arrive\r\n")
+
+    def test_who_says_nothing_is_let_go(self):
+        with self.connect() as link:
+            self.assertEqual(read_all(link), b"")
+        with self.connect() as link:
+            link.sendall(b"PING\r\n")
+            self.assertEqual(read_all(link), b"+PONG\r\n")
+
+    def test_others_are_served_meanwhile(self):
+        slow = [self.connect() for _ in range(200)]
+        for link in slow:
+            link.sendall(b"*3\r\n$3\r\nSET\r\n")
+        client = self.client(self.server)
+        self.assertEqual(client("SET", "k", "v"), "OK")
+        for link in slow:
+            self.assertIn(b"-ERR Protocol error", read_all(link))
+            link.close()
+
+
+class StuckClients(running.ServerTest):
+    CONFIG = "limits: {unsent_time: 300ms}\n"
+
+    def connections(self):
+        text = self.call("GET", "/metrics").body.decode()
+        return int(re.search(r"^hapax_connections (\d+)$", text, re.MULTILINE)[1])
+
+    def test_who_takes_no_answers_is_let_go(self):
+        idle = self.client(self.server)
+        self.assertEqual(idle("SET", "k", "v" * 65_000), "OK")
+        before = self.connections()
+        stuck = self.client(self.server)
+        self.assertEqual(stuck("PING"), "PONG")
+        stuck.socket.sendall(b"GET k\r\n" * 1_000)
+        self.call("PUT", "/streams/s")
+        for _ in range(8):
+            self.call("POST", "/streams/s/records", {"payload": "x" * 1_000_000})
+        with self.server.connect() as link:
+            link.sendall(b"GET /api/v1/streams/s/records HTTP/1.1\r\nHost: localhost\r\n\r\n" * 10)
+            self.assertEqual(link.recv(8), b"HTTP/1.1")
+            running.wait_for(lambda: self.connections() == before, "those who took nothing to go")
+        self.assertEqual(idle("STRLEN", "k"), 65_000)
+
+
+class Strangers(running.SignedInTest):
+    """Who has still to sign in."""
+
+    def connect(self, server):
+        link = socket.create_connection(("127.0.0.1", server.resp_port), 30)
+        self.addCleanup(link.close)
+        return link
+
+    def test_no_more_is_taken_than_signing_in_needs(self):
+        server = self.serve()
+        for data, told in ((b"*11\r\n", b"unauthenticated multibulk length"),
+                           (b"*4\r\n$15000000\r\n", b"unauthenticated bulk length")):
+            link = self.connect(server)
+            link.sendall(data)
+            self.assertEqual(read_all(link), b"-ERR Protocol error: " + told + b"\r\n")
+        client = self.client(server, running.jwt())
+        self.assertEqual(client("SET", "k", "v" * 20_000), "OK")
+        self.assertEqual(client("DEL", *"abcdefghijlmno"), 0)
+
+    def test_who_does_not_sign_in_is_let_go(self):
+        server = self.serve(self.AUTH + "limits: {resp: {command_time: 200ms}}\n")
+        signed_in = self.client(server, running.jwt())
+        self.assertEqual(read_all(self.connect(server)), b"")
+        half = self.connect(server)
+        half.sendall(b"*2\r\n$4\r\nAUTH\r\n")
+        self.assertIn(b"-ERR Protocol error", read_all(half))
+        self.assertEqual(signed_in("PING"), "PONG")
+
+    def test_asking_for_this_and_that_gives_no_more_time(self):
+        server = self.serve(self.AUTH + "limits: {resp: {command_time: 500ms}}\n")
+        link = self.connect(server)
+        link.settimeout(0.05)
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            try:
+                link.sendall(b"PING\r\n")
+                if link.recv(100) == b"":
+                    return
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+        self.fail("the stranger is still there")
+
+
+class GoneClients(running.ServerTest):
+    def test_they_are_asked_for_a_sign_of_life(self):
+        for port in (self.server.port, self.server.resp_port):
+            with socket.create_connection(("127.0.0.1", port), 30) as link:
+                ours = f":{port:04X}", f":{link.getsockname()[1]:04X}"
+
+                def timer():
+                    with open("/proc/net/tcp", encoding="ascii") as file:
+                        lines = [line.split() for line in file]
+                    return [line[5][:2] for line in lines
+                            if line[1].endswith(ours[0]) and line[2].endswith(ours[1])]
+
+                running.wait_for(lambda: timer() == ["02"], "the timer of keepalive")
+
+
+class GreedyClients(running.ServerTest):
+    """Few bytes that ask for many. However many are asked for, few are held at once."""
+
+    ROOM = 150 << 20
+
+    def setUp(self):
+        super().setUp()
+        self.call("PUT", "/streams/s")
+        for _ in range(8):
+            self.call("POST", "/streams/s/records", {"payload": "x" * 1_000_000})
+        self.link = self.client(self.server)
+        self.before = self.peak()
+
+    def peak(self):
+        with open(f"/proc/{self.server.process.pid}/status", encoding="ascii") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM"))
+
+    def check(self, asked):
+        self.assertGreater(asked, 2 * self.ROOM)
+        self.assertLess(self.peak() - self.before, self.ROOM)
+
+    def lengths(self, count):
+        return sum(len(self.link.reply()) for _ in range(count))
+
+    def test_pipelined_receives(self):
+        commands = [f"HX.RECEIVE s c{n} MAX 100\r\n" for n in range(400)]
+        self.link.socket.sendall("".join(commands).encode())
+        self.check(self.lengths(400))
+
+    def test_pipelined_receives_of_large_records(self):
+        self.call("PUT", "/streams/large", {"record_bytes_max": 8 << 20})
+        self.call("POST", "/streams/large/records", {"payload": "x" * 6_000_000})
+        self.before = self.peak()
+        commands = [f"HX.RECEIVE large c{n}\r\n" for n in range(60)]
+        self.link.socket.sendall("".join(commands).encode())
+        self.check(self.lengths(60))
+
+    def test_pipelined_gets(self):
+        self.link("SET", "k", "v" * 65_000)
+        self.link.socket.sendall(b"GET k\r\n" * 5_000)
+        self.check(self.lengths(5_000))
+
+    def settle(self, key, size):
+        fence = self.call("POST", f"/claims/pay/{key}", {"owner": "w"}).json["fence"]
+        self.call("POST", f"/claims/pay/{key}/settle",
+                  {"fence": fence, "status": 200, "body": "r" * size})
+
+    def test_pipelined_claims_with_large_results(self):
+        self.settle("large", 4_000_000)
+        self.before = self.peak()
+        self.link.socket.sendall(b"HX.CLAIM pay large\r\n" * 100)
+        self.check(self.lengths(100))
+
+    # The operations of all connections of a loop are one commit; here one connection is several.
+    def test_large_results_cost_their_neighbours_nothing(self):
+        self.settle("large", 4_000_000)
+        self.settle("small", 5_000)
+        self.link.socket.sendall(
+            b"HX.CLAIM pay large\r\nHX.CLAIM pay small\r\nSET k v\r\n" * 30)
+        for _ in range(30):
+            self.assertTrue(b"r" * 4_000_000 in self.link.reply())
+            self.assertTrue(b"r" * 5_000 in self.link.reply())
+            self.assertEqual(self.link.reply(), b"+OK\r\n")
+
+    def test_a_transaction_that_is_never_carried_out(self):
+        self.link("MULTI")
+        one = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$60000\r\n" + b"x" * 60_000 + b"\r\n"
+        told = []
+        for _ in range(60):
+            self.link.socket.sendall(one * 100)
+            told += [self.link.reply() for _ in range(100)]
+        self.check(60 * 100 * len(one))
+        self.assertEqual(sum(reply.startswith(b"-ERR HX1002") for reply in told), 1)
+        self.assertTrue(self.link("EXEC").startswith("-EXECABORT"))
+        self.assertEqual(self.link("EXISTS", "k"), 0)
+
+    def test_a_transaction_with_large_replies(self):
+        self.link("SET", "k", "v" * 65_000)
+        self.link.socket.sendall(b"MULTI\r\n" + b"GET k\r\n" * 5_000 + b"EXEC\r\n")
+        replies = [self.link.reply() for _ in range(5_002)]
+        self.assertIn(b"EXECABORT", replies[-1])
+        self.check(5_000 * 65_000)
+
+    def test_pipelined_reads_over_http(self):
+        with self.server.connect() as link, link.makefile("rb") as file:
+            link.sendall(b"GET /api/v1/streams/s/records HTTP/1.1\r\nHost: localhost\r\n\r\n" * 80)
+            asked = 0
+            for _ in range(80):
+                self.assertIn(b" 200 ", file.readline())
+                while (line := file.readline()) != b"\r\n":
+                    if line.startswith(b"Content-Length"):
+                        size = int(line.split()[1])
+                asked += len(file.read(size))
+        self.check(asked)
+
+    def test_a_commit_with_large_answers(self):
+        self.link("SET", "k", "v" * 65_000)
+        ops = [{"op": "get", "name": "k"}] * 5_000
+        answer = self.call("POST", "/commit", {"mode": "each", "ops": ops})
+        told = collections.Counter(verdict["verdict"] for verdict in answer.json["verdicts"])
+        self.assertEqual(set(told), {"done", "refused"})
+        self.check(5_000 * 65_000)
+
+    # The operations of all connections of a loop are one commit; these are two of one connection.
+    def test_what_is_too_much_costs_its_neighbours_nothing(self):
+        greedy = ["HX.RECEIVE s c MAX 4294967295"] + ["HX.RECEIVE none c MAX 10000"] * 500
+        self.link.socket.sendall("".join(
+            f"SET k {n}\r\n{line}\r\n" for n, line in enumerate(greedy)).encode())
+        for _ in greedy:
+            self.assertEqual(self.link.reply(), b"+OK\r\n")
+            self.assertIn(b"refused", self.link.reply())
 
 
 class HalfOpenClients(running.ServerTest):
@@ -130,6 +364,12 @@ class HalfOpenClients(running.ServerTest):
         self.call("PUT", "/streams/s")
         answers = self.server.raw(post("/streams/s/records", b'{"payload":"a"}') * 3)
         self.assertEqual(answers.count(b"201 Created"), 3)
+
+    def test_who_closed_its_side_still_gets_every_reply(self):
+        with socket.create_connection(("127.0.0.1", self.server.resp_port), 30) as link:
+            link.sendall(b"SET k v\r\nDEL a b\r\nDBSIZE\r\n" + b"GET k\r\n" * 1_000)
+            link.shutdown(socket.SHUT_WR)
+            self.assertEqual(read_all(link), b"+OK\r\n:0\r\n:1\r\n" + b"$1\r\nv\r\n" * 1_000)
 
     def test_half_a_request_changes_nothing(self):
         self.call("PUT", "/streams/s")
@@ -220,7 +460,7 @@ class Errors(running.ServerTest):
         ops = {"ops": [{"op": "set", "name": "r", "value": "1"}]}
         self.call("POST", "/commit", {"id": "c", **ops})
         self.provoke("HX1005", "POST", "/commit",
-                     {"id": "c", "ops": [{"op": "set", "name": "r", "value": "2"}]}, status=409)
+                     {"id": "c", "ops": [{"op": "set", "name": "r", "value": "2"}]}, status=422)
         self.provoke("HX1006", "POST", "/streams/s/records", {"payload": "x" * 2000}, status=507)
         self.provoke("HX1016", "POST", "/commit", b"<xml/>", {"Content-Type": "text/xml"},
                      status=415)
@@ -245,10 +485,19 @@ class Errors(running.ServerTest):
                 (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 40_000 + b"\r\n\r\n", 431),
                 (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n", 413),
                 (b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
+                (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: br\r\n"
+                 b"Content-Length: 1\r\n\r\nx", 415),
+                (b"GET / HTTP/1.2\r\nHost: localhost\r\n\r\n", 505),
+                (b"GET / HTTP/2.0\r\nHost: localhost\r\n\r\n", 505),
+                (b"GET / HTTP/x\r\nHost: localhost\r\n\r\n", 400),
                 (b"POST / HTTP/1.1\r\nHost: localhost\r\nExpect: money\r\n\r\n", 417)):
             answer = self.server.raw(data)
             self.assertIn(b"HTTP/1.1 %d " % status, answer)
             self.assertIn(b"application/problem+json", answer)
+            self.assertIn(b"X-Request-Id: ", answer)
+            self.assertEqual(b'"code":"HX1002"' in answer, status == 413)
+        self.assertIn(b"X-Request-Id: mine\r\n", self.server.raw(
+            b"POST / HTTP/1.1\r\nX-Request-Id: mine\r\n\r\n"))
         self.assertIn(b"Allow: GET", self.server.raw(
             b"DELETE /api/v1/streams HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 

@@ -11,23 +11,78 @@ import unittest
 from postgres import Cluster, Standby
 from running import FolderTest, Server, arguments, wait_for
 
-FAILED, UNREACHABLE, LATER = 1, 69, 75
+UNREACHABLE = 69
 
 
 def record(name):
     return {"records": [{"id": name, "payload": name}]}
 
 
-class FailoverTest(FolderTest):
+class PairTest(FolderTest):
     def setUp(self):
         super().setUp()
         self.primary = Cluster()
         self.addCleanup(self.primary.end)
         self.standby = Standby(self.primary)
         self.addCleanup(self.standby.end)
-        both = (f"postgres:///postgres?host={self.primary.folder},{self.standby.folder}"
-                "&user=postgres&target_session_attrs=read-write")
-        self.servers = [self.join(n, both) for n in range(3)]
+        self.both = (f"postgres:///postgres?host={self.primary.folder},{self.standby.folder}"
+                     "&user=postgres&target_session_attrs=read-write")
+
+    def cut(self):
+        """From here on nothing reaches the standby."""
+        self.sender = int(self.primary.psql("SELECT pid FROM pg_stat_replication", "postgres"))
+        os.kill(self.sender, signal.SIGSTOP)
+
+    def lose_the_primary(self):
+        self.primary.process.send_signal(signal.SIGQUIT)
+        os.kill(self.sender, signal.SIGKILL)
+        self.primary.process.wait(timeout=60)
+
+
+class RelayTest(PairTest):
+    def publish(self, cluster, name, count):
+        cluster.psql("".join(f"SELECT hapax.publish('t', '{name}', 'k{n % 40}', '{name}-{n}');\n"
+                             for n in range(count)), "postgres")
+
+    def test_a_relay_that_keeps_running_skips_nothing_that_the_standby_has(self):
+        self.hapax("migrate", self.primary.uri("postgres"))
+        server = self.serve()
+        server.call("PUT", "/streams/s", {})
+        log = open(os.path.join(self.folder, "relay.log"), "w", encoding="utf-8")
+        self.addCleanup(log.close)
+        relay = subprocess.Popen([self.HAPAX, "relay", "--from", self.both, "--to",
+                                  server.url + "/streams/s", "--lease", "2s"], stdout=log,
+                                 stderr=log, cwd=self.folder)
+        self.addCleanup(relay.wait)
+        self.addCleanup(relay.kill)
+
+        def arrived(name):
+            page = server.call("GET", "/streams/s/records?from=1&max=1000").json
+            return sum(one["id"].startswith(name + "-") for one in page["records"])
+
+        self.publish(self.primary, "kept", 100)
+        wait_for(lambda: arrived("kept") == 100, "what the standby has, too")
+        self.standby.wait_until_level()
+        self.cut()
+        # Another session under higher fences, as after any error; the standby knows nothing of it.
+        self.primary.psql("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+                          "WHERE application_name = 'hapax relay'", "postgres")
+        self.publish(self.primary, "lost", 200)
+        wait_for(lambda: arrived("lost") == 200, "what the standby will not have")
+        self.lose_the_primary()
+        self.standby.promote()
+        self.publish(self.standby, "new", 300)
+        wait_for(lambda: arrived("new") == 300, "all that was published since")
+        status = json.loads(self.hapax("relay", "--from", self.both, "--status", "--json"))
+        self.assertEqual(status["dead_letters"], 0)
+        relay.send_signal(signal.SIGTERM)
+        self.assertEqual(relay.wait(timeout=30), 0)
+
+
+class FailoverTest(PairTest):
+    def setUp(self):
+        super().setUp()
+        self.servers = [self.join(n, self.both) for n in range(3)]
 
     def join(self, number, uri):
         folder = os.path.join(self.folder, str(number))
@@ -70,9 +125,7 @@ class FailoverTest(FolderTest):
         self.standby.wait_until_level()
         self.standby_is_refused()
 
-        # From here on nothing reaches the standby.
-        sender = int(self.primary.psql("SELECT pid FROM pg_stat_replication", "postgres"))
-        os.kill(sender, signal.SIGSTOP)
+        self.cut()
         for n in range(4):
             self.assertEqual(self.append(n % 3, f"lost-{n}").status, 200)
         self.assertEqual(self.servers[2].call("POST", "/claims/c/lost", {"owner": "a"})
@@ -80,9 +133,7 @@ class FailoverTest(FolderTest):
         for number in range(3):
             self.assertEqual(len(self.everything(number)), 10)
 
-        self.primary.process.send_signal(signal.SIGQUIT)
-        os.kill(sender, signal.SIGKILL)
-        self.primary.process.wait(timeout=60)
+        self.lose_the_primary()
         during = []
         caller = threading.Thread(target=lambda: during.append(self.append_at_last(1, "during")))
         caller.start()
@@ -120,14 +171,15 @@ class FailoverTest(FolderTest):
 
     def standby_is_refused(self):
         alone = self.standby.uri("postgres")
-        told = self.refused(FAILED, "serve", "--store", alone, "--http", "127.0.0.1:0")
+        doors = ("--http", "127.0.0.1:0", "--resp", "")
+        told = self.refused(UNREACHABLE, "serve", "--store", alone, *doors)
         self.assertIn("the database is a standby: connect to the primary", told)
-        told = self.refused(FAILED, "serve", "--store", alone.replace("/postgres?", "/template1?"),
-                            "--http", "127.0.0.1:0")
+        told = self.refused(UNREACHABLE, "serve", "--store",
+                            alone.replace("/postgres?", "/template1?"), *doors)
         self.assertIn("read-only: connect to the primary", told)
         told = self.refused(UNREACHABLE, "migrate", alone, "--schema", "other")
         self.assertIn("read-only: connect to the primary", told)
-        told = self.refused(LATER, "relay", "--once", "--from", alone, "--to",
+        told = self.refused(UNREACHABLE, "relay", "--once", "--from", alone, "--to",
                             self.servers[0].url + "/streams/s")
         self.assertIn("read-only: connect to the primary", told)
         done = subprocess.run([self.HAPAX, "doctor", alone, "--json"], capture_output=True,

@@ -2,6 +2,7 @@
 
 import gzip
 import http.client
+import json
 import os
 import re
 import socket
@@ -26,47 +27,6 @@ def frame(payload, message_id=b""):
     return text(body)
 
 
-class Events:
-    """A client of server-sent events that reads one at a time."""
-
-    def __init__(self, server, path, *headers):
-        self.link = server.connect()
-        head = [f"GET /api/v1{path} HTTP/1.1", "Host: localhost", "Accept: text/event-stream",
-                *headers]
-        self.link.sendall(("\r\n".join(head) + "\r\n\r\n").encode())
-        self.file = self.link.makefile("rb")
-        self.status = self.file.readline().split()[1]
-        while self.file.readline().strip():
-            pass
-
-    def chunk(self):
-        size = int(self.file.readline(), 16)
-        data = self.file.read(size)
-        self.file.readline()
-        return data.decode()
-
-    def next(self):
-        """Fields of the next event that has data."""
-        while True:
-            for one in self.events():
-                if "data" in one:
-                    return one
-
-    def events(self):
-        if getattr(self, "left", None):
-            taken, self.left = self.left[:1], self.left[1:]
-            return taken
-        parts = self.chunk().split("\n\n")
-        all_events = [dict(line.split(": ", 1) for line in part.split("\n")) for part in parts
-                      if part]
-        self.left = all_events[1:]
-        return all_events[:1]
-
-    def close(self):
-        self.file.close()
-        self.link.close()
-
-
 class Reads(running.ServerTest):
     def setUp(self):
         super().setUp()
@@ -81,6 +41,18 @@ class Reads(running.ServerTest):
         self.call("POST", "/claims/pay/o-1/settle", {"fence": fence, "status": 201, "body": "ok"})
         claim = self.call("GET", "/claims/pay/o-1").json
         self.assertEqual((claim["state"], claim["status"], claim["body"]), ("completed", 201, "ok"))
+
+    def test_a_fence_that_is_not_the_current_one_is_told_why(self):
+        first = self.call("POST", "/claims/pay/o-1", {"owner": "a", "lease_ms": 1}).json["fence"]
+
+        def take_over():
+            return self.call("POST", "/claims/pay/o-1", {"owner": "b"}).status == 200
+
+        running.wait_for(take_over, "the end of the lease")
+        for fence, why in ((first, "somebody newer"), (first + 1000, "never given")):
+            answer = self.call("POST", "/claims/pay/o-1/settle", {"fence": fence})
+            self.assertEqual((answer.status, answer.headers["Hapax-Verdict"]), (409, "fenced"))
+            self.assertIn(why, answer.json["detail"])
 
     def test_registers_positions_producers_ids_and_the_horizon(self):
         self.call("PUT", "/registers/leader", {"value": "a"})
@@ -207,7 +179,7 @@ class Streaming(running.ServerTest):
             self.call("POST", self.PATH, {"payload": name})
 
     def events(self, path, *headers):
-        events = Events(self.server, path, *headers)
+        events = running.Events(self.server, path, *headers)
         self.addCleanup(events.close)
         return events
 
@@ -246,6 +218,30 @@ class Streaming(running.ServerTest):
         self.call("DELETE", "/streams/orders")
         self.assertEqual(events.next()["event"], "error")
         self.assertEqual(events.chunk(), "")
+
+    def make_again(self, *payloads):
+        ops = [{"op": "delete_stream", "stream": "orders"},
+               {"op": "create_stream", "stream": "orders"}]
+        ops += [{"op": "append", "stream": "orders", "payload": payload} for payload in payloads]
+        self.assertTrue(self.call("POST", "/commit", {"ops": ops}).json["committed"])
+
+    def test_a_stream_that_is_made_again_is_another_one(self):
+        events = self.events(self.PATH + "?from=4")
+        self.make_again(*"ABCDE")
+        told = events.next()
+        self.assertEqual((told.get("event"), json.loads(told["data"])["code"]), ("error", "HX1003"))
+        self.assertEqual(events.chunk(), "")
+
+    def test_who_waits_for_a_stream_gets_no_record_of_another_one(self):
+        def status():
+            self.make_again()
+            with self.server.connect() as link:
+                link.sendall((f"GET /api/v1{self.PATH}?wait_ms=30000 HTTP/1.1\r\n"
+                              "Host: localhost\r\n\r\n").encode())
+                self.make_again("A")
+                return link.makefile("rb").readline().split()[1]
+        # A request that comes too late is answered with the record.
+        running.wait_for(lambda: status() == b"404", "an answer to one that came in time")
 
     def test_http_1_0_gets_no_chunks(self):
         got = self.server.raw(b"GET /api/v1" + self.PATH.encode() + b" HTTP/1.0\r\n"
@@ -334,94 +330,130 @@ class Bodies(running.ServerTest):
             self.assertEqual(self.send(body, Content_Encoding="gzip").status, 400, body)
 
 
-class ExactlyOnceDocument(running.ServerTest):
-    """The endpoints of the design document "Exactly Once Patterns", member by member."""
+class OneOrMany(running.ServerTest):
+    """One object is answered with its verdict, a list with a list, whatever the content is."""
 
-    def test_statistics_of_a_queue(self):
-        self.assertEqual(self.call("GET", "/dedup/stats?queue=mail").status, 404)
-        self.call("PUT", "/streams/mail")
-        for number in (1, 2, 3, 1):
-            self.call("POST", "/streams/mail/records", {"id": f"job-{number}", "payload": "x"})
-        self.assertEqual(self.call("GET", "/dedup/stats?queue=mail").json, {
-            "queue_name": "mail", "total_keys": 3, "hit_rate_24h": 0.25,
-            "duplicate_jobs_blocked": 1, "storage_size_mb": 0.0,
-            "ttl_distribution": {"0-1h": 0, "1-6h": 0, "6-24h": 3}})
-        self.call("PUT", "/streams/default", {"window_s": 1800})
-        self.call("POST", "/streams/default/records", {"id": "a", "payload": "x"})
-        told = self.call("GET", "/dedup/stats").json
-        self.assertEqual(told["queue_name"], "default")
-        self.assertEqual(told["ttl_distribution"], {"0-1h": 1, "1-6h": 0, "6-24h": 0})
-        self.call("PUT", "/streams/years", {"window_s": 30_000_000})
-        self.call("POST", "/streams/years/records", {"id": "a", "payload": "x"})
-        told = self.call("GET", "/dedup/stats?queue=years").json
-        self.assertEqual(told["ttl_distribution"]["24h+"], 1)
+    def setUp(self):
+        super().setUp()
+        self.call("PUT", "/streams/orders")
 
-    def test_an_id_of_this_millisecond_has_no_more_than_its_window_left(self):
-        self.call("PUT", "/streams/mail")
-        body = b'{"payload": "x", "id": "%d"}'
-        ask = b"GET /api/v1/dedup/stats?queue=mail HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        sent = b""
-        for number in range(100):  # pipelined: most are asked for in the millisecond they came in
-            one = body % number
-            sent += (b"POST /api/v1/streams/mail/records HTTP/1.1\r\nHost: localhost\r\n"
-                     b"Content-Type: application/json\r\n"
-                     b"Content-Length: %d\r\n\r\n%b" % (len(one), one)) + ask
-        told = self.server.raw(sent[:-2] + b"Connection: close\r\n\r\n")
-        self.assertEqual(told.count(b'"total_keys"'), 100)
-        self.assertNotIn(b"24h+", told)
+    def test_the_content_of_a_record_does_not_make_it_a_list(self):
+        path = "/streams/orders/records"
+        self.call("POST", path, {"id": "a", "payload": "first"})
+        for body in ({"payload": {"records": 1}}, {"payload": "x", "headers": {"records": "1"}},
+                     {"payload": "\"records\""}, {"payload": {"a": {"records": []}}}):
+            answer = self.call("POST", path, {"id": "a", **body})
+            self.assertEqual((answer.status, answer.headers["Hapax-Verdict"],
+                              answer.json["verdict"]), (422, "conflict", "conflict"), body)
+        self.assertEqual(self.call("POST", path, {"id": "records", "payload": "x"}).status, 201)
+        answer = self.call("POST", path, {"id": "records", "payload": "y"})
+        self.assertEqual((answer.status, answer.json["verdict"]), (422, "conflict"))
+        told = self.call("POST", path, {"records": [{"id": "records", "payload": "z"}]})
+        self.assertEqual((told.status, told.json["verdicts"][0]["verdict"]), (200, "conflict"))
 
-    def test_status_and_deletion_of_a_key(self):
-        path = "/dedup/keys/" + running.quote("dedup:mail:job-123")
-        status = path + "/status"
-        self.assertEqual(self.call("GET", status).json["status"], "not_seen")
-        claim = self.call("POST", "/claims/mail/job-123", {"owner": "worker-001"}).json
-        told = self.call("GET", status).json
-        self.assertEqual((told["status"], told["worker_id"], told["attempt_count"]),
-                         ("processing", "worker-001", 1))
-        self.assertIsNone(told["processed_at"])
-        self.call("POST", "/claims/mail/job-123/settle", {"fence": claim["fence"]})
-        told = self.call("GET", "/dedup/keys/job-123/status?queue=mail").json
-        self.assertEqual(told["status"], "completed")
-        self.assertRegex(told["processed_at"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
-        self.assertEqual(self.call("DELETE", path).json,
-                         {"key": "dedup:mail:job-123", "deleted": True})
-        self.assertEqual(self.call("GET", status).json["status"], "not_seen")
-        self.assertEqual(self.call("DELETE", path).status, 404)
+    def test_nor_does_that_of_an_ack_a_nack_or_an_extend(self):
+        consumer = "/streams/orders/consumers/mail"
+        self.call("PUT", consumer)
+        for act, more in (("ack", {}), ("nack", {"reason": "\"nacks\""}), ("extend", {})):
+            answer = self.call("POST", f"{consumer}/{act}", {"receipt": "9-9", **more})
+            self.assertNotIn("verdicts", answer.json, act)
+            self.assertGreaterEqual(answer.status, 400, act)
+            told = self.call("POST", f"{consumer}/{act}", {act + "s": [{"receipt": "9-9"}]})
+            self.assertEqual((told.status, len(told.json["verdicts"])), (200, 1), act)
 
-    def test_a_key_may_be_a_message_id_or_a_plain_key(self):
-        self.call("PUT", "/streams/mail")
-        self.call("POST", "/streams/mail/records", {"id": "job-9", "payload": "x"})
-        self.assertEqual(self.call("GET", "/dedup/keys/mail:job-9/status").json["status"],
-                         "completed")
-        self.call("PUT", "/registers/dedup:q:j", {"value": "processing"})
-        self.assertEqual(self.call("GET", "/dedup/keys/dedup:q:j/status").json["status"],
-                         "processing")
+    def test_a_repeated_list_says_so_in_its_header_too(self):
+        path = "/streams/orders/records"
+        one = {"payload": "x"}
+        for name, where, body, media in (
+                ("array", path, json.dumps([one, one]).encode(), "application/json"),
+                ("records", path, json.dumps({"records": [one]}).encode(), "application/json"),
+                ("atomic", path, json.dumps({"mode": "atomic", "records": [one, one]}).encode(),
+                 "application/json"),
+                ("lines", path, b'{"payload":"x"}\n{"payload":"y"}\n', "application/x-ndjson"),
+                ("frames", path, b"HXR1" + frame(b"x") + frame(b"y"), FRAMES),
+                ("commit", "/commit", json.dumps(
+                    {"ops": [{"op": "append", "stream": "orders", **one}]}).encode(),
+                 "application/json")):
+            for replayed in (None, "true"):
+                answer = self.call("POST", where, body,
+                                   {"Idempotency-Key": name, "Content-Type": media})
+                self.assertEqual((answer.status, answer.json["repeated"],
+                                  answer.headers["Idempotent-Replayed"]),
+                                 (200, replayed is not None, replayed), name)
 
-    def test_the_outbox_is_a_stream_and_its_relay_a_consumer(self):
-        empty = {"pending": 0, "published": 0, "failed": 0, "oldest_pending_at": None,
-                 "lag_seconds": 0}
-        self.assertEqual(self.call("GET", "/outbox/stats").json, empty)
-        self.assertEqual(self.call("GET", "/outbox/pending").json, {"pending": 0, "events": []})
+    def test_what_stands_twice_is_refused(self):
+        path = "/streams/orders/records"
+        for body, why in ((b'{"id":"a","id":"b","payload":"1"}', "id: stands twice"),
+                          (b'{"payload":"1","payload_base64":"Mg=="}', "exclude each other"),
+                          (b'{"records":[],"records":[{"payload":"1"}]}', "records: stands twice")):
+            answer = self.call("POST", path, body)
+            self.assertEqual((answer.status, answer.json["code"]), (400, "HX1001"), body)
+            self.assertIn(why, answer.json["detail"])
+        self.assertEqual(self.call("GET", path).json["records"], [])
+
+
+class JsonContent(running.ServerTest):
+    """A JSON value that stands as content is kept byte for byte, and compared as such."""
+
+    VALUES = (b"12345678901234567890123", b"12345678901234567890199", b"18446744073709551616",
+              b"-0", b"0.1", b"1.10", b"1e400", b'{"a": [1.0 , 2]}', b'{"a":[1.0,2]}', b"false")
+
+    def test_of_records(self):
+        path = "/streams/num/records"
+        self.call("PUT", "/streams/num")
+        for number, value in enumerate(self.VALUES):
+            body = b'{"id": "%d", "payload": %b }' % (number, value)
+            for status, verdict in ((201, "fresh"), (200, "duplicate")):
+                answer = self.call("POST", path, body)
+                self.assertEqual((answer.status, answer.json["verdict"]), (status, verdict), value)
+            other = b'{"id": "%d", "payload": %b }' % (number, self.VALUES[number - 1])
+            answer = self.call("POST", path, other)
+            self.assertEqual((answer.status, answer.json["verdict"]), (422, "conflict"), value)
+        lines = b"".join(b'{"payload": %b}\n' % value for value in self.VALUES)
+        self.call("POST", path, lines, {"Content-Type": "application/x-ndjson"})
+        self.call("POST", path, b'{"records":[{"payload":"x"},{"payload": 1.50}]}')
+        told = [record["payload"] for record in self.call("GET", path).json["records"]]
+        values = [value.decode() for value in self.VALUES]
+        self.assertEqual(told, 2 * values + ["x", "1.50"])
+
+    def test_of_registers_and_claims(self):
+        self.call("PUT", "/registers/r", b'{"value": 1.10, "mode": "always"}')
+        self.assertEqual(self.call("GET", "/registers/r").json["value"], "1.10")
+        claim = b'{"content": 1234567890123456789012%d}'
+        fence = self.call("POST", "/claims/s/k", claim % 3).json["fence"]
+        answer = self.call("POST", "/claims/s/k", claim % 4)
+        self.assertEqual((answer.status, answer.json["verdict"]), (422, "conflict"))
+        self.call("POST", "/claims/s/k/settle", b'{"fence": %d, "body": {"n": 0.10}}' % fence)
+        self.assertEqual(self.call("POST", "/claims/s/k", claim % 3).json["body"], '{"n": 0.10}')
+
+    def test_of_the_outbox(self):
         self.call("PUT", "/streams/outbox_events")
-        for number in (1, 2):
-            self.call("POST", "/streams/outbox_events/records", {
-                "id": f"e-{number}", "group": "order-7", "payload": {"total": number},
-                "headers": {"event_type": "OrderPaid", "tenant_id": "t"}})
-        events = self.call("GET", "/outbox/pending?max=1").json
-        created = events["events"][0].pop("created_at")
-        self.assertEqual(events, {"pending": 2, "events": [{
-            "id": "e-1", "event_type": "OrderPaid", "aggregate_id": "order-7",
-            "data": {"total": 1}, "metadata": {"tenant_id": "t"}, "status": "pending",
-            "published_at": None}]})
-        relay = "/streams/outbox_events/consumers/relay"
-        self.call("PUT", relay)
-        receipt = self.call("POST", relay + "/receive").json["records"][0]["receipt"]
-        self.assertEqual(self.call("GET", "/outbox/stats").json["oldest_pending_at"], created)
-        self.call("POST", relay + "/ack", {"receipt": receipt})
-        told = self.call("GET", "/outbox/stats").json
-        self.assertEqual((told["pending"], told["published"], told["failed"]), (1, 1, 0))
-        self.assertEqual([e["id"] for e in self.call("GET", "/outbox/pending").json["events"]],
-                         ["e-2"])
+        self.call("POST", "/streams/outbox_events/records", b'{"payload": {"total": 1.10}}')
+        self.assertIn(b'"data":{"total": 1.10},', self.call("GET", "/outbox/pending").body)
+
+
+class Queries(running.ServerTest):
+    def test_what_a_route_does_not_know_is_refused(self):
+        self.call("PUT", "/streams/orders")
+        self.call("POST", "/claims/p/k", {"owner": "w"})
+        for method, path, why in (
+                ("GET", "/streams/orders/records?form=3", "form: this route knows no such field of "
+                 "a query; did you mean 'from'?"),
+                ("GET", "/streams/orders/records?from=1&from=2", "from: stands twice in the query"),
+                ("DELETE", "/claims/p/k?actor=a&reson=b", "reson: this route knows no such field "
+                 "of a query; did you mean 'reason'?"),
+                ("DELETE", "/claims/p/k?reason=b&reason=c", "reason: stands twice in the query"),
+                ("DELETE", "/claims/p/k?scope=q", "scope: this route knows no such field of a "
+                 "query; known are 'actor', 'reason'"),
+                ("GET", "/streams?max=3", "max: this route knows no such field of a query"),
+                ("PUT", "/streams/%ff%fe", "stream: expected UTF-8, got '\ufffd\ufffd'"),
+                ("PUT", "/streams/orders/consumers/%ff", "consumer: expected UTF-8, got '\ufffd'")):
+            answer = self.call(method, path)
+            self.assertEqual((answer.status, answer.json["code"], answer.json["detail"]),
+                             (400, "HX1001", why))
+        self.assertEqual(self.call("GET", "/health/live?probe=1").status, 200)
+        self.assertEqual(self.call("GET", "/metrics?x=1").status, 200)
+        self.assertEqual(self.call("POST", "/claims/p/%ff", {"owner": "w"}).status, 200)
 
 
 class Page(running.ServerTest):

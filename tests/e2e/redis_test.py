@@ -22,7 +22,14 @@ FAR = NOW + 100_000
 LINES = rf"""
 PING
 PING hello
+PING a b
 ECHO hello
+CLIENT GETNAME
+CLIENT SETNAME me
+CLIENT GETNAME
+CLIENT SETNAME
+CLIENT SETNAME aé
+COMMAND INFO nosuch
 GET a
 SET a 1
 GET a
@@ -242,6 +249,26 @@ MULTI
 SET m
 EXEC
 MULTI
+PING
+SET m2 v
+ECHO hello
+PING a b
+CLIENT GETNAME
+SELECT 0
+PING hello
+EXEC
+MULTI
+PING
+EXEC
+MULTI
+PING
+ECHO
+EXEC
+MULTI
+CLIENT SETNAME other
+DISCARD
+CLIENT GETNAME
+MULTI
 SET m2 v
 EXEC
 DBSIZE
@@ -284,7 +311,7 @@ REDIS = shutil.which("redis-check-rdb")
 class AsRedis(Case):
     def setUp(self):
         super().setUp()
-        port = running.free_port()
+        port = self.redis_port = running.free_port()
         redis = subprocess.Popen(
             ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
              "--dir", self.folder], executable=REDIS, stdout=subprocess.PIPE, text=True)
@@ -339,6 +366,22 @@ class AsRedis(Case):
                           ("GET", key), ("EXISTS", key, key), ("DEL", key)):
             ours, theirs = self.both(*arguments)
             self.assertEqual(ours, theirs)
+
+    def test_lengths_are_read_alike(self):
+        def until_the_end(port, data):
+            with socket.create_connection(("127.0.0.1", port), 30) as link:
+                link.sendall(data)
+                link.shutdown(socket.SHUT_WR)
+                with link.makefile("rb") as replies:
+                    return replies.read()
+
+        for data in (b"*1\r\n$04\r\nPING\r\n", b"*01\r\n$4\r\nPING\r\n",
+                     b"*1\r\n$+4\r\nPING\r\n", b"*+1\r\n$4\r\nPING\r\n",
+                     b"*1\r\n$4 \r\nPING\r\n", b"*1\r\n$-1\r\n", b"*abc\r\n",
+                     b"*0\r\n*-1\r\n*1\r\n$4\r\nPING\r\n"):
+            ours, theirs = (until_the_end(port, data)
+                            for port in (self.hapax.resp_port, self.redis_port))
+            self.assertEqual(ours, theirs, data)
 
     def test_a_pipeline_is_answered_in_order(self):
         lines = [line for line in LINES if "#" not in line and "short" not in line]

@@ -189,6 +189,47 @@ class Server:
         return Client(self.resp_port)
 
 
+class Events:
+    """A client of server-sent events that reads one at a time."""
+
+    def __init__(self, server, path, *headers):
+        self.link = server.connect()
+        head = [f"GET /api/v1{path} HTTP/1.1", "Host: localhost", "Accept: text/event-stream",
+                *headers]
+        self.link.sendall(("\r\n".join(head) + "\r\n\r\n").encode())
+        self.file = self.link.makefile("rb")
+        self.status = self.file.readline().split()[1]
+        while self.file.readline().strip():
+            pass
+
+    def chunk(self):
+        size = int(self.file.readline(), 16)
+        data = self.file.read(size)
+        self.file.readline()
+        return data.decode()
+
+    def next(self):
+        """Fields of the next event that has data."""
+        while True:
+            for one in self.events():
+                if "data" in one:
+                    return one
+
+    def events(self):
+        if getattr(self, "left", None):
+            taken, self.left = self.left[:1], self.left[1:]
+            return taken
+        parts = self.chunk().split("\n\n")
+        all_events = [dict(line.split(": ", 1) for line in part.split("\n")) for part in parts
+                      if part]
+        self.left = all_events[1:]
+        return all_events[:1]
+
+    def close(self):
+        self.file.close()
+        self.link.close()
+
+
 class Link:
     """A connection that speaks RESP and keeps the replies as bytes."""
 

@@ -1,5 +1,7 @@
 """`hapax serve` as its page in docs/reference/cli.md shows it: HTTP, RESP, and an orderly end."""
 
+import re
+import signal
 import subprocess
 import threading
 import unittest
@@ -60,6 +62,26 @@ class Serve(running.ServerTest):
             "MULTI\r\nHX.APPEND orders a\r\nHX.APPEND none b\r\nEXEC\r\nQUIT\r\n")
         self.assertIn("-EXECABORT Transaction discarded: operation 2 was refused: HX1003", said)
         self.assertEqual(self.server.call("GET", "/streams/orders")[2]["last"], 0)
+
+    def test_a_second_signal_does_not_wait_for_what_was_begun(self):
+        with self.server.connect() as link:
+            link.sendall(b"GET / HTTP/1.1\r\n")  # and no more
+            ends = (signal.SIGTERM, signal.SIGINT)
+            running.wait_for(lambda: self.figure("hapax_connections") == 2, "the connection")
+            self.server.process.send_signal(ends[0])
+            self.server.wait_for_log("stopping")
+            self.server.process.send_signal(ends[1])
+            self.assertEqual(self.server.process.wait(timeout=60), -ends[1])
+
+    def figure(self, name):
+        text = self.call("GET", "/metrics").body.decode()
+        return int(re.search(rf"(?m)^{name} (\d+)$", text).group(1))
+
+    def test_a_server_listens_somewhere(self):
+        done = subprocess.run([self.HAPAX, "serve", "--http", "", "--resp", ""], timeout=60,
+                              capture_output=True, text=True, check=False, cwd=self.folder)
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("neither HTTP nor RESP has an address", done.stderr)
 
     def test_an_address_others_can_reach_is_refused_without_authentication(self):
         done = subprocess.run([self.HAPAX, "serve", "--data", "other", "--http", "0.0.0.0:0"],

@@ -71,6 +71,28 @@ class TogetherTest(SharedTest):
         self.assertLess(time.monotonic() - began, 15)
 
 
+class StartTest(FolderTest):
+    def test_a_database_that_is_away_is_waited_for(self):
+        cluster = Cluster()
+        self.addCleanup(cluster.end)
+        cluster.stop()
+        servers = []
+        starting = threading.Thread(target=lambda: servers.append(
+            Server(self.HAPAX, self.folder, "--store", cluster.uri("postgres"))))
+        starting.start()
+        self.addCleanup(lambda: [server.end() for server in servers])
+
+        def says(text):
+            with open(os.path.join(self.folder, "log"), encoding="utf-8") as file:
+                return text in file.read()
+
+        wait_for(lambda: os.path.exists(os.path.join(self.folder, "log")) and
+                 says("waiting for it, 10000 ms at most"), "the server to say what it waits for")
+        cluster.start()
+        starting.join()
+        self.assertEqual(servers[0].call("PUT", "/streams/s", {}).status, 200)
+
+
 class TroubleTest(SharedTest):
     """Callers that try again with the same id, at whichever process answers."""
 
@@ -149,6 +171,11 @@ class TroubleTest(SharedTest):
 
         self.while_appending(trouble)
         self.check_all()
+        # W4: who waited for it counts the time of the others as its own, once.
+        for number in range(3):
+            claim = self.call(number, "POST", f"/claims/c/{number}",
+                              {"owner": "o", "lease_ms": 10_000}).json
+            self.assertLess(claim["lease_until_ms"], time.time() * 1_000 + 10_000 + 250)
 
     def test_a_database_that_says_nothing_is_not_waited_for(self):
         one = lambda name: {"records": [{"id": name, "payload": name}]}

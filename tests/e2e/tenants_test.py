@@ -130,10 +130,152 @@ class Threats(running.SignedInTest):
             self.assertTrue(self.client(self.served, WRITER)(*look).startswith("-NOPERM"), look)
         self.assertIsInstance(victim("HX.READ", "$audit"), list)
 
+    def test_no_message_shows_what_the_store_calls_a_name(self):
+        client = self.client(self.served, VICTIM)
+        told = [self.call("GET", "/streams/b%C3%BCcher", token=VICTIM),
+                self.call("DELETE", "/claims/s/k?actor=a&reason=b", token=VICTIM),
+                client("HX.READ", "nosuch"), client("HX.APPEND", "nosuch", "x")]
+        text = str([one if isinstance(one, (str, list)) else one[2] for one in told])
+        self.assertIn("there is no stream 'b\u00fccher'", text)
+        self.assertIn("claim 's/k' is not known", text)
+        for secret in ("victim", "x01", "?"):
+            self.assertNotIn(secret, text)
+
+    def test_names_are_as_long_as_without_tenants(self):
+        name = "n" * 255
+        self.assertEqual(self.call("PUT", "/streams/" + name, token=VICTIM)[0], 200)
+        for _ in range(2):
+            answer = self.call("POST", "/claims/" + name + "/" + name, {"owner": "w"},
+                               token=VICTIM, headers={"Idempotency-Key": name})
+            self.assertEqual((answer[0], answer[2]["verdict"]), (200, "fresh"))
+        commit = {"id": "y" * 255, "ops": [{"op": "set", "name": "a" * 512, "value": "b"}]}
+        self.assertEqual(self.call("POST", "/commit", commit, token=VICTIM)[0], 200)
+        status, _, body = self.call("PUT", "/streams/" + name + "n", token=VICTIM)
+        self.assertEqual((status, body["code"]), (413, "HX1002"))
+        self.assertIn("has 256; the most is 255", body["detail"])
+
+    def test_reading_records_without_the_right_to(self):
+        self.call("POST", "/streams/orders/records", {"payload": "secret"}, token=VICTIM)
+        admin = jwt("victim", roles=["admin"])
+        consumer = jwt("victim", roles=["consume"])
+        for path in ("/streams/orders/records", "/outbox/pending?table=orders"):
+            self.assertEqual(self.call("GET", path, token=admin)[0], 403, path)
+            self.assertIn("secret", str(self.call("GET", path, token=consumer)[2]), path)
+        self.assertEqual(self.call("GET", "/outbox/stats?table=orders", token=admin)[0], 200)
+        for path in ("/streams/$audit/records", "/outbox/pending?table=$audit"):
+            self.assertEqual(self.call("GET", path, token=consumer)[0], 403, path)
+
+    def test_what_others_have_does_not_show_in_what_one_counts(self):
+        victim, thief = self.client(self.served, VICTIM), self.client(self.served, THIEF)
+        for i in range(500):
+            victim.send("SET", f"k{i}", "v")
+        self.assertEqual({victim.answer() for _ in range(500)}, {"OK"})
+        thief("SET", "mine", "v")
+        self.assertEqual((victim("DBSIZE"), thief("DBSIZE")), (500, 1))
+        cursor, keys, pages = "0", [], 0
+        while pages == 0 or cursor != "0":
+            cursor, page = thief("SCAN", cursor)
+            keys += page
+            pages += 1
+        self.assertEqual(keys, ["mine"])
+        self.assertLessEqual(pages, 3)
+
 
 class Exhaustion(running.SignedInTest):
-    def limited(self, text):
-        return self.serve(self.AUTH + "tenants:\n  thief: {" + text + "}\n")
+    def limited(self, text, more=""):
+        return self.serve(self.AUTH + more + "tenants:\n  thief: {" + text + "}\n")
+
+    def figure(self, served, name, tenant):
+        page = served.call("GET", "/metrics", token=tenant).body.decode()
+        found = [line.split()[-1] for line in page.split("\n") if line.startswith(name + "{")]
+        return int(found[0]) if found else None
+
+    def fill(self, client, value):
+        """Sets keys until one is refused; answers why."""
+        for i in range(100000):
+            answer = client("SET", f"k{i}", value)
+            if answer != "OK":
+                return i, answer
+        self.fail("nothing was refused")
+
+    def test_memory_without_any_setting(self):
+        served = self.serve(self.AUTH + "store: {memory_max: 2MiB}\n")
+        victim = self.client(served, VICTIM)
+        count, why = self.fill(self.client(served, THIEF), "x" * 1000)
+        self.assertGreater(count, 100)
+        self.assertIn("HX1007", why)
+        self.assertIn("memory_max", why)
+        self.assertEqual(victim("SET", "mine", "x" * 1000), "OK")
+        self.assertEqual(served.call("PUT", "/streams/s", token=VICTIM)[0], 200)
+        self.assertEqual(served.call("POST", "/streams/s/records", {"id": "i", "payload": "p"},
+                                     token=VICTIM)[0], 201)
+        self.assertEqual(served.call("POST", "/claims/a/b", {"owner": "w"}, token=VICTIM)[0], 200)
+        wait_for(lambda: self.figure(served, "hapax_tenant_memory_bytes", THIEF) > 100000,
+                 "the figures of what the tenant has")
+        self.assertLess(self.figure(served, "hapax_tenant_memory_bytes", THIEF), 1 << 20)
+        self.assertLess(self.figure(served, "hapax_tenant_memory_max_bytes", THIEF), 1 << 20)
+
+    def test_transactions_without_any_setting(self):
+        served = self.serve()
+        thief = self.client(served, THIEF)
+        for i in range(1000):
+            thief.send("HX.BEGIN", f"t{i}", "TIMEOUT_MS", 900000)
+        answers = [thief.answer() for _ in range(1000)]
+        self.assertIn("HX1015", answers[-1])
+        status, _, body = served.call("POST", "/transactions/mine", {}, token=VICTIM)
+        self.assertEqual((status, body["verdict"]), (200, "done"))
+        status, _, body = served.call("POST", "/transactions/one-more", {}, token=THIEF)
+        self.assertEqual((status, body["code"], body["retry"]), (429, "HX1015", "later"))
+
+    def test_streams_and_a_reload(self):
+        served = self.limited("streams_max: 2")
+        codes = [served.call("PUT", f"/streams/s{i}", token=THIEF)[0] for i in range(3)]
+        self.assertEqual(codes, [200, 200, 413])  # The audit is the server's.
+        self.assertEqual(served.call("PUT", "/streams/s9", token=VICTIM)[0], 200)
+        served.write(self.AUTH + "tenants:\n  thief: {streams_max: 3}\n")
+        served.reload()
+        self.assertEqual(served.call("PUT", "/streams/s2", token=THIEF)[0], 200)
+
+    def test_keys_count_as_storage(self):
+        served = self.limited("storage_max: 100kB")
+        count, why = self.fill(self.client(served, THIEF), "x" * 10000)
+        self.assertEqual(count, 9)
+        self.assertIn("HX1006", why)
+        self.assertEqual(self.client(served, VICTIM)("SET", "k", "v"), "OK")
+
+    def test_results_that_were_not_stored_take_no_room(self):
+        served = self.limited("storage_max: 100kB")
+        fence = served.call("POST", "/claims/p/k", {"owner": "w"}, token=THIEF)[2]["fence"]
+        settle = {"fence": fence + 1000, "body": "y" * 40000}
+        for _ in range(4):
+            status = served.call("POST", "/claims/p/k/settle", settle, token=THIEF)[0]
+            self.assertEqual(status, 409)
+        client = self.client(served, THIEF)
+        for _ in range(4):
+            client("MULTI")
+            self.assertEqual(client("HX.SETTLE", "p", "k", fence, "BODY", "y" * 40000), "QUEUED")
+            client("DISCARD")
+        settle["fence"] = fence
+        status = served.call("POST", "/claims/p/k/settle", settle, token=THIEF)[0]
+        self.assertEqual(status, 200)
+        fence = served.call("POST", "/claims/p/j", {"owner": "w"}, token=THIEF)[2]["fence"]
+        settle = {"fence": fence, "body": "y" * 70000}
+        status, _, body = served.call("POST", "/claims/p/j/settle", settle, token=THIEF)
+        self.assertEqual((status, body["code"]), (507, "HX1006"))
+
+    def test_names_in_the_metrics(self):
+        served = self.serve()
+        thief = self.client(served, THIEF)
+        for i in range(1100):
+            thief.send("HX.CLAIM", f"scope{i}", "k", "OWNER", "x", "LEASE_MS", 1000)
+        for _ in range(1100):
+            thief.answer()
+        self.client(served, VICTIM)("HX.CLAIM", "pay", "k", "OWNER", "x")
+        page = served.call("GET", "/metrics", token=VICTIM).body.decode()
+        self.assertIn('idempotency_checks_total{tenant="victim",queue="pay",result="fresh"} 1',
+                      page)
+        page = served.call("GET", "/metrics", token=THIEF).body.decode()
+        self.assertIn('{tenant="thief",queue="(others)",result="fresh"} 100', page)
 
     def test_storage(self):
         served = self.limited("storage_max: 10kB")
@@ -173,6 +315,30 @@ class Exhaustion(running.SignedInTest):
         claim = {"owner": "w", "retention_s": 60, "tombstone_s": "forever"}
         self.assertEqual(served.call("POST", "/claims/a/b", claim, token=THIEF)[0], 413)
         self.assertEqual(served.call("POST", "/claims/a/b", claim, token=VICTIM)[0], 200)
+        # Whoever cannot say how long its key is remembered asks for no longer than it may.
+        status = served.call("POST", "/streams/s/records", {"payload": "x"}, token=THIEF,
+                             headers={"Idempotency-Key": "k"})[0]
+        self.assertEqual(status, 201)
+        commit = {"id": "c", "id_window_s": 86400, "ops": [{"op": "add", "name": "n"}]}
+        self.assertEqual(served.call("POST", "/commit", commit, token=THIEF)[0], 413)
+
+    def test_time_of_keys(self):
+        served = self.limited("ttl_max: 2h")
+        client = self.client(served, THIEF)
+        for words in (("SET", "k", "v"), ("SET", "k", "v", "EX", "1000000000"), ("INCR", "k"),
+                      ("SET", "k", "v", "KEEPTTL")):
+            self.assertIn("ttl_max", client(*words), words)
+        status, _, body = served.call("PUT", "/registers/k", {"value": "v",
+                                      "expires_in_ms": 10 ** 12}, token=THIEF)
+        self.assertEqual((status, body["code"]), (413, "HX1002"))
+        self.assertEqual(client("SET", "k", "1", "EX", "7200"), "OK")
+        self.assertEqual(client("INCR", "k"), 2)
+        self.assertEqual(client("SET", "k", "1", "KEEPTTL"), "OK")
+        for words in (("PERSIST", "k"), ("EXPIRE", "k", "7300"), ("GETSET", "k", "v")):
+            self.assertTrue(str(client(*words)).startswith("-"), words)
+        self.assertEqual(client("EXPIRE", "k", "60"), 1)
+        self.assertLessEqual(client("TTL", "k"), 60)
+        self.assertEqual(self.client(served, VICTIM)("SET", "k", "v"), "OK")
 
     def test_connections(self):
         served = self.limited("connections_max: 2")

@@ -102,6 +102,25 @@ class Metrics(running.SignedInTest):
         wait_for(lambda: surveyed() == (48, 1, 1, 1), "the survey")
         self.assertGreater(values(served.call("GET", "/metrics")[2])["hapax_journal_bytes"], 0)
 
+    def test_a_name_that_is_no_text_breaks_nothing(self):
+        served = self.serve("")
+        link = running.Link(served.resp_port)
+        self.addCleanup(link.close)
+        for name in (b"\xff", b"\xfe", b"\xef\xbf\xbd", b'a"b\\c\nd'):
+            link.ask("HX.CLAIM", name, "k", "OWNER", "w")
+            link.ask("HX.CREATE_STREAM", name)
+            link.ask("HX.CREATE_CONSUMER", name, b"c" + name)
+
+        def told(name):
+            text = served.call("GET", "/metrics").body.decode()  # fails if it is not UTF-8
+            return [key for key in values(text) if key.startswith(name + "{")]
+
+        # Scopes are any bytes, names of streams and consumers are text.
+        wait_for(lambda: len(told("hapax_consumer_lag")) == 2, "the figures of two consumers")
+        for scope in ("\ufffdff", "\ufffdfe"):
+            self.assertEqual(len([key for key in told("idempotency_checks_total")
+                                  if f'queue="{scope}"' in key]), 1)
+
     def test_a_tenant_sees_its_own(self):
         served = self.serve()
         self.work(served, jwt("acme"))

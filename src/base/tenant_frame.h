@@ -1,0 +1,31 @@
+// Tenants share one store. Every name of a tenant begins with its frame, 0x01 TENANT 0x01, which no
+// name from outside can have; names without a frame are those of the tenant without a name.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace hapax::base {
+
+inline constexpr char kTenantFrame = '\x01';
+inline constexpr std::size_t kTenantBytesMax = 64;
+
+// What stands in front of a name: the frame of its tenant, or nothing.
+[[nodiscard]] constexpr std::string_view frame_of(std::string_view name) {
+  if (name.empty() || name.front() != kTenantFrame) return {};
+  const std::size_t end = name.substr(0, kTenantBytesMax + 2).find(kTenantFrame, 1);
+  return end == std::string_view::npos ? std::string_view{} : name.substr(0, end + 1);
+}
+
+// Whose a name of the store is; empty: of the tenant without a name.
+[[nodiscard]] constexpr std::string_view tenant_of(std::string_view name) {
+  const std::string_view frame = frame_of(name);
+  return frame.empty() ? frame : frame.substr(1, frame.size() - 2);
+}
+
+// The name as its tenant knows it.
+[[nodiscard]] constexpr std::string_view without_frame(std::string_view name) {
+  return name.substr(frame_of(name).size());
+}
+
+}  // namespace hapax::base

@@ -1,0 +1,96 @@
+// What each tenant takes of the store. Counted by what follows from facts, so that asking costs
+// nothing, whatever is stored; what a tenant may take is no part of the state and is told from
+// outside, as the memory budget is.
+//
+// Ids, settled claims and results go without a fact, each at its time. They are counted by slices
+// of time, and a slice goes as a whole.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hapax/store.h>
+
+#include "base/tenant_frame.h"
+#include "core/generation_key.h"
+#include "core/owner_counts.h"
+#include "core/string_map.h"
+
+namespace hapax::core {
+
+class State;
+
+// What goes with time.
+struct Load {
+  std::uint64_t memory = 0;
+  std::uint64_t storage = 0;
+};
+
+struct Tenant {
+  bool named = false;  // others are there: it is not told how the whole store does
+  TenantShare share;
+  std::uint64_t memory = 0;   // rough, as State::memory_bytes()
+  std::uint64_t storage = 0;  // of kept records and results in the journal, and of registers
+  std::uint64_t streams = 0;  // but for those of the store
+  std::uint64_t registers = 0;
+  std::uint64_t transactions_open = 0;
+  std::uint64_t refused = 0;              // because of its share, since the start
+  std::map<GenerationKey, Load> going{};  // of `memory` and `storage`: what goes when
+  GenerationKey latest_slice{};           // the one of the latest add …
+  Load* latest_load = nullptr;            // … and what it has; null: none
+};
+
+// Audits: a tenant that is at its limits must be able to delete, and that is audited.
+[[nodiscard]] inline bool is_the_stores(std::string_view stream) {
+  return base::without_frame(stream).starts_with('$');
+}
+
+class Tenants {
+ public:
+  // Whose the name is. Stays where it is for the life of the state.
+  [[nodiscard]] Tenant& of(std::string_view name) {
+    if (name.empty() || name.front() != base::kTenantFrame) return nameless_;
+    if (latest_ != nullptr && name.starts_with(latest_frame_)) return *latest_;
+    return look_up(name);
+  }
+
+  // For tenants that are known, and for those to come.
+  void set(ShareOf share_of);
+
+  // Something that goes at `end`. The same load taken from where it answers undoes it.
+  Load& add(Tenant& tenant, Time end, Time now, Load load);
+  static void take(Tenant& tenant, Load& from, Load load);
+  // The same for what was restored.
+  Load& add(Tenant& tenant, GenerationKey slice, Load load);
+  // What is over goes. REQUIRES: nothing that add() answered is kept.
+  void collect(Time now);
+
+  // Calls visit(frame, tenant), in no particular order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    visit(std::string(), nameless_);
+    for (const auto& [frame, tenant] : named_) visit(frame, tenant);
+  }
+  [[nodiscard]] std::vector<TenantUse> list(const State& state) const;
+
+ private:
+  Tenant& look_up(std::string_view name);
+  [[nodiscard]] TenantShare share_of(std::string_view tenant) const;
+
+  Tenant nameless_;
+  StringMap<Tenant> named_;  // by frame
+  Tenant* latest_ = nullptr;
+  std::string_view latest_frame_;
+  ShareOf share_of_;
+  Time next_end_ = Time::max();  // no slice ends before
+};
+
+// Counts the ids that were restored as those of their streams' tenants. Of a stream that is gone
+// nobody knows whose it was.
+void charge_restored(State& state, GenerationKey slice, std::span<const OwnerCount> ids, Time now);
+
+}  // namespace hapax::core

@@ -1,0 +1,292 @@
+#include "core/tenants.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/show_text.h"
+#include "core/state_codec.h"
+#include "core/test_door.h"
+
+namespace hapax::core {
+namespace {
+
+using std::chrono::hours;
+using testing::HasSubstr;
+using testing::Not;
+
+class TenantsTest : public testing::Test {
+ protected:
+  TenantsTest() { store.begin(Duration{0}); }
+
+  static std::string thief(std::string_view name) { return "\x01thief\x01" + std::string(name); }
+  static std::string victim(std::string_view name) { return "\x01victim\x01" + std::string(name); }
+
+  Verdict run(const Op& op) {
+    return std::get<Answer>(store.commit({.ops = {&op, 1}})).verdicts.front();
+  }
+  // Nothing, or why it was refused.
+  std::string refusal(const Op& op, Errc code) {
+    const Verdict verdict = run(op);
+    const auto* refused = std::get_if<Refused>(&verdict);
+    if (refused == nullptr) return holds(verdict) ? "" : std::string(word_of(verdict));
+    EXPECT_EQ(refused->error.code, code) << refused->error.text();
+    return refused->error.detail;
+  }
+  Op put(const std::string& name, Expiry expiry = {}) {
+    return Set{.name = name, .value = value, .mode = SetMode::kAlways, .expiry = expiry};
+  }
+  void share(TenantShare each) {
+    store.state.tenants.set([each](std::string_view) { return each; });
+  }
+  // How many of these are done before one is refused.
+  template <class Make>
+  int count(Errc code, const Make& make) {
+    for (int i = 0; i < 100'000; ++i) {
+      const std::string name = std::to_string(i);
+      if (!refusal(make(name), code).empty()) return i;
+    }
+    return -1;
+  }
+  Tenant& of_thief() { return store.state.tenants.of(thief("")); }
+
+  const std::string value = std::string(1'000, 'v');
+  std::string kept;  // what the latest operation refers to
+  rig::MemoryStore store;
+};
+
+TEST_F(TenantsTest, NoSetOfTenantsTakesAllTheMemory) {
+  store.state.memory_max = store.state.memory_bytes() + 1'000'000;
+  share({.memory_max = TenantShare::kWhatIsFree});
+  const auto fill = [&](std::string_view tenant) {
+    return count(Errc::kMemoryBudget, [&](const std::string& name) {
+      kept = "\x01" + std::string(tenant) + "\x01" + name;
+      return put(kept);
+    });
+  };
+  const int alone = fill("a");
+  EXPECT_GT(alone, 350);
+  EXPECT_LT(alone, 450);  // about half
+  for (const char* const other : {"b", "c", "d"}) EXPECT_GT(fill(other), 10) << other;
+  kept = thief("n");
+  EXPECT_EQ(refusal(put(kept), Errc::kMemoryBudget), "");
+}
+
+TEST_F(TenantsTest, EachKindOfMemoryCountsAndComesBack) {
+  const std::string stream = thief("s");
+  const std::string scope = thief("q");
+  const std::string source = thief("src");
+  const std::string name = thief("t");
+  const std::string key = thief("k");
+  const auto grows = [&](const Op& op) {
+    const std::uint64_t before = of_thief().memory;
+    EXPECT_TRUE(holds(run(op)));
+    EXPECT_GT(of_thief().memory, before);
+  };
+  grows(CreateStream{stream, {}});
+  grows(Append{.stream = stream, .payload = "p", .id = "i", .group = "g"});
+  grows(OpenProducer{stream, "w"});
+  grows(CreateConsumer{stream, "c", {}});
+  grows(Claim{.scope = scope, .key = "k", .owner = "w"});
+  grows(Advance{source, "", "1", Epoch{1}});
+  grows(Begin{name});
+  grows(put(key, {.kind = Expiry::Kind::kAfter, .after = hours{1}}));
+  const Tenant& has = of_thief();
+  EXPECT_EQ(has.streams, 1U);
+  EXPECT_EQ(has.registers, 1U);
+  EXPECT_EQ(has.transactions_open, 1U);
+  EXPECT_GT(has.storage, value.size());
+
+  store.roll_back();
+  EXPECT_EQ(has.memory, 0U);
+  EXPECT_EQ(has.storage, 0U);
+  EXPECT_EQ(has.streams + has.registers + has.transactions_open, 0U);
+}
+
+TEST_F(TenantsTest, IdsAndResultsGoWithTheirTime) {
+  const std::string stream = thief("s");
+  const std::string scope = thief("q");
+  run(CreateStream{stream, {.window = Window{hours{1}}}});
+  run(Append{.stream = stream, .payload = "p"});
+  const std::uint64_t before = of_thief().memory;
+  const std::uint64_t stored = of_thief().storage;
+  run(Append{.stream = stream, .payload = "p", .id = "i"});
+  run(Trim{stream, Sequence{3}});
+  const Fence fence = std::get<Claimed>(run(Claim{.scope = scope,
+                                                  .key = "k",
+                                                  .retention = Window{hours{1}},
+                                                  .tombstone = Window{hours{1}}}))
+                          .fence;
+  EXPECT_EQ(of_thief().storage, 0U);
+  run(Settle{.scope = scope, .key = "k", .fence = fence, .result = {200, "", value}});
+  EXPECT_GT(of_thief().memory, before);
+  EXPECT_GT(of_thief().storage, value.size());
+  store.keep();
+  rig::collect_all(store.state, store.now + hours{2});
+  EXPECT_LT(of_thief().memory, before);  // A run went, too.
+  EXPECT_EQ(of_thief().storage, 0U);
+  EXPECT_GT(stored, 0U);
+}
+
+TEST_F(TenantsTest, ARestartCountsTheSame) {
+  const std::string stream = thief("s");
+  const std::string key = thief("k");
+  run(CreateStream{stream, {}});
+  run(Append{.stream = stream, .payload = "p", .id = "i", .group = "g"});
+  run(put(key));
+  store.keep();
+  std::string bytes;
+  encode_state(store.state, bytes);
+  State again{4};
+  ASSERT_TRUE(decode_state(bytes, again));
+  for (const auto& one : store.state.ids.snapshot().counts) {
+    charge_restored(again, one.generation, one.counts, store.now);
+  }
+  const Tenant& restored = again.tenants.of(key);
+  EXPECT_EQ(restored.memory, of_thief().memory);
+  EXPECT_EQ(restored.storage, of_thief().storage);
+  EXPECT_EQ(restored.streams, 1U);
+  EXPECT_EQ(restored.registers, 1U);
+}
+
+TEST_F(TenantsTest, TransactionsOfOneLeaveSomeToOthers) {
+  share({.transactions_max = TenantShare::kWhatIsFree});
+  const int open = count(Errc::kRateLimited, [&](const std::string& name) {
+    kept = thief(name);
+    return Begin{kept};
+  });
+  EXPECT_EQ(open, limits::kTransactionsOpenMax / 2);
+  kept = victim("mine");
+  EXPECT_TRUE(holds(run(Begin{kept})));
+  // Its own name anew takes no further place.
+  kept = thief("0");
+  EXPECT_TRUE(holds(run(Begin{kept})));
+}
+
+TEST_F(TenantsTest, StreamsEndAtTheShare) {
+  share({.streams_max = 3});
+  const int made = count(Errc::kLimitExceeded, [&](const std::string& name) {
+    kept = thief(name);
+    return CreateStream{kept, {}};
+  });
+  EXPECT_EQ(made, 3);
+  kept = thief("0");
+  EXPECT_TRUE(holds(run(DeleteStream{kept})));
+  EXPECT_TRUE(holds(run(CreateStream{kept, {}})));
+  kept = thief("$audit");  // The server's own.
+  EXPECT_TRUE(holds(run(CreateStream{kept, {}})));
+}
+
+// A7: nothing is added beyond the storage, and only what was added counts.
+TEST_F(TenantsTest, StorageCountsWhatIsThere) {
+  share({.storage_max = 5'000});
+  const std::string stream = thief("s");
+  const std::string scope = thief("q");
+  const std::string key = thief("k");
+  run(CreateStream{stream, {}});
+  const Fence fence = std::get<Claimed>(run(Claim{.scope = scope, .key = "k"})).fence;
+  const Settle wrong{.scope = scope, .key = "k", .fence = fence.next(), .result = {200, "", value}};
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(std::holds_alternative<Fenced>(run(wrong)));
+  EXPECT_EQ(of_thief().storage, 0U);
+  Settle right = wrong;
+  right.fence = fence;
+  EXPECT_TRUE(holds(run(right)));
+  EXPECT_GE(of_thief().storage, 1'000U);
+  const std::uint64_t once = of_thief().storage;
+  EXPECT_TRUE(holds(run(right)));  // A repeat.
+  EXPECT_EQ(of_thief().storage, once);
+  EXPECT_TRUE(holds(run(put(key))));
+  EXPECT_TRUE(holds(run(put(key))));  // In its place.
+  const std::string big(4'000, 'x');
+  EXPECT_THAT(refusal(Append{.stream = stream, .payload = big}, Errc::kQuotaExceeded),
+              HasSubstr("storage_max"));
+  EXPECT_TRUE(holds(run(Unset{key})));
+  EXPECT_TRUE(holds(run(Append{.stream = stream, .payload = value})));
+  const std::string other = victim("k");
+  EXPECT_TRUE(holds(run(put(other))));
+}
+
+// A7: answers that are kept under the id of their commit are stored, too; a few words always are.
+TEST_F(TenantsTest, StorageCountsAnswersThatAreKept) {
+  const std::string key = thief("k");
+  const std::string fresh = thief("fresh");
+  run(put(key));
+  share({.storage_max = 5'000});
+  std::vector<Op> ops(8, Get{.name = key});
+  ops.push_back(put(fresh));
+  const std::string id = thief("long");
+  const Executed refused = store.commit({.ops = ops, .id = id});
+  ASSERT_TRUE(std::holds_alternative<Error>(refused));
+  EXPECT_EQ(std::get<Error>(refused).code, Errc::kQuotaExceeded);
+  EXPECT_FALSE(std::get<Held>(run(Get{.name = fresh})).applied) << "nothing happened";
+  const Op gone = Unset{key};
+  const std::string other = thief("short");
+  EXPECT_TRUE(std::holds_alternative<Answer>(store.commit({.ops = {&gone, 1}, .id = other})));
+}
+
+// A7: registers go within the tenant's time.
+TEST_F(TenantsTest, ARegisterSaysWhenItGoes) {
+  using Kind = Expiry::Kind;
+  const std::string old = thief("old");
+  run(put(old));  // From before there was a limit.
+  share({.ttl_max = hours{2}});
+  const std::string key = thief("k");
+  const auto refused = [&](const Op& op) {
+    const std::string why = refusal(op, Errc::kLimitExceeded);
+    EXPECT_TRUE(why.empty() || why.find("ttl_max") != std::string::npos) << why;
+    return !why.empty();
+  };
+  EXPECT_TRUE(refused(put(key)));
+  EXPECT_TRUE(refused(put(key, {.kind = Kind::kAfter, .after = hours{3}})));
+  EXPECT_TRUE(refused(put(key, {.kind = Kind::kAt, .at = store.now + hours{3}})));
+  EXPECT_TRUE(refused(put(key, {.kind = Kind::kKeep})));
+  EXPECT_TRUE(refused(Add{.name = key}));
+  EXPECT_FALSE(refused(put(key, {.kind = Kind::kAfter, .after = hours{2}})));
+  EXPECT_FALSE(refused(put(key, {.kind = Kind::kAt, .at = store.now + hours{2}})));
+  EXPECT_FALSE(refused(put(key, {.kind = Kind::kKeep})));
+  EXPECT_TRUE(refused(Expire{.name = key, .expiry = {.kind = Kind::kNever}}));
+  EXPECT_TRUE(refused(Expire{.name = key, .expiry = {.kind = Kind::kAfter, .after = hours{3}}}));
+  EXPECT_FALSE(refused(Expire{.name = key, .expiry = {.kind = Kind::kAfter, .after = hours{1}}}));
+  EXPECT_FALSE(refused(put(old, {.kind = Kind::kKeep})));
+  EXPECT_TRUE(refused(put(old)));
+  EXPECT_FALSE(refused(Expire{.name = old, .expiry = {.kind = Kind::kNever}}));  // It does stay.
+}
+
+TEST_F(TenantsTest, ANameIsAsLongForEverybody) {
+  const std::string most(limits::kNameBytesMax, 'n');
+  const std::string stream = thief(most);
+  EXPECT_TRUE(holds(run(CreateStream{stream, {}})));
+  EXPECT_TRUE(holds(run(Claim{.scope = stream, .key = most})));
+  EXPECT_TRUE(holds(run(Begin{stream})));
+  EXPECT_TRUE(holds(run(Advance{stream, "", "1", Epoch{1}})));
+  const std::string name = thief(std::string(limits::kRegisterNameBytesMax, 'n'));
+  EXPECT_TRUE(holds(run(put(name))));
+  const std::string longer = stream + "n";
+  EXPECT_THAT(refusal(CreateStream{longer, {}}, Errc::kLimitExceeded),
+              HasSubstr("has 256; the most is 255"));
+}
+
+// A6: what a caller is told has its tenant's own names.
+TEST_F(TenantsTest, NoMessageShowsTheFrame) {
+  const std::string scope = thief("schlüssel");
+  const std::string told =
+      refusal(Forget{.scope = scope, .key = "k", .actor = "a", .reason = "r"}, Errc::kNotFound);
+  EXPECT_EQ(told, "claim 'schlüssel/k' is not known");
+  kept = thief("bücher");
+  EXPECT_EQ(refusal(Append{.stream = kept}, Errc::kNotFound),
+            "there is no stream 'bücher'; create it first");
+  EXPECT_EQ(shown("a\x1b[1m\xff\xc2\x9b"), "'a\\x1b[1m\\xff\\xc2\\x9b'");
+  EXPECT_EQ(shown(std::string(41, 'x')), "'" + std::string(40, 'x') + "…'");
+}
+
+TEST_F(TenantsTest, ATenantIsNotToldHowFullTheStoreIs) {
+  store.state.memory_max = store.state.memory_bytes();
+  kept = thief("k");
+  EXPECT_THAT(refusal(put(kept), Errc::kMemoryBudget),
+              Not(HasSubstr(std::to_string(store.state.memory_max))));
+}
+
+}  // namespace
+}  // namespace hapax::core

@@ -1,0 +1,65 @@
+"""What packaging/Dockerfile installs, against what the build needs and what the command is linked
+with: no engine for containers is needed to see that a package is missing."""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import running
+
+HAPAX, SOURCE = running.arguments()
+
+NOT_IN_AN_IMAGE = {"ccache", "libgtest-dev", "libgmock-dev", "librapidcheck-dev"}
+IN_EVERY_IMAGE = {"libc6", "libgcc-s1", "libstdc++6"}  # apt itself needs them
+NOT_LINKED = {"ca-certificates"}  # who may sign for https
+
+
+def text_of(*names):
+    with open(os.path.join(SOURCE, *names), encoding="utf-8") as file:
+        return file.read()
+
+
+def run(*words):
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def stages():
+    """The packages that each stage of the Dockerfile installs."""
+    file = text_of("packaging", "Dockerfile").replace("\\\n", " ")
+    found = re.findall(r"apt-get install -y --no-install-recommends ([^&]*)&&", file)
+    return [set(packages.split()) for packages in found]
+
+
+def build_packages():
+    section = text_of("tools", "packages.txt").split("[build]")[1].split("\n[")[0]
+    return set(re.findall(r"(?m)^([a-z][^\s#]*)", section.split("\n", 1)[1]))
+
+
+def package_of(path):
+    for name in (path, os.path.realpath(path)):  # /lib may be /usr/lib
+        done = subprocess.run(["dpkg-query", "--search", name], capture_output=True, text=True,
+                              timeout=60, check=False)
+        if done.returncode == 0:
+            return done.stdout.split(":")[0]
+    raise AssertionError("no package has " + path)
+
+
+class Dockerfile(unittest.TestCase):
+    def test_the_image_is_built_with_what_the_build_needs(self):
+        self.assertEqual(stages()[0], build_packages() - NOT_IN_AN_IMAGE)
+
+    @unittest.skipUnless(shutil.which("dpkg-query"), "this is not Debian")
+    def test_the_image_has_what_the_command_is_linked_with(self):
+        needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", HAPAX)))
+        places = dict(re.findall(r"(\S+) => (\S+)", run("ldd", HAPAX)))
+        linked = {package_of(places[name]) for name in needed if name in places}
+        self.assertEqual(stages()[1], (linked - IN_EVERY_IMAGE) | NOT_LINKED)
+
+    def test_the_command_is_built_without_the_tests(self):
+        self.assertIn("-DHAPAX_TESTS=OFF", text_of("packaging", "Dockerfile"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -15,6 +15,8 @@ struct Options {
   std::string hapax = "build/hapax";
   std::string json;
   std::string only;
+  std::string limit_dir;                               // with the yardstick programs
+  std::string newer_nats = "build/peers/nats-server";  // 2.10 or later
   double seconds = 4;
   int rounds = 3;
   int held = 2;  // seconds that a transaction is open before a relay is measured beside it
@@ -37,6 +39,10 @@ inline Options parse(int argc, char** argv) {
       options.only = value();
     } else if (word == "--hapax") {
       options.hapax = value();
+    } else if (word == "--limit-dir") {
+      options.limit_dir = value();
+    } else if (word == "--newer-nats") {
+      options.newer_nats = value();
     } else if (word == "--held") {
       options.held = std::stoi(value());
     } else if (word == "--quick") {
@@ -45,7 +51,7 @@ inline Options parse(int argc, char** argv) {
       options.rounds = 1;
     } else {
       fail("unknown argument '" + word + "'; known: --json FILE, --hapax PROGRAM, --only PART, " +
-           "--held SECONDS, --quick");
+           "--limit-dir FOLDER, --newer-nats PROGRAM, --held SECONDS, --quick");
     }
   }
   return options;

@@ -162,7 +162,7 @@ class TimedSink final : public relay::Sink {
   TimedSink(relay::Sink& next, std::size_t records) : at_us(records), next_(next) {}
   relay::Delivery deliver(std::span<const relay::Outgoing* const> records,
                           const relay::Permit& permit) override {
-    const relay::Delivery told = next_.deliver(records, permit);
+    relay::Delivery told = next_.deliver(records, permit);
     const std::int64_t now = now_us();
     for (std::size_t i = 0; i < told.accepted; ++i) at_us[std::stoul(records[i]->payload)] = now;
     accepted += told.accepted;

@@ -34,17 +34,36 @@ struct Redis {
                port) {}
 };
 
-std::string nats_config(const Folder& folder, std::uint16_t port) {
+// A program of forty lines that does the least that such a server can: one thread, one sync for all
+// that was read in a turn.
+struct Yardstick {
+  Folder folder;
+  std::uint16_t port = free_port();
+  Running server;
+
+  explicit Yardstick(const fs::path& program)
+      : server({"bash", "-c", "cd \"$0\" && exec \"$@\"", folder.path(),
+                fs::absolute(program).string(), std::to_string(port), "1"},
+               port) {}
+};
+
+enum class NatsSync { kLater, kAlways };  // its own interval of two minutes, or each message
+
+std::string nats_config(const Folder& folder, std::uint16_t port, NatsSync sync) {
   std::string path = folder.path("nats.conf");
   std::ofstream(path) << "host: 127.0.0.1\nport: " << port << "\njetstream { store_dir: \""
-                      << folder.path("js") << "\" }\n";
+                      << folder.path("js") << "\""
+                      << (sync == NatsSync::kAlways ? ", sync_interval: always" : "") << " }\n";
   return path;
 }
 
 struct Nats {
   Folder folder;
   std::uint16_t port = free_port();
-  Running server{{"nats-server", "-c", nats_config(folder, port)}, port};
+  Running server;
+
+  Nats(const std::string& program, NatsSync sync)
+      : server({program, "-c", nats_config(folder, port, sync)}, port) {}
 };
 
 std::string nginx_config(const Folder& folder, std::uint16_t port) {
@@ -86,15 +105,22 @@ void bench_claims(Table& table, const Options& options) {
     std::printf("SET NX EX skipped: no redis-tools\n");
     return;
   }
+  const fs::path yardstick = fs::path(options.limit_dir) / "resp";
+  const bool measures = !options.limit_dir.empty() && fs::exists(yardstick);
+  if (!measures) std::printf("yardstick skipped: no --limit-dir with the program `resp`\n");
   for (const int depth : {1, 100}) {
     std::vector<double> ours;
     std::vector<double> everysec;
     std::vector<double> always;
+    std::vector<double> limit;
     for (int round = 0; round < options.rounds; ++round) {
       ours.push_back(set_nx_per_second(Hapax(options).resp, depth, options.seconds));
       everysec.push_back(set_nx_per_second(Redis("everysec").port, depth, options.seconds));
       if (depth == 1) {
         always.push_back(set_nx_per_second(Redis("always").port, depth, options.seconds));
+      }
+      if (measures) {
+        limit.push_back(set_nx_per_second(Yardstick(yardstick).port, depth, options.seconds));
       }
     }
     const std::string name = "SET NX EX, 50 connections, pipeline " + std::to_string(depth);
@@ -102,6 +128,10 @@ void bench_claims(Table& table, const Options& options) {
                          depth == 1 ? 1.0 : 2.5);
     if (depth == 1) {
       table.ratio_at_least(name, median(ours), "/s", "Redis always", median(always), 1.4);
+    }
+    if (measures) {
+      table.add({"yardstick limit/resp, pipeline " + std::to_string(depth), median(limit), "/s",
+                 "Redis everysec", median(limit) / median(everysec), "", std::nullopt});
     }
   }
 }
@@ -120,8 +150,7 @@ double hapax_appends_per_second(const Options& options) {
   return pipeline(wire, 1'000, options.seconds, append, Marks("verdict\r\n"));
 }
 
-double nats_publishes_per_second(const Options& options) {
-  const Nats nats;
+double nats_publishes_per_second(const Nats& nats, double seconds) {
   Wire wire(nats.port);
   wire.send("CONNECT {\"verbose\":false,\"headers\":true}\r\nSUB in.* 1\r\n");
   const std::string stream =
@@ -134,22 +163,39 @@ double nats_publishes_per_second(const Options& options) {
     return "HPUB s in.a " + std::to_string(header.size()) + " " +
            std::to_string(header.size() + kPayload.size()) + "\r\n" + header + kPayload + "\r\n";
   });
-  return pipeline(wire, 1'000, options.seconds, publish, Marks("\"seq\":"));
+  return pipeline(wire, 1'000, seconds, publish, Marks("\"seq\":"));
 }
 
 void bench_appends(Table& table, const Options& options) {
   const bool peer = installed("nats-server");
   if (!peer) std::printf("NATS skipped: no nats-server\n");
+  // Debian's knows no `sync_interval: always`.
+  const bool newer = installed(options.newer_nats);
+  if (!newer) std::printf("NATS with sync_interval: always skipped: no --newer-nats PROGRAM\n");
   std::vector<double> ours;
   std::vector<double> theirs;
+  std::vector<double> synced;
   for (int round = 0; round < options.rounds; ++round) {
     ours.push_back(hapax_appends_per_second(options));
-    if (peer) theirs.push_back(nats_publishes_per_second(options));
+    if (peer) {
+      theirs.push_back(
+          nats_publishes_per_second({"nats-server", NatsSync::kLater}, options.seconds));
+    }
+    if (newer) {
+      synced.push_back(
+          nats_publishes_per_second({options.newer_nats, NatsSync::kAlways}, options.seconds));
+    }
   }
   const std::string name = "append with id over RESP, 1,000 under way";
-  if (!peer) return table.figure(name, median(ours), "records/s");
-  table.ratio_at_least(name, median(ours), "records/s", "NATS JetStream, no sync", median(theirs),
-                       3.0);
+  if (!peer && !newer) return table.figure(name, median(ours), "records/s");
+  if (peer) {
+    table.ratio_at_least(name, median(ours), "records/s", "NATS JetStream, no sync", median(theirs),
+                         3.0);
+  }
+  if (newer) {
+    table.ratio_at_least(name, median(ours), "records/s", "NATS sync_interval: always",
+                         median(synced), 50.0);
+  }
 }
 
 // --- batches over HTTP

@@ -145,7 +145,7 @@ void bench_store(Table& table, testing_postgres::Cluster& cluster, const Options
 // --- the outbox and the inbox
 
 std::string migrated(testing_postgres::Cluster& cluster, const Options& options) {
-  const std::string uri = cluster.make_database();
+  std::string uri = cluster.make_database();
   output_of(options.hapax + " migrate '" + uri + "'");
   Connection connection = must(Connection::open(uri));
   run(connection,

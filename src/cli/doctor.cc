@@ -1,4 +1,5 @@
 // doctor: is everything as it should be, and if not, what to do.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -161,15 +162,18 @@ class Doctor {
   }
 
   // A commit that reads a register is told the store's time, and changes nothing.
+  // What it takes to ask is no difference: the answer may be from any moment of it.
   void check_clock() {
+    host::HostClock clock;
+    const std::int64_t asked = clock.wall_ms();
     const auto told =
         way_.ask({.method = "POST",
                   .path = "/api/v1/commit",
                   .body = R"({"ops":[{"op":"get","name":"hapax-doctor","tell_value":false}]})"});
     const std::int64_t time = told ? number_in(told->json, "time_ms") : 0;
     if (time == 0) return tell("clock", State::kSkipped, "this credential may not commit");
-    host::HostClock clock;
-    const double skew = static_cast<double>(time - clock.wall_ms()) / 1000;
+    const std::int64_t ahead = std::max<std::int64_t>(time - clock.wall_ms(), 0);
+    const double skew = static_cast<double>(time < asked ? time - asked : ahead) / 1000;
     const State health = std::abs(skew) > kSkewFailure   ? State::kBad
                          : std::abs(skew) > kSkewWarning ? State::kWarning
                                                          : State::kGood;

@@ -186,6 +186,7 @@ class Drain {
       exit_code_ = kExitLater;
       return true;
     }
+    const std::int64_t now = clock_.steady_ms();  // A lease may end while the report is made.
     const auto report = source_->report();
     if (!report) {
       fail(report.error());
@@ -195,7 +196,6 @@ class Drain {
     if (others.waiting == 0) return true;
     // A relay that died cannot be told from one that lives before its lease ends. Then its lanes
     // are free, and soon taken; whoever holds them for longer than that renews them, and sends.
-    const std::int64_t now = clock_.steady_ms();
     if (!others_kept_ms_) others_kept_ms_ = now + settings_.lease.count();
     if (now <= *others_kept_ms_ || others.holders.empty()) return false;
     say(fmt::format("{}: records wait ({}) in lanes that others hold: {}", from_, others.waiting,

@@ -310,10 +310,10 @@ class Bench(running.ServerTest):
              self.server.url], stdout=subprocess.PIPE, text=True)
         self.addCleanup(bench.kill)
         self.assertIn("100 a second for 3 s on 1 connections", bench.stdout.readline())
-        pause = threading.Event()
-        pause.wait(0.5)
+        running.wait_for(lambda: b'hapax_verdicts_total{op="claim",verdict="fresh"}' in
+                         self.server.call("GET", "/metrics").body, "the first job")
         self.server.process.send_signal(signal.SIGSTOP)
-        pause.wait(1.5)
+        threading.Event().wait(1.5)
         self.server.process.send_signal(signal.SIGCONT)
         out, _ = bench.communicate(timeout=60)
         rows = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
@@ -326,8 +326,7 @@ class Bench(running.ServerTest):
         self.assertEqual(hapax("bench", "--profile", "nonsense").returncode, USAGE)
         self.assertEqual(hapax("bench", "--rate", "0").returncode, USAGE)
         self.assertIn("expiry_storm", hapax("bench", "--help").stdout)
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            url = "http://127.0.0.1:%d" % taken.getsockname()[1]
+        url = f"http://127.0.0.1:{running.free_port()}"
         self.assertEqual(hapax("bench", "--seconds", "1", url=url).returncode, UNREACHABLE)
 
 
@@ -387,8 +386,7 @@ class OnFolder(Commands, unittest.TestCase):
 
 class Errors(unittest.TestCase):
     def test_nobody_listens(self):
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            url = "http://127.0.0.1:%d" % taken.getsockname()[1]
+        url = f"http://127.0.0.1:{running.free_port()}"
         done = hapax("stream", "list", "--url", url)
         self.assertEqual(done.returncode, UNREACHABLE)
         self.assertIn("nobody listens on 127.0.0.1:", done.stderr)
@@ -420,8 +418,7 @@ class Errors(unittest.TestCase):
         self.assertIn("no Hapax server", done.stderr)
 
     def test_doctor_says_what_to_do(self):
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            url = "http://127.0.0.1:%d" % taken.getsockname()[1]
+        url = f"http://127.0.0.1:{running.free_port()}"
         done = hapax("doctor", url=url)
         self.assertEqual(done.returncode, UNREACHABLE)
         self.assertRegex(done.stdout,

@@ -139,7 +139,7 @@ CALLS = [
     ("POST", "/streams/s/trim", {"before": 2}, 200),
     ("PUT", "/streams/s/consumers/c", {"attempts_max": 1}, 200),
     ("POST", "/streams/s/consumers/c/receive?wait_ms=1", {"owner": "me"}, 200),
-    ("POST", "/streams/s/consumers/c/extend", {"receipt": "{receipt}", "lease_ms": 5000}, 200),
+    ("POST", "/streams/s/consumers/c/extend", {"receipt": "{receipt}", "lease_ms": 60000}, 200),
     ("POST", "/streams/s/consumers/c/nack", {"receipt": "{receipt}", "reason": "no"}, 200),
     ("POST", "/streams/s/consumers/c/receive", {}, 200),
     ("POST", "/streams/s/consumers/c/ack", {"acks": [{"receipt": "{receipt}"}]}, 200),

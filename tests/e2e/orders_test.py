@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import sqlite3
 import subprocess
 import threading
@@ -105,7 +106,7 @@ class OrdersTest(FolderTest):
             taken = warehouse.rows("SELECT count(DISTINCT order_id) FROM taken")
             return failures or taken == [(str(COUNT),)]
 
-        wait_for(all_arrived, "every order to arrive")
+        wait_for(all_arrived, "every order to arrive", seconds=150)
         placing.join()
         wait_for(lambda: relay.turn(self.folder) and self.waiting(shop) == 0,
                  "what was sent to be settled")
@@ -129,8 +130,9 @@ class OrdersTest(FolderTest):
 
         # All of it once more, as after a lost position: the inbox knows every one.
         self.hapax("consumer", "seek", "orders", "warehouse", "1", "--data", "between")
-        self.assertEqual(self.orders("receive", "between", warehouse.address),
-                         f"0 orders were taken from the stock, {COUNT} were known already\n")
+        told = re.fullmatch(r"0 orders were taken from the stock, (\d+) were known already\n",
+                            self.orders("receive", "between", warehouse.address))
+        self.assertGreaterEqual(int(told[1]), COUNT)  # More, if leases of its records ended.
         self.assertEqual(self.orders("place", str(COUNT), shop.address),
                          f"{COUNT} orders are placed\n")
         self.assertEqual(self.waiting(shop), 0)

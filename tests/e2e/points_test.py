@@ -1,5 +1,7 @@
 """A process of a shared store, or its database, ends at each step of what they say."""
 
+import contextlib
+import itertools
 import os
 import threading
 import unittest
@@ -63,17 +65,19 @@ class PointsTest(FolderTest):
 
     def call(self, method, path, body, first=0):
         """By whichever process answers."""
-        for number in range(first, first + 100):
-            try:
-                answer = self.servers[number % 2].call(method, path, body)
-            except OSError:
-                self.revive()
-                continue
-            if answer.status == 200:
-                return answer.json
-            self.assertIn(answer.status, (503,), answer.body)
+        numbers, answers = itertools.cycle((first % 2, 1 - first % 2)), []
+
+        def answered():
+            with contextlib.suppress(OSError):
+                answers.append(self.servers[next(numbers)].call(method, path, body))
+                self.assertIn(answers[-1].status, (200, 503), answers[-1].body)
+                if answers[-1].status == 200:
+                    return True
             self.revive()
-        raise AssertionError("nobody answers")
+            return False
+
+        wait_for(answered, "somebody who answers")
+        return answers[-1].json
 
     def append(self, number):
         name = next(self.names)
@@ -99,8 +103,9 @@ class PointsTest(FolderTest):
                 if hit.is_set():
                     return
                 if victim == "process":
-                    self.servers[number].process.kill()
-                    self.servers[number].process.wait()
+                    process = self.servers[number].process  # revive() puts another there.
+                    process.kill()
+                    process.wait()
                 else:
                     self.cluster.stop()
                     self.cluster.start()

@@ -106,9 +106,8 @@ class PoolerTest(FolderTest):
         self.hapax("stream", "create", "orders", "--data", "between")
         self.hapax("relay", "--from", self.address, "--to", "between/streams/orders", "--once")
         self.assertIn("20 orders were taken", orders("receive", "between", self.address))
-        self.assertIn("20 were known already",
-                      self.hapax("consumer", "seek", "orders", "warehouse", "1", "--data",
-                                 "between") + orders("receive", "between", self.address))
+        self.hapax("consumer", "seek", "orders", "warehouse", "1", "--data", "between")
+        self.assertRegex(orders("receive", "between", self.address), "^0 orders were taken")
 
     def test_a_shared_store_is_refused(self):
         for words in (["serve", "--store", self.address, "--http", "127.0.0.1:0", "--resp", ""],

@@ -42,9 +42,9 @@ class Cluster:
         wait_for(lambda: self.psql("SELECT 1", database="postgres", check=False) == "1",
                  "PostgreSQL")
 
-    def stop(self):
-        """As if the machine had stopped."""
-        self.process.send_signal(signal.SIGQUIT)
+    def stop(self, how=signal.SIGQUIT):
+        """As if the machine had stopped, unless it is told otherwise."""
+        self.process.send_signal(how)
         self.process.wait(timeout=60)
 
     def end(self):
@@ -55,10 +55,10 @@ class Cluster:
     def uri(self, database="shop"):
         return f"postgres:///{database}?host={self.folder}&user=postgres"
 
-    def psql(self, sql, database="shop", check=True):
+    def psql(self, sql, database="shop", check=True, timeout=60):
         done = subprocess.run(["psql", "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1",
                                self.uri(database)], input=sql, capture_output=True, text=True,
-                              timeout=60)
+                              timeout=timeout)
         if check and done.returncode != 0:
             raise AssertionError(done.stderr)
         return done.stdout.strip()

@@ -1,5 +1,6 @@
 """`hapax relay` between a real PostgreSQL and a real `hapax serve`, killed at random."""
 
+import concurrent.futures
 import contextlib
 import http.server
 import json
@@ -108,7 +109,7 @@ class RelayTest(FolderTest):
         """One transaction per event, so that they can commit out of order."""
         self.cluster.psql("".join(
             f"SELECT hapax.publish('paid', '{n}', 'k{n % keys}', 'e{n}');\n"
-            for n in range(first, first + count)))
+            for n in range(first, first + count)), timeout=240)
 
     def test_nothing_is_lost_or_doubled_when_everybody_is_killed(self):
         chance = random.Random(4)
@@ -119,10 +120,8 @@ class RelayTest(FolderTest):
         done = threading.Event()
         keys, each = 20, 1200
         # Keys of their own, so that the order of commits per key is known.
-        writers = [threading.Thread(target=self.publish, args=(w * each, each, keys))
-                   for w in range(2)]
-        for writer in writers:
-            writer.start()
+        pool = self.enterContext(concurrent.futures.ThreadPoolExecutor(2))
+        writers = [pool.submit(self.publish, w * each, each, keys) for w in range(2)]
 
         def kill():
             which = chance.randrange(4)
@@ -141,7 +140,7 @@ class RelayTest(FolderTest):
             done.wait(chance.random() * 0.4)
             kill()
         for writer in writers:
-            writer.join()
+            writer.result()
         wait_for(lambda: self.status()["waiting"] == 0 and self.status()["retries"] == 0,
                  "the outbox to be drained")
         for relay in relays:
@@ -157,9 +156,9 @@ class RelayTest(FolderTest):
             last = order.get((writer, record["group"]), -1)
             self.assertLess(last, number)
             order[writer, record["group"]] = number
-        status = self.status()
-        self.assertEqual(status["dead_letters"], 0)
-        self.assertEqual({lane["owner"] for lane in status["lanes"]}, {None})
+        self.assertEqual(self.status()["dead_letters"], 0)
+        wait_for(lambda: {lane["owner"] for lane in self.status()["lanes"]} == {None},
+                 "the lanes to be given back")
 
     def test_once_from_two_databases_into_a_folder(self):
         self.publish(0, 50)
@@ -226,7 +225,7 @@ class RelayTest(FolderTest):
             dead.kill()
             dead.wait()
             tell("left")
-            done = self.once(source, receiver.url, "--lease", "3s")
+            done = self.once(source, receiver.url, "--lease", "6s")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("1 accepted", done.stdout)
             self.assertEqual(receiver.got, [("left", "x", "t")])
@@ -237,29 +236,31 @@ class RelayTest(FolderTest):
         self.relay(receiver.url.replace("/in", "/hangs"), "--lease", "20s", "--name", "living",
                    source=file)
         publish("held")
-        wait_for(lambda: receiver.hanging == ["held"], "the record to hang")
+        wait_for(lambda: receiver.hanging, "the record to hang")
         done = self.once(file, receiver.url, "--lease", "1s")
         self.assertEqual(done.returncode, 75, done.stderr)
         self.assertRegex(done.stderr, "records wait .1. in lanes that others hold: living")
         receiver.closing.set()
         wait_for(lambda: self.status(file)["waiting"] == 0, "the living one to send it")
-        done = self.once(file, receiver.url, "--lease", "1s")
+        done = self.once(file, receiver.url)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(receiver.got, [("held", "x", "t")])
+        # More than once, if all of this took longer than a record may hang.
+        self.assertEqual(set(receiver.got), {("held", "x", "t")})
 
     def test_a_relay_that_was_stopped_sends_nothing_for_what_it_lost(self):
         """Y2: not even what it had been sending when its lease ended."""
         receiver = self.receiver()
         stopped = self.relay(receiver.url.replace("/in", "/hangs"), "--lease", "2s")
         self.cluster.psql("SELECT hapax.publish('t', 'x', id => 'r1')")
-        wait_for(lambda: receiver.hanging == ["r1"], "the record to hang")
+        wait_for(lambda: receiver.hanging, "the record to hang")
         stopped.send_signal(signal.SIGSTOP)
         self.relay(receiver.url, "--lease", "2s")
         wait_for(lambda: receiver.got == [("r1", "x", "t")], "the other relay to send it")
         wait_for(lambda: self.status()["waiting"] == 0, "the other relay to settle it")
+        sent = list(receiver.hanging)  # Again by each lease that it had time to take.
         stopped.send_signal(signal.SIGCONT)
         wait_for(lambda: "is no longer held" in self.log_text(), "the first to notice")
-        self.assertEqual(receiver.hanging, ["r1"])
+        self.assertEqual(receiver.hanging, sent)
 
     def test_a_slow_endpoint_is_not_unavailable(self):
         """Y4: a lease that ends before an answer comes is followed by another one."""
@@ -267,7 +268,7 @@ class RelayTest(FolderTest):
         for n, body in enumerate(["x", "slow", "y"]):
             self.cluster.psql(f"SELECT hapax.publish('t', '{body}', 'k', 'm{n}')")
         done = subprocess.run([self.HAPAX, "relay", "--from", self.cluster.uri(), "--to",
-                               receiver.url, "--once", "--lease", "3s"], capture_output=True,
+                               receiver.url, "--once", "--lease", "6s"], capture_output=True,
                               text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(receiver.hanging, ["m1"])
@@ -424,9 +425,18 @@ class RelayTest(FolderTest):
             told = self.cluster.psql("SELECT pid FROM pg_stat_activity WHERE application_name "
                                      "LIKE 'hapax relay%' AND datname = 'shop'")
             for pid in {int(pid) for pid in told.split()} - stopped:
-                os.kill(pid, signal.SIGSTOP)
+                wait_for(lambda pid=pid: stands_still(pid), "a session between two questions")
                 stopped.add(pid)
                 self.addCleanup(os.kill, pid, signal.SIGCONT)
+
+        def stands_still(pid):
+            """Within a question it would keep its locks, and hold up others with it."""
+            os.kill(pid, signal.SIGSTOP)
+            told = self.cluster.psql(f"SELECT state FROM pg_stat_activity WHERE pid = {pid}")
+            if told == "idle":
+                return True
+            os.kill(pid, signal.SIGCONT)
+            return False
 
         stop()
         self.publish(10, 10)
@@ -434,7 +444,7 @@ class RelayTest(FolderTest):
         self.assertIn("the server is silent", self.log_text())
         stop()
         relay.send_signal(signal.SIGTERM)
-        self.assertEqual(relay.wait(timeout=5), 0)
+        self.assertEqual(relay.wait(timeout=30), 0)
 
     def test_what_committed_late_is_sent_by_a_restored_database(self):
         holder = subprocess.Popen(["psql", "-X", "-q", "-t", "-A", "-d", self.cluster.uri()],

@@ -43,18 +43,26 @@ def jwt(tenant="acme", roles=("produce", "consume", "admin", "read-bodies"), sec
     return text + "." + encode(hmac.new(SECRET, text.encode(), hashlib.sha256).digest())
 
 
-def wait_for(holds, what):
-    until = time.monotonic() + 30
+def wait_for(holds, what, seconds=30):
+    until = time.monotonic() + seconds
     pause = threading.Event()
     while not holds():
         if time.monotonic() > until:
-            raise AssertionError("waited in vain for " + what)
+            raise AssertionError("waited in vain for " + (what() if callable(what) else what))
         pause.wait(0.02)
 
 
+HELD = []
+
+
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
+    """Who asks for any free port is not given this one, while this process lives: it is bound, and
+    whoever sets SO_REUSEADDR can bind and listen beside it. Until then nobody listens there."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    HELD.append(held)
+    return held.getsockname()[1]
 
 
 class Answer:
@@ -87,7 +95,7 @@ class Server:
             self.write(config)
             self.more = ("--config", self.path, *more)
         self.log = open(os.path.join(folder, "log"), "a", encoding="utf-8")
-        self.start("127.0.0.1:0", "127.0.0.1:0")
+        self.start(*(f"127.0.0.1:{free_port()}" for _ in range(2)))  # The same when it restarts.
 
     def write(self, config):
         with open(self.path, "w", encoding="utf-8") as file:

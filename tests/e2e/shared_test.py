@@ -75,7 +75,7 @@ class StartTest(FolderTest):
     def test_a_database_that_is_away_is_waited_for(self):
         cluster = Cluster()
         self.addCleanup(cluster.end)
-        cluster.stop()
+        cluster.stop(signal.SIGINT)  # So that there is nothing to recover: it must be back in 10 s.
         servers = []
         starting = threading.Thread(target=lambda: servers.append(
             Server(self.HAPAX, self.folder, "--store", cluster.uri("postgres"))))

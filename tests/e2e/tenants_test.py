@@ -296,9 +296,11 @@ class Exhaustion(running.SignedInTest):
 
     def test_rate(self):
         served = self.limited("rate: 1, burst: 3")
-        answers = [served.call("GET", "/streams", token=THIEF) for _ in range(5)]
+        ops = {"ops": [{"op": "get", "name": "r"}] * 100}  # A debt of more than a minute.
+        answers = [served.call(*call, token=THIEF) for call in
+                   [("GET", "/streams")] * 2 + [("POST", "/commit", ops), ("GET", "/streams")]]
         self.assertEqual([answer[0] for answer in answers[:3]], [200, 200, 200])
-        status, fields, body = answers[4]
+        status, fields, body = answers[3]
         self.assertEqual((status, body["code"]), (429, "HX1015"))
         self.assertGreaterEqual(int(fields["Retry-After"]), 1)
         self.assertIn("rate", self.client(served, THIEF)("PING"))

@@ -179,7 +179,7 @@ TEST(EndpointSink, DoesNotSendAgainWhatWasNotAnsweredInTime) {
   EndpointSink sink(server.options(), "/in");
   const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
   const std::array<const relay::Outgoing*, 2> both{&record, &record};
-  const relay::Permit permit(clock, clock.steady_ms() + 500);
+  const relay::Permit permit(clock, clock.steady_ms() + 3'000);
   const relay::Delivery told = sink.deliver(both, permit);
   server.stop();
   EXPECT_EQ(told.accepted, 1U);
@@ -300,14 +300,14 @@ TEST(Client, ReadsTheRefusalOfWhatItCouldNotSendToItsEnd) {
 }
 
 TEST(Client, WaitsNoLongerForAPeerThatMovesThanItSays) {
-  const Hasty server("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", 300);
+  const Hasty server("HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n", 3'000);
   Options options;
   options.url = *parse_url(server.url());
   options.attempts_max = 1;
   const auto begun = std::chrono::steady_clock::now();
-  const Call call{.method = "PUT", .path = "/", .time = std::chrono::milliseconds{100}};
+  const Call call{.method = "PUT", .path = "/", .time = std::chrono::seconds{1}};
   EXPECT_FALSE(Client(options).call(call));
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{2});
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{20});
 }
 
 TEST(Client, DoesNotTryAgainWhereNobodyListens) {

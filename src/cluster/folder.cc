@@ -15,8 +15,6 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 constexpr std::chrono::milliseconds kReadSilenceMax{10'000};
 constexpr std::chrono::milliseconds kWriteSilenceMax{60'000};  // Segments are removed at once.
 
-constexpr std::chrono::milliseconds kNoLockTimeout{0};
-
 bool is_segment(std::string_view name) {
   return journal::parse_name(name).kind == journal::FileName::Kind::kSegment;
 }
@@ -181,7 +179,9 @@ Result<Connection> PostgresFolder::take() {
   ConnectOptions options;
   options.application_name = "hapax store reads";
   options.silence_max = kReadSilenceMax;
-  return Connection::open(place_.uri, options);
+  HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
+  HAPAX_CHECK(settle_session(connection, kNoLockTimeout));
+  return connection;
 }
 
 void PostgresFolder::give_back(Connection connection) {

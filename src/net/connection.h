@@ -105,6 +105,7 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
   std::optional<SteadyTime> deadline_;
   std::uint64_t left_ = 0;  // bytes, in all; and as it was when is_stuck() was asked …
   std::uint64_t seen_left_ = 0;
+  bool owed_ = false;                                    // … there was something to send …
   SteadyTime moved_ = std::chrono::steady_clock::now();  // … and last found something new
   bool reading_ = false;                                 // the carrier writes into in_
   bool writing_ = false;  // the carrier calls flush() when it can send

@@ -453,7 +453,9 @@ void SharedStore::tend_as_keeper(std::int64_t now_ms) {
   if (failing_ || keeper_ == nullptr || !engine_->snapshot_due()) return;
   {
     const std::lock_guard lock(mutex_);
-    if (to_write_ != nullptr) return;  // The one before is over, and is still being told of.
+    // The one before is over, and is still being told of; or it was given up since try_to_keep(),
+    // and what is known of its parts is forgotten before the next.
+    if (to_write_ != nullptr || keeper_lost_) return;
   }
   engine_->begin_snapshot();
   if (!engine_->snapshotter().busy()) return;

@@ -408,6 +408,11 @@ class SharedPartsTest : public testing::Test {
     told_.wanted = true;
     append_until(*keeper_, [&] { return told_.now.try_wait(); });
   }
+  // The next one is to begin as soon as it may.
+  void until_due() {
+    int appends = 0;
+    append_until(*keeper_, [&] { return ++appends > 200; });
+  }
 
   struct {
     std::atomic<bool> wanted = false;
@@ -421,9 +426,6 @@ class SharedPartsTest : public testing::Test {
 // E10: what the snapshot before its own needs is not removed by a new keeper, even if it needs none
 // of it itself.
 TEST_F(SharedPartsTest, ANewKeeperKeepsThePartsOfTheSnapshotBeforeItsOwn) {
-  append_until(*keeper_, [&] { return !newest_snapshot(place_).empty(); });
-  constexpr std::int64_t kAheadMs = 7'200'000;  // For it, and who follows it, the ids are over.
-  Process next(place_, kOften, kAheadMs);
   fill_a_part();
   const std::string unfinished = newest_snapshot(place_);
   append_until(*keeper_, [&] { return newest_snapshot(place_) > unfinished; });
@@ -435,6 +437,8 @@ TEST_F(SharedPartsTest, ANewKeeperKeepsThePartsOfTheSnapshotBeforeItsOwn) {
     place_.refused = "snapshot-";
     place_.before_refusing = 1;  // A second one of its own needs nothing of those before.
   }
+  constexpr std::int64_t kAheadMs = 7'200'000;  // For it the ids are over.
+  Process next(place_, kOften, kAheadMs);
   append_until(next, [&] { return newest_snapshot(place_) > before; });
   next.store.reset();
   ASSERT_TRUE(place_.files.contains(before));
@@ -447,6 +451,7 @@ TEST_F(SharedPartsTest, APartOfASnapshotThatWasGivenUpIsNotReliedUpon) {
   refuse_snapshots();
   fill_a_part();
   until_given_up();
+  until_due();
   const std::set<std::string> lost = parts();
   {
     const std::lock_guard lock(place_.mutex);
@@ -464,8 +469,7 @@ TEST_F(SharedPartsTest, APartOfASnapshotThatWasGivenUpIsNotReliedUpon) {
 TEST_F(SharedPartsTest, ASnapshotThatIsDueWhileTheOneBeforeIsGivenUpIsWritten) {
   refuse_snapshots();
   until_given_up();
-  int appends = 0;
-  append_until(*keeper_, [&] { return ++appends > 200; });
+  until_due();
   {
     const std::lock_guard lock(place_.mutex);
     place_.refused.clear();
@@ -550,6 +554,8 @@ class SharedDeathTest : public testing::TestWithParam<Life::End> {
   }
 
   static void check(MemoryPlace& place, Process& other, const std::set<std::string>& acknowledged) {
+    // E9: what it stood on may have been removed behind snapshots.
+    while (!other.store->describe("s")) std::this_thread::yield();
     for (const std::string& id : acknowledged) {
       ASSERT_TRUE(other.store->find_id("s", id, "")->has_value()) << id;
     }

@@ -192,6 +192,7 @@ FileImage& SimDisk::file_named(std::string_view name) {
 }
 
 void SimDisk::flip_bit(std::string_view name, std::uint64_t bit) {
+  const std::lock_guard lock(port_calls_);
   file_named(name).damage(bit / 8, static_cast<char>(1U << (bit % 8)));
 }
 
@@ -207,6 +208,7 @@ void SimDisk::truncate_raw(std::string_view name, std::uint64_t size) {
 }
 
 void SimDisk::remove_raw(std::string_view name) {
+  const std::lock_guard lock(port_calls_);
   HAPAX_ASSERT(image_.names.find(name), "the file to be removed exists");
   image_.names.erase(name);
 }

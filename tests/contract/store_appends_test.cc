@@ -154,11 +154,14 @@ TEST_P(Appends, AContentIdIsTheSha256OfThePayload) {
 TEST_P(Appends, AWindowCountsFromTheFirstAcceptanceAndThenARepeatIsNew) {
   make_stream("s", {.window = Window{std::chrono::seconds{1}}});
   const Time accepted = time_of(Append{.stream = "s", .payload = "p", .id = "id"});
-  EXPECT_EQ(repeat("s", "p", "id").expires_at, accepted + std::chrono::seconds{1});
-  wait_until(accepted + std::chrono::milliseconds{900});
-  const Answer late = commit({Append{.stream = "s", .payload = "p", .id = "id"}});
-  if (late.time < accepted + std::chrono::seconds{1}) as<Duplicate>(late.verdicts[0]);
-  wait_until(accepted + std::chrono::seconds{1});
+  const Time end = accepted + std::chrono::seconds{1};
+  for (const Time again : {accepted, accepted + std::chrono::milliseconds{900}}) {
+    wait_until(again);
+    const Answer late = commit({Append{.stream = "s", .payload = "p", .id = "id"}});
+    if (late.time >= end) return;  // A machine that is so slow shows nothing.
+    EXPECT_EQ(as<Duplicate>(late.verdicts[0]).expires_at, end);
+  }
+  wait_until(end);
   EXPECT_EQ(store().find_id("s", "id", "").value(), std::nullopt);
   EXPECT_EQ(append("s", "even other content", "id"), Sequence{2});
 }
@@ -169,6 +172,7 @@ TEST_P(Appends, ASlidingWindowIsRenewedByEveryRepeat) {
   const Time accepted = time_of(Append{.stream = "s", .payload = "p", .id = "id"});
   wait_until(accepted + Duration{200});
   const Answer renewed = commit({Append{.stream = "s", .payload = "p", .id = "id"}});
+  if (renewed.time >= accepted + std::chrono::seconds{1}) return;  // Too slow to show anything.
   const auto told = as<Duplicate>(renewed.verdicts[0]);
   EXPECT_EQ(told.first_seen, accepted);
   EXPECT_GE(told.expires_at, renewed.time + std::chrono::seconds{1});
@@ -177,8 +181,8 @@ TEST_P(Appends, ASlidingWindowIsRenewedByEveryRepeat) {
   const Answer late = commit({Append{.stream = "s", .payload = "p", .id = "id"}});
   if (late.time < told.expires_at) {
     EXPECT_EQ(as<Duplicate>(late.verdicts[0]).sequence, Sequence{1});
+    EXPECT_EQ(as<Duplicate>(late.verdicts[0]).first_seen, accepted);
   }
-  EXPECT_EQ(store().find_id("s", "id", "").value()->first_seen, accepted);
 }
 
 TEST_P(Appends, IdsOutliveTheirRecords) {
@@ -237,7 +241,9 @@ TEST_P(Appends, AShorterWindowForgetsNothingEarly) {
   const StreamSettings shorter{.window = Window{std::chrono::seconds{1}}};
   run<Done>(ConfigureStream{"s", shorter});
   const Time since = time_of(Append{.stream = "s", .payload = "p", .id = "new"});
-  EXPECT_EQ(repeat("s", "p", "new").expires_at, since + std::chrono::seconds{1});
+  const Answer again = commit({Append{.stream = "s", .payload = "p", .id = "new"}});
+  if (again.time >= since + std::chrono::seconds{1}) return;  // Too slow to show anything.
+  EXPECT_EQ(as<Duplicate>(again.verdicts[0]).expires_at, since + std::chrono::seconds{1});
   wait_until(since + std::chrono::seconds{1});
   always([&] {
     EXPECT_EQ(store().find_id("s", "new", "").value(), std::nullopt);

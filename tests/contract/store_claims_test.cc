@@ -271,7 +271,10 @@ TEST_P(Claims, ATombstoneKeepsThatItHappenedWhenTheResultIsGone) {
   const Fence fence = run<Claimed>(op).fence;
   const Settle settle{.scope = "pay", .key = "k", .fence = fence, .result = {200, "", "body"}};
   const Time settled = commit({settle}).time;
-  EXPECT_EQ(run<DuplicateClaim>(op).result->body, "body");
+  const Answer again = commit({op});
+  if (again.time < settled + std::chrono::seconds{1}) {
+    EXPECT_EQ(as<DuplicateClaim>(again.verdicts[0]).result->body, "body");
+  }
   wait_until(settled + std::chrono::seconds{1});
   always([&] {
     const auto told = run<DuplicateClaim>(op);

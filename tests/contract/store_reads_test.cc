@@ -115,7 +115,9 @@ TEST_P(Reads, AStreamIsDescribed) {
 TEST_P(Reads, TheHorizonFollowsTheWindow) {
   make_stream("s", {.window = Window{std::chrono::seconds{1}}});
   const StreamStats fresh = store().describe("s").value();
-  EXPECT_EQ(fresh.horizon, fresh.created_at);
+  if (log_time() < fresh.created_at + std::chrono::seconds{1}) {
+    EXPECT_EQ(fresh.horizon, fresh.created_at);
+  }
   wait_until(fresh.created_at + Duration{1'200});
   const Time before = log_time();
   const Time horizon = store().describe("s").value().horizon;

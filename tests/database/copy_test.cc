@@ -585,7 +585,7 @@ TEST_F(CopyTest, WhoLostItsLocksMovesNothing) {
     const auto moved = to_folder(
         [&](const CopyStep& step) {
           if (step.doing != "verify" || std::exchange(used, true)) return true;
-          sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+          sql("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = "
               "current_database() AND pid <> pg_backend_pid()");
           append(*open_tables().value(), keep ? 50'000 : 51'000, keep ? 50'001 : 51'001);
           return true;
@@ -641,17 +641,20 @@ TEST_F(CopyTest, ADamagedSourceIsNotMoved) {
 // Its last batch was written anew after a kill, into a segment that held nothing else, because of
 // another kill, and is gone.
 TEST_F(CopyTest, ASupersededBatchMayOutliveWhatSupersededIt) {
-  fs::remove_all(folder_);
-  in_killed_process([&] {
-    auto* const store = open_embedded(folder_, small_files()).value().release();
-    one(*store, CreateStream{"orders", {}});
-    append(*store, 0, 50);
-    one(*store, Advance{.source = "kafka", .to = "17", .epoch = Epoch{3}});
-  });
-  in_killed_process(
-      [&] { EXPECT_NE(open_embedded(folder_, small_files()).value().release(), nullptr); });
-  const auto segments = files(folder_, "journal-");
-  ASSERT_EQ(segments.size(), 2U);
+  std::vector<fs::path> segments;
+  for (int tries = 0; segments.size() != 2; ++tries) {
+    ASSERT_LT(tries, 20);  // Who is not killed soon marks what it has written as proven.
+    fs::remove_all(folder_);
+    in_killed_process([&] {
+      auto* const store = open_embedded(folder_, small_files()).value().release();
+      one(*store, CreateStream{"orders", {}});
+      append(*store, 0, 50);
+      one(*store, Advance{.source = "kafka", .to = "17", .epoch = Epoch{3}});
+    });
+    in_killed_process(
+        [&] { EXPECT_NE(open_embedded(folder_, small_files()).value().release(), nullptr); });
+    segments = files(folder_, "journal-");
+  }
   {
     const auto store = open_embedded(folder_, small_files()).value();
     for (int n = 100; fs::exists(segments[1]) && n < 9'000; ++n) append(*store, n, n + 1);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "wire/json_text.h"
+#include "base/utf8.h"
 
 namespace hapax::auth {
 
@@ -36,7 +36,7 @@ bool is_tenant(std::string_view text) {
 }
 
 bool is_subject(std::string_view text) {
-  return !text.empty() && text.size() <= kSubjectMax && wire::is_utf8(text) && !has_controls(text);
+  return !text.empty() && text.size() <= kSubjectMax && base::is_utf8(text) && !has_controls(text);
 }
 
 std::optional<front::Right> role_of(std::string_view word) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "base/utf8.h"
 #include "cli/show.h"
 #include "cli/span.h"
 #include "digest/base64.h"
@@ -160,7 +161,7 @@ Result<Member> member_of(const OpField& field, const std::vector<std::string>& g
     case FieldKind::kFlag:
       return Member{field.name, first};
     case FieldKind::kBytes:
-      if (!wire::is_utf8(first)) {
+      if (!base::is_utf8(first)) {
         return Member{field.name + "_base64", wire::json_text(digest::encode_base64(first))};
       }
       break;
@@ -168,7 +169,7 @@ Result<Member> member_of(const OpField& field, const std::vector<std::string>& g
     case FieldKind::kWord:
       break;
   }
-  if (!wire::is_utf8(first)) return bad_value(field, printable(first), "UTF-8");
+  if (!base::is_utf8(first)) return bad_value(field, printable(first), "UTF-8");
   return Member{field.name, wire::json_text(first)};
 }
 

@@ -122,6 +122,8 @@ Result<Reply> Client::call(const Call& call) {
   milliseconds pause = kFirstPause;
   bool sent = false;
   for (unsigned tries = 1;;) {
+    // What has come since the latest answer answers nothing that was asked.
+    if (link_ != nullptr && !link_->quiet()) link_.reset();
     const bool rested = link_ != nullptr;
     Attempt tried = attempt(call, text, limits);
     if (!tried.lost) return std::move(tried.reply);

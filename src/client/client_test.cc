@@ -1,13 +1,16 @@
 #include "client/client.h"
 
 #include <array>
+#include <latch>
 #include <thread>
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,8 +25,8 @@ using testing::HasSubstr;
 
 constexpr const char* kSilence = "(nothing)";
 
-// Answers each connection with the next of the texts, and closes it; an empty one closes it without
-// a word, and kSilence leaves it open without one.
+// Answers each request with the next of the texts, and closes the connection, unless the text says
+// keep-alive; an empty one closes it without a word, and kSilence leaves it open without one.
 class Scripted {
  public:
   explicit Scripted(std::vector<std::string> answers) : answers_(std::move(answers)) {
@@ -58,8 +61,9 @@ class Scripted {
       const std::size_t number = script_.requests.size() - 1;
       const bool silent = number < script_.answers_.size() && script_.answers_[number] == kSilence;
       if (silent) return bytes.size();
-      if (number < script_.answers_.size()) link_.send(script_.answers_[number]);
-      link_.finish();
+      const std::string answer = number < script_.answers_.size() ? script_.answers_[number] : "";
+      link_.send(answer);
+      if (answer.find("keep-alive") == std::string::npos) link_.finish();
       return bytes.size();
     }
     void half_closed() override { link_.finish(); }
@@ -124,10 +128,11 @@ TEST(Client, GivesUpAndSaysThatItMayHaveHappened) {
   EXPECT_THAT(reply.error().detail, HasSubstr("may have happened"));
 }
 
-constexpr const char* kGoodAndRest = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+constexpr const char* kGoodAndStay =
+    "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}";
 
 TEST(Client, CountsNoAttemptOnAConnectionThatWasClosedWhileItRested) {
-  Scripted server({kGoodAndRest, kGoodAndRest});
+  Scripted server({kGoodAndStay, "", kGood});
   Options options = server.options();
   options.attempts_max = 1;
   Client client(options);
@@ -140,13 +145,14 @@ TEST(Client, CountsNoAttemptOnAConnectionThatWasClosedWhileItRested) {
 
 // Y2: who asks may have lost the right since the attempt before.
 TEST(Client, SendsNothingMoreWhenItMayNot) {
-  Scripted server({kGoodAndRest, kGoodAndRest});
+  Scripted server({kGoodAndStay, "", kGood});
   Client client(server.options());
   ASSERT_TRUE(client.call({"PUT", "/a"}));
   int asked = 0;
   const Call call{.method = "PUT", .path = "/a", .may_send = [&] { return ++asked == 1; }};
   EXPECT_FALSE(client.call(call));
-  EXPECT_EQ(server.requests.size(), 1U);
+  server.stop();
+  EXPECT_EQ(server.requests.size(), 2U);
 }
 
 class RealClock final : public ports::Clock {
@@ -174,7 +180,7 @@ TEST(EndpointSink, WaitsForTheAnswerBehindEarlyHints) {
 // Y2: the receiver may have it, and another relay may send it by the time we would ask again.
 // Y4: that it was not waited for any longer does not make the receiver unavailable.
 TEST(EndpointSink, DoesNotSendAgainWhatWasNotAnsweredInTime) {
-  Scripted server({kGoodAndRest, kSilence, kGood});
+  Scripted server({kGoodAndStay, kSilence, kGood});
   RealClock clock;
   EndpointSink sink(server.options(), "/in");
   const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
@@ -240,30 +246,54 @@ TEST(StreamSink, SendsBytesInTheShorterWay) {
   EXPECT_THAT(sent(std::string(9, '\x01')), HasSubstr(R"("payload_base64":"AQEBAQEBAQEB")"));
 }
 
+// A server without a library, which may do what none should.
+class Listener {
+ public:
+  Listener() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<const sockaddr*>(&at), size), 0);
+    EXPECT_EQ(::listen(socket_, 1), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&at), &size), 0);
+    options_.url = *parse_url("http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)));
+    options_.attempts_max = 1;
+  }
+  ~Listener() { ::close(socket_); }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  [[nodiscard]] const Options& options() const { return options_; }
+  // Of the next connection, whose first bytes are answered.
+  [[nodiscard]] int answer_next(std::string_view answer) const {
+    const int peer = ::accept(socket_, nullptr, nullptr);
+    std::array<char, 1'024> some{};
+    EXPECT_GT(::recv(peer, some.data(), some.size(), 0), 0);
+    say(peer, answer);
+    return peer;
+  }
+  static void say(int peer, std::string_view text) {
+    EXPECT_EQ(::send(peer, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+
+ private:
+  int socket_;
+  Options options_;
+};
+
 // Answers the first bytes it reads, and resets the connection while the rest is being sent; or adds
 // a byte every 10 ms, so many.
 class Hasty {
  public:
   explicit Hasty(std::string answer, int trickle = 0)
-      : trickle_(trickle), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof at;
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<const sockaddr*>(&at), size), 0);
-    EXPECT_EQ(::listen(listener_, 1), 0);
-    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &size), 0);
-    url_ = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port));
-    thread_ = std::thread([this, answer = std::move(answer)] { serve(answer); });
-  }
-  ~Hasty() {
-    thread_.join();
-    ::close(listener_);
-  }
+      : trickle_(trickle), thread_([this, answer = std::move(answer)] { serve(answer); }) {}
+  ~Hasty() { thread_.join(); }
   Hasty(const Hasty&) = delete;
   Hasty& operator=(const Hasty&) = delete;
 
-  [[nodiscard]] const std::string& url() const { return url_; }
+  [[nodiscard]] const Options& options() const { return listener_.options(); }
 
  private:
   // Whether the peer closed, or sent more, meanwhile.
@@ -273,41 +303,53 @@ class Hasty {
   }
 
   void serve(const std::string& answer) const {
-    const int peer = ::accept(listener_, nullptr, nullptr);
-    std::array<char, 1'024> some{};
-    EXPECT_GT(::recv(peer, some.data(), some.size(), 0), 0);
-    EXPECT_EQ(::send(peer, answer.data(), answer.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(answer.size()));
+    const int peer = listener_.answer_next(answer);
     for (int n = 0; n < trickle_ && !moves(peer); ++n) ::send(peer, "x", 1, MSG_NOSIGNAL);
     ::close(peer);  // What was not read resets it.
   }
 
   const int trickle_;
-  int listener_;
-  std::string url_;
+  const Listener listener_;
   std::thread thread_;
 };
 
 TEST(Client, ReadsTheRefusalOfWhatItCouldNotSendToItsEnd) {
   const Hasty server("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n{}");
-  Options options;
-  options.url = *parse_url(server.url());
-  options.attempts_max = 1;
   const std::string body(std::size_t{64} << 20, 'x');
-  const auto reply = Client(options).call({"POST", "/", body, "application/json"});
+  const auto reply = Client(server.options()).call({"POST", "/", body, "application/json"});
   ASSERT_TRUE(reply) << reply.error().text();
   EXPECT_EQ(reply->status, 401);
 }
 
 TEST(Client, WaitsNoLongerForAPeerThatMovesThanItSays) {
   const Hasty server("HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n", 3'000);
-  Options options;
-  options.url = *parse_url(server.url());
-  options.attempts_max = 1;
   const auto begun = std::chrono::steady_clock::now();
   const Call call{.method = "PUT", .path = "/", .time = std::chrono::seconds{1}};
-  EXPECT_FALSE(Client(options).call(call));
+  EXPECT_FALSE(Client(server.options()).call(call));
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{20});
+}
+
+// An answer that comes when nothing was asked would be taken for that to the next request.
+TEST(Client, TakesNoAnswerThatCameBeforeTheQuestion) {
+  const Listener server;
+  std::latch answered(1);
+  std::latch unasked(1);
+  std::thread thread([&] {
+    const int first = server.answer_next(kGoodAndStay);
+    answered.wait();
+    Listener::say(first, kGoodAndStay);
+    int on_the_way = 1;
+    while (on_the_way > 0) EXPECT_EQ(::ioctl(first, SIOCOUTQ, &on_the_way), 0);
+    unasked.count_down();
+    ::close(server.answer_next("HTTP/1.1 422 No\r\nContent-Length: 0\r\n\r\n"));
+    ::close(first);
+  });
+  Client client(server.options());
+  EXPECT_EQ(client.call({"PUT", "/a"})->status, 200U);
+  answered.count_down();
+  unasked.wait();
+  EXPECT_EQ(client.call({"PUT", "/b"})->status, 422U);
+  thread.join();
 }
 
 TEST(Client, DoesNotTryAgainWhereNobodyListens) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/utf8.h"
 #include "digest/base64.h"
 #include "wire/json_text.h"
 #include "wire/strict_json.h"
@@ -38,7 +39,7 @@ std::string reason_of(const Reply& reply) {
 // As text if that is possible and not longer: a control character takes six bytes, and 8 MiB of
 // them no server would take.
 void add_bytes(wire::JsonObject& object, const std::string& name, const std::string& bytes) {
-  if (wire::is_utf8(bytes)) {
+  if (base::is_utf8(bytes)) {
     std::string text = wire::json_text(bytes);
     if (text.size() <= bytes.size() / 3 * 4 + 6) {
       object.raw(name, text);

@@ -7,7 +7,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
-#include "wire/json_text.h"
+#include "base/utf8.h"
 
 namespace hapax::config {
 
@@ -128,7 +128,7 @@ bool check_bytes(const std::string& source, std::string_view text, Findings& fin
       return false;
     }
   }
-  if (wire::is_utf8(text)) return true;
+  if (base::is_utf8(text)) return true;
   findings.misread({source}, "", "is not UTF-8");
   return false;
 }

@@ -1,5 +1,6 @@
 // What an operation may look like, whatever the state. All limits are in hapax/limits.h.
 #include "base/tenant_frame.h"
+#include "base/utf8.h"
 #include "core/show_text.h"
 #include "core/turn.h"
 
@@ -34,7 +35,7 @@ Problem check_span(std::string_view what, Duration span, Duration min, Duration 
 // What only tells things apart, such as ids, keys and scopes, is any bytes.
 Problem check_name(std::string_view what, std::string_view name) {
   if (auto problem = check_text(what, name, limits::kNameBytesMax)) return problem;
-  if (is_utf8(base::without_frame(name))) return std::nullopt;
+  if (base::is_utf8(base::without_frame(name))) return std::nullopt;
   return invalid(std::string(what) + " " + shown(name) + " is not UTF-8");
 }
 

@@ -1,6 +1,7 @@
 #include "core/show_text.h"
 
 #include "base/tenant_frame.h"
+#include "base/utf8.h"
 
 namespace hapax::core {
 
@@ -14,10 +15,10 @@ bool is_control(std::string_view character) {
 // The character that begins the text, fit for a line; how many bytes it was.
 std::size_t show_one(std::string_view text, std::string& out) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  const std::size_t wide = wide_character(text);
-  if (wide > 0 && !is_control(text)) {
-    out += text.substr(0, wide);
-    return wide;
+  const std::size_t size = base::utf8_size(text);
+  if (size > 1 && !is_control(text)) {
+    out += text.substr(0, size);
+    return size;
   }
   const auto code = static_cast<unsigned char>(text.front());
   if (code >= 0x20 && code < 0x7f) {
@@ -29,30 +30,6 @@ std::size_t show_one(std::string_view text, std::string& out) {
 }
 
 }  // namespace
-
-std::size_t wide_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xed && byte(1) >= 0xa0;
-  const bool too_high = lead == 0xf4 && byte(1) >= 0x90;
-  return overlong || surrogate || too_high ? 0 : length;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const bool plain = static_cast<unsigned char>(text.front()) < 0x80;
-    const std::size_t length = plain ? 1 : wide_character(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
 
 std::string printable(std::string_view bytes) {
   std::string text;

@@ -8,11 +8,6 @@
 
 namespace hapax::core {
 
-// Length of the UTF-8 character of two bytes or more that begins the text; 0 = none does.
-[[nodiscard]] std::size_t wide_character(std::string_view text);
-
-[[nodiscard]] bool is_utf8(std::string_view text);
-
 // UTF-8 as it is, other bytes as \xNN.
 [[nodiscard]] std::string printable(std::string_view bytes);
 

@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
-#include "core/show_text.h"
+#include "base/utf8.h"
 #include "core/text_bytes.h"
 #include "core/turn.h"
 
@@ -266,7 +266,7 @@ std::string json_text(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     const auto byte = static_cast<unsigned char>(c);
-    if (const std::size_t length = wide_character(text.substr(at)); length > 0) {
+    if (const std::size_t length = base::utf8_size(text.substr(at)); length > 1) {
       out += text.substr(at, length);
       at += length - 1;
     } else if (c == '"' || c == '\\') {

@@ -17,7 +17,6 @@ constexpr unsigned kInterimMax = 16;
 
 struct ResponseReader::Beast {
   explicit Beast(std::size_t body_bytes_max) {
-    parser.eager(true);
     parser.header_limit(64U << 10);
     parser.body_limit(body_bytes_max);
   }
@@ -32,18 +31,45 @@ ResponseReader::~ResponseReader() = default;
 
 Result<bool> ResponseReader::put(std::string_view bytes) {
   waiting_ += bytes;
-  while (!waiting_.empty() && !beast_->parser.is_done()) {
-    boost::system::error_code error;
-    const std::size_t used = beast_->parser.put(
-        boost::beast::net::const_buffer(waiting_.data(), waiting_.size()), error);
+  while (!waiting_.empty() && !complete_) {
+    HAPAX_TRY(const std::size_t used, chunks_ ? put_chunks() : put_beast());
     waiting_.erase(0, used);
-    if (error == boost::beast::http::error::need_more || (!error && used == 0)) break;
-    if (error) {
-      return Error{Errc::kUnsupportedMedia, "the answer is not HTTP/1.1: " + error.message()};
-    }
-    if (beast_->parser.is_done()) HAPAX_CHECK(skip_interim());
+    if (used == 0 && !complete_) break;
   }
-  return beast_->parser.is_done();
+  return complete_;
+}
+
+// The head, and a body with a length or up to the end.
+Result<std::size_t> ResponseReader::put_beast() {
+  auto& parser = beast_->parser;
+  boost::system::error_code error;
+  const std::size_t used =
+      parser.put(boost::beast::net::const_buffer(waiting_.data(), waiting_.size()), error);
+  if (error && error != boost::beast::http::error::need_more) {
+    return Error{Errc::kUnsupportedMedia, "the answer is not HTTP/1.1: " + error.message()};
+  }
+  if (parser.is_done()) {
+    complete_ = true;
+    HAPAX_CHECK(skip_interim());
+  } else if (parser.is_header_done() && parser.chunked()) {
+    chunks_.emplace(body_bytes_max_);
+  }
+  return used;
+}
+
+Result<std::size_t> ResponseReader::put_chunks() {
+  std::size_t used = 0;
+  const Chunked progress = chunks_->put(waiting_, used);
+  if (progress == Chunked::kTooLarge) {
+    return Error{Errc::kUnsupportedMedia,
+                 "the answer has more than " + std::to_string(body_bytes_max_) + " bytes"};
+  }
+  if (progress == Chunked::kBroken) {
+    return Error{Errc::kUnsupportedMedia,
+                 "the answer is not HTTP/1.1: " + std::string(chunks_->problem())};
+  }
+  complete_ = progress == Chunked::kWhole;
+  return used;
 }
 
 // RFC 9110, 15.2: a 1xx may come before the answer, asked for or not. 101 would mean that what
@@ -60,18 +86,18 @@ Status ResponseReader::skip_interim() {
                                               std::to_string(status)};
   }
   beast_ = std::make_unique<Beast>(body_bytes_max_);
+  complete_ = false;
   return Ok{};
 }
 
 Status ResponseReader::end() {
   boost::system::error_code error;
   // Beast takes an end before the first byte for a whole answer.
-  const bool begun = beast_->parser.is_header_done();
-  if (begun && !beast_->parser.is_done()) beast_->parser.put_eof(error);
-  if (!begun || error || !beast_->parser.is_done()) {
-    return Error{Errc::kUnavailable, "the connection ended before the answer did"};
-  }
-  return Ok{};
+  const bool may_end = !complete_ && !chunks_ && beast_->parser.is_header_done();
+  if (may_end) beast_->parser.put_eof(error);
+  complete_ = complete_ || (may_end && !error && beast_->parser.is_done());
+  if (complete_) return Ok{};
+  return Error{Errc::kUnavailable, "the connection ended before the answer did"};
 }
 
 Response ResponseReader::take() {
@@ -82,7 +108,7 @@ Response ResponseReader::take() {
     response.fields.add({field.name_string().data(), field.name_string().size()},
                         {field.value().data(), field.value().size()});
   }
-  response.body = std::move(message.body());
+  response.body = std::move(chunks_ ? chunks_->body() : message.body());
   return response;
 }
 

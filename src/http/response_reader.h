@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <hapax/result.h>
 
+#include "http/chunks.h"
 #include "http/message.h"
 
 namespace hapax::http {
@@ -32,10 +34,15 @@ class ResponseReader {
 
  private:
   struct Beast;
+  // How many of the bytes that wait they took.
+  [[nodiscard]] Result<std::size_t> put_beast();
+  [[nodiscard]] Result<std::size_t> put_chunks();
   [[nodiscard]] Status skip_interim();
 
   const std::size_t body_bytes_max_;
   std::unique_ptr<Beast> beast_;
+  std::optional<ChunkReader> chunks_;
+  bool complete_ = false;
   unsigned interim_ = 0;
   std::string waiting_;  // came and was not taken yet
 };

@@ -36,6 +36,26 @@ TEST(ResponseReader, SkipsInterimAnswersHoweverTheyAreCut) {
   }
 }
 
+TEST(ResponseReader, ReadsChunksHoweverTheyAreCut) {
+  const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string all = head + "2\r\n{\"\r\n5\r\na\":1}\r\n0\r\nTrailer: x\r\n\r\n";
+  for (std::size_t size = 1; size <= all.size(); ++size) {
+    ResponseReader reader(kBodyMax);
+    for (std::size_t at = 0; at < all.size(); at += size) {
+      const auto complete = reader.put(std::string_view(all).substr(at, size));
+      ASSERT_TRUE(complete) << complete.error().text();
+      ASSERT_EQ(*complete, at + size >= all.size()) << size << " bytes at " << at;
+    }
+    EXPECT_TRUE(reader.keep_alive());
+    EXPECT_EQ(reader.take().body, "{\"a\":1}");
+  }
+  ResponseReader large(kBodyMax);
+  EXPECT_FALSE(large.put(head + "65\r\n" + std::string(101, 'x') + "\r\n0\r\n\r\n"));
+  ResponseReader half(kBodyMax);
+  EXPECT_FALSE(*half.put(head + "2\r\n{}\r\n"));
+  EXPECT_FALSE(half.end());
+}
+
 TEST(ResponseReader, KeepsNoConnectionOnWhichMoreCameThanWasAskedFor) {
   ResponseReader reader(kBodyMax);
   ASSERT_TRUE(*reader.put(kFinal + kFinal));

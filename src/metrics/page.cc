@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "wire/json_text.h"
+#include "base/utf8.h"
 
 namespace hapax::metrics {
 
@@ -30,7 +30,7 @@ void add_byte(std::string& to, unsigned char byte) {
 // so are those of a U+FFFD that stood there: two names are never one series.
 void add_escaped(std::string& to, std::string_view text) {
   while (!text.empty()) {
-    const std::size_t size = wire::utf8_size(text);
+    const std::size_t size = base::utf8_size(text);
     const std::string_view character = text.substr(0, size);
     if (size != 0 && character != kReplacement) {
       add_character(to, character);

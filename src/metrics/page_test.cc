@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "wire/json_text.h"
+#include "base/utf8.h"
 
 namespace hapax::metrics {
 namespace {
@@ -37,7 +37,7 @@ TEST(Page, IsUtf8AndKeepsNamesApart) {
                                     "\xc3", "\xed\xa0\x80", "\xef\xbf\xbd", kReplacedAndText};
   std::set<std::string> labels;
   for (const std::string_view name : names) {
-    EXPECT_TRUE(wire::is_utf8(label(name)));
+    EXPECT_TRUE(base::is_utf8(label(name)));
     EXPECT_TRUE(labels.insert(label(name)).second) << label(name);
   }
 }

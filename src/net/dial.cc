@@ -1,5 +1,6 @@
 #include "net/dial.h"
 
+#include <type_traits>
 #include <utility>
 
 #include <boost/asio/connect.hpp>
@@ -7,6 +8,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
+#include <poll.h>
 
 namespace hapax::net {
 
@@ -88,6 +90,15 @@ class AsioDialed final : public Dialed {
         error == dial_asio::error::eof || error == dial_asio::ssl::error::stream_truncated;
     if (error && !end) return lost(error);
     return end ? 0 : count;
+  }
+
+  bool quiet() override {
+    if constexpr (std::is_same_v<Stream, DialTlsStream>) {
+      SSL* const ssl = stream_.native_handle();
+      if (SSL_pending(ssl) > 0 || BIO_ctrl_pending(SSL_get_rbio(ssl)) > 0) return false;
+    }
+    pollfd socket{stream_.lowest_layer().native_handle(), POLLIN, 0};
+    return ::poll(&socket, 1, 0) == 0;
   }
 
  private:

@@ -37,6 +37,8 @@ class Dialed {
   // How many bytes came; 0: the peer sends no more.
   [[nodiscard]] virtual Result<std::size_t> receive(std::span<char> into,
                                                     std::chrono::milliseconds timeout) = 0;
+  // Nothing has come that was not received, neither bytes nor the end.
+  [[nodiscard]] virtual bool quiet() = 0;
 };
 
 // kUnavailable says in words what is wrong with the way there; kInvalidArgument with `authorities`.

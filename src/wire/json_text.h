@@ -9,9 +9,6 @@
 
 namespace hapax::wire {
 
-[[nodiscard]] bool is_utf8(std::string_view text);
-// Bytes of the UTF-8 character at the front; 0 if there is none.
-[[nodiscard]] std::size_t utf8_size(std::string_view text);
 // With quotes. Bytes that are not UTF-8 are shown as U+FFFD.
 [[nodiscard]] std::string json_text(std::string_view text);
 

@@ -8,11 +8,11 @@
 
 #include <boost/json.hpp>
 
+#include "base/utf8.h"
 #include "digest/base64.h"
 #include "wire/commit_fields.h"
 #include "wire/json_document.h"
 #include "wire/json_source.h"
-#include "wire/json_text.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
 #include "wire/text_value.h"
@@ -275,7 +275,7 @@ class ObjectFields {
       return "headers in the body";
     } else if constexpr (std::is_same_v<std::remove_cvref_t<Value>, std::string_view>) {
       // What is told as text and is none could never be named again.
-      if (!is_utf8(text)) return "UTF-8";
+      if (!base::is_utf8(text)) return "UTF-8";
       return from_text(text, value);
     } else {
       return from_text(text, value);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "wire/answer.h"
 #include "wire/json_text.h"
 #include "wire/op_fields.h"
@@ -213,9 +214,9 @@ TEST(WireJson, WhatIsNotUtf8IsShownAsSuch) {
   EXPECT_EQ(json_text("a\"\\\n\x01z"), R"("a\"\\\n\u0001z")");
   EXPECT_EQ(json_text("J\xc3\xbcrgen"), "\"J\xc3\xbcrgen\"");
   EXPECT_EQ(json_text("\xff"), "\"\xef\xbf\xbd\"");
-  EXPECT_TRUE(is_utf8("\xf0\x9f\x98\x80"));
+  EXPECT_TRUE(base::is_utf8("\xf0\x9f\x98\x80"));
   for (const std::string_view bad : {"\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
-    EXPECT_FALSE(is_utf8(bad));
+    EXPECT_FALSE(base::is_utf8(bad));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "base/utf8.h"
 #include "digest/base64.h"
 #include "op_parts.h"
 #include "wire/json_text.h"
@@ -53,7 +54,7 @@ class OpWriter {
   void put(std::string_view name, wire::Bytes bytes) { put_base64(name, bytes.view); }
   void put(std::string_view name, wire::KeyBytes bytes) {
     if (put_in_path(name, bytes.view)) return;
-    wire::is_utf8(bytes.view) ? out.add(name, bytes.view) : put_base64(name, bytes.view);
+    base::is_utf8(bytes.view) ? out.add(name, bytes.view) : put_base64(name, bytes.view);
   }
   void put(std::string_view name, wire::ReceiptText text) {
     out.add(name, wire::receipt_text(text.receipt.sequence, text.receipt.token));

@@ -273,8 +273,8 @@ class PostgresDoctorTest(DoctorTest):
         self.psql("ALTER TABLE hapax.inbox SET (autovacuum_enabled = false);"
                   "INSERT INTO hapax.inbox SELECT 's', n::text FROM generate_series(1, 21000) AS n;"
                   "DELETE FROM hapax.inbox")
-        wait_for(lambda: self.psql("SELECT sum(n_dead_tup) >= 21000 FROM pg_stat_user_tables") == "t",
-                 "the statistics")
+        dead = "SELECT sum(n_dead_tup) >= 21000 FROM pg_stat_user_tables"
+        wait_for(lambda: self.psql(dead) == "t", "the statistics")
         self.found("dead rows", "warning", "at most 21000",
                    'VACUUM (VERBOSE, ANALYZE) "hapax".inbox')
 

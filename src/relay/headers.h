@@ -2,6 +2,7 @@
 // turns, "4:name5:value".
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,10 @@ namespace hapax::relay {
 [[nodiscard]] std::optional<Headers> headers_of(std::string_view text);
 
 inline constexpr std::string_view kBadHeaders = "its headers are not an array of pairs of strings";
+// Other flaws of a record that was not stored by publish().
+inline constexpr std::string_view kRowGone = "its row is gone from the outbox";
+inline constexpr std::string_view kLongKey = "its key is longer than 255 bytes";
+inline constexpr std::size_t kKeyBytesMax = 255;
 
 // What can be stored of a reason that came from outside: one line of ASCII, not too long.
 [[nodiscard]] std::string stored_reason(std::string_view reason);

@@ -1,12 +1,16 @@
 -- The outbox, the inbox and claims. {prefix} is replaced. Times are milliseconds since 1970.
+-- What rows are found by is text: the same bytes as a blob are another value, which equals no text.
 
 -- Writers go one by one here, so the order of seq is the order of commits. AUTOINCREMENT: a number is
 -- not used again after its row was deleted.
 CREATE TABLE {prefix}outbox (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
-  id TEXT NOT NULL CHECK (length(CAST(id AS BLOB)) BETWEEN 1 AND 255),
-  type TEXT NOT NULL CHECK (length(CAST(type AS BLOB)) BETWEEN 1 AND 255),
-  key TEXT CHECK (length(CAST(key AS BLOB)) BETWEEN 1 AND 255),
+  id TEXT NOT NULL CHECK (length(CAST(id AS BLOB)) BETWEEN 1 AND 255)
+    CONSTRAINT "id must be text, not a blob" CHECK (typeof(id) = 'text'),
+  type TEXT NOT NULL CHECK (length(CAST(type AS BLOB)) BETWEEN 1 AND 255)
+    CONSTRAINT "type must be text, not a blob" CHECK (typeof(type) = 'text'),
+  key TEXT CHECK (length(CAST(key AS BLOB)) BETWEEN 1 AND 255)
+    CONSTRAINT "key must be text, not a blob" CHECK (typeof(key) IN ('text', 'null')),
   payload BLOB NOT NULL
     CHECK (typeof(payload) IN ('blob', 'text') AND length(CAST(payload AS BLOB)) <= 8388608),
   headers TEXT CHECK (json_type(headers) = 'array'),
@@ -26,8 +30,10 @@ WHEN json_type(new.headers) = 'array' BEGIN
 END;
 
 CREATE TABLE {prefix}inbox (
-  subscriber TEXT NOT NULL,
-  message_id TEXT NOT NULL,
+  subscriber TEXT NOT NULL
+    CONSTRAINT "subscriber must be text, not a blob" CHECK (typeof(subscriber) = 'text'),
+  message_id TEXT NOT NULL
+    CONSTRAINT "message_id must be text, not a blob" CHECK (typeof(message_id) = 'text'),
   fingerprint BLOB,
   received_at INTEGER NOT NULL
     DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)),
@@ -37,9 +43,15 @@ CREATE TABLE {prefix}inbox (
 ) WITHOUT ROWID;
 CREATE INDEX {prefix}inbox_expires ON {prefix}inbox (expires_at) WHERE expires_at IS NOT NULL;
 
+-- INSERT OR IGNORE passes over what a CHECK refuses: a new message would look like a duplicate.
+CREATE TRIGGER {prefix}inbox_text BEFORE INSERT ON {prefix}inbox
+WHEN typeof(new.subscriber) = 'blob' OR typeof(new.message_id) = 'blob' BEGIN
+  SELECT RAISE(ABORT, 'subscriber and message_id must be text, not a blob');
+END;
+
 CREATE TABLE {prefix}claims (
-  scope TEXT NOT NULL,
-  key TEXT NOT NULL,
+  scope TEXT NOT NULL CONSTRAINT "scope must be text, not a blob" CHECK (typeof(scope) = 'text'),
+  key TEXT NOT NULL CONSTRAINT "key must be text, not a blob" CHECK (typeof(key) = 'text'),
   state TEXT NOT NULL CHECK (state IN ('processing', 'completed', 'failed')),
   owner TEXT NOT NULL,
   fence INTEGER NOT NULL,

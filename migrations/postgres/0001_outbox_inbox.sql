@@ -1,6 +1,9 @@
 -- The outbox, the inbox and claims, in a schema of their own. {schema} is replaced by its name.
--- Functions read their text by the caller's search_path: arguments have the exact types that the server's
--- own functions and operators take, so that no other of the same name is preferred.
+-- Functions read their text by the caller's search_path, and what fits the types exactly is preferred to
+-- what is the server's own: who may create something in one of its schemas would act as whoever calls.
+-- So they set it; but for those that are put into the texts of others, or called for each event. There
+-- arguments have the exact types that the server's own functions and operators take, and functions that
+-- take any type are named with pg_catalog.
 
 CREATE SEQUENCE "{schema}".outbox_seq;
 -- Until when (seconds since 1970) a relay sleeps and wants to be woken by NOTIFY. A sequence,
@@ -92,27 +95,29 @@ END $$;
 -- RFC 9562: version 7, milliseconds first; version 8 from SHA-256 over the namespace and a name.
 CREATE FUNCTION "{schema}".uuid7() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
   SELECT encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) PLACING
-    substring(int8send(floor(date_part('epoch', clock_timestamp()) * 1000)::bigint) FROM 3)
-    FROM 1 FOR 6), 52, 1), 53, 1), 'hex')::uuid
+    substring(int8send(floor(date_part('epoch', clock_timestamp())
+                             * 1000::double precision)::bigint) FROM 3)
+    FROM 1 FOR 6), 52::bigint, 1), 53::bigint, 1), 'hex')::uuid
 $$;
 CREATE FUNCTION "{schema}".uuid_of(namespace uuid, name text) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT encode(set_byte(set_byte(h, 6, (get_byte(h, 6) & 15) | 128),
                          8, (get_byte(h, 8) & 63) | 128), 'hex')::uuid
-  FROM (SELECT substring(sha256(uuid_send(namespace) || convert_to(name, 'UTF8')) FOR 16)) AS s(h)
+  FROM (SELECT substring(sha256(uuid_send(namespace) || convert_to(name, 'UTF8'::name)) FOR 16)) AS s(h)
 $$;
 
 -- [["name", "value"], …]. Whatever it is given, it answers.
 CREATE FUNCTION "{schema}".headers_are_pairs(headers jsonb) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT jsonb_typeof(headers) = 'array' AND NOT jsonb_path_exists(headers,
+  SELECT jsonb_typeof(headers) = 'array' AND NOT pg_catalog.jsonb_path_exists(headers,
     'strict $[*] ? (!(@.type() == "array" && @.size() == 2
-               && @[0].type() == "string" && @[1].type() == "string"))')
+               && @[0].type() == "string" && @[1].type() == "string"))'::jsonpath)
 $$;
 
 -- Raises if an event may not be stored.
 CREATE FUNCTION "{schema}".publish_check(
-  type text, payload bytea, key text, id text, headers jsonb) RETURNS void LANGUAGE plpgsql AS $$
+  type text, payload bytea, key text, id text, headers jsonb) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF octet_length(id) NOT BETWEEN 1 AND 255 OR octet_length(type) NOT BETWEEN 1 AND 255
       OR octet_length(key) NOT BETWEEN 1 AND 255 OR octet_length(payload) > 8388608
@@ -157,7 +162,7 @@ DECLARE
   event_xid xid8 := pg_current_xact_id();
 BEGIN
   PERFORM pg_advisory_xact_lock(1214345336, slot) FROM (
-    SELECT DISTINCT hashtext(k) & 4095 AS slot FROM unnest(keys) AS k WHERE k IS NOT NULL
+    SELECT DISTINCT hashtext(k) & 4095 AS slot FROM pg_catalog.unnest(keys) AS k WHERE k IS NOT NULL
     ORDER BY slot) AS slots;
   INSERT INTO "{schema}".outbox
     (part, xid, lane, id, type, key, payload, headers, correlation_id, causation_id, created_at)
@@ -188,7 +193,8 @@ END $$;
 -- were sent under the same numbers before. `since` may be earlier than the sequence went back: what was
 -- sent before is then sent again, by its id. Rows that wait for another attempt are found without that.
 -- Answers how many got new numbers.
-CREATE FUNCTION "{schema}".outbox_renumber(since timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION "{schema}".outbox_renumber(since timestamptz) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   event_xid xid8 := pg_current_xact_id();  -- O1: before the numbers.
   behind bigint;
@@ -247,7 +253,8 @@ CREATE INDEX inbox_expires ON "{schema}".inbox (expires_at) WHERE expires_at IS 
 -- each other.
 CREATE FUNCTION "{schema}".inbox_accept(
   subscriber text, ids text[], fingerprints bytea[] DEFAULT NULL, retention interval DEFAULT NULL)
-RETURNS TABLE (message_id text, verdict text, place integer) LANGUAGE plpgsql AS $$
+RETURNS TABLE (message_id text, verdict text, place integer) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
   expires timestamptz := now() + retention;
@@ -272,7 +279,7 @@ END $$;
 CREATE FUNCTION "{schema}".inbox_take(
   subscriber text, message_id text, fingerprint bytea DEFAULT NULL, retention interval DEFAULT NULL)
 RETURNS TABLE (verdict text, outcome bytea, received_at timestamptz, stored bytea)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
   LOOP  -- Again if the row that stood in the way has just been forgotten.
@@ -296,7 +303,7 @@ END $$;
 
 -- What duplicates of the message are answered with.
 CREATE FUNCTION "{schema}".inbox_outcome(subscriber text, message_id text, outcome bytea)
-RETURNS void LANGUAGE sql AS $$
+RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   UPDATE "{schema}".inbox AS i SET outcome = inbox_outcome.outcome
   WHERE i.subscriber = inbox_outcome.subscriber AND i.message_id = inbox_outcome.message_id
 $$;
@@ -327,7 +334,7 @@ CREATE FUNCTION "{schema}".check_and_lock(
   scope text, key text, owner text, lease interval, fingerprint bytea DEFAULT NULL)
 RETURNS TABLE (verdict text, fence bigint, attempt integer, lease_until timestamptz, holder text,
   outcome bytea, first_seen timestamptz, settled_at timestamptz, expires_at timestamptz, stored bytea)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
   found_claim "{schema}".claims;
@@ -378,7 +385,8 @@ END $$;
 -- 'done', also when repeated; or 'fenced': a later claim of the key is the current one, or none is.
 CREATE FUNCTION "{schema}".claim_settle(
   scope text, key text, fence bigint, state text, outcome bytea, reason text, retention interval)
-RETURNS TABLE (verdict text, current bigint) LANGUAGE plpgsql AS $$
+RETURNS TABLE (verdict text, current bigint) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
   instant timestamptz := clock_timestamp();
@@ -401,18 +409,21 @@ BEGIN
 END $$;
 CREATE FUNCTION "{schema}".mark_complete(
   scope text, key text, fence bigint, outcome bytea DEFAULT NULL, retention interval DEFAULT NULL)
-RETURNS TABLE (verdict text, current bigint) LANGUAGE sql AS $$
+RETURNS TABLE (verdict text, current bigint) LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
   SELECT * FROM "{schema}".claim_settle(scope, key, fence, 'completed', outcome, NULL, retention)
 $$;
 -- The key may be claimed again at once; it is forgotten after the retention if nobody does.
 CREATE FUNCTION "{schema}".mark_failed(
   scope text, key text, fence bigint, reason text DEFAULT NULL,
   retention interval DEFAULT '30 days')
-RETURNS TABLE (verdict text, current bigint) LANGUAGE sql AS $$
+RETURNS TABLE (verdict text, current bigint) LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
   SELECT * FROM "{schema}".claim_settle(scope, key, fence, 'failed', NULL, reason, retention)
 $$;
 CREATE FUNCTION "{schema}".renew(scope text, key text, fence bigint, lease interval)
-RETURNS TABLE (verdict text, current bigint, lease_until timestamptz) LANGUAGE plpgsql AS $$
+RETURNS TABLE (verdict text, current bigint, lease_until timestamptz) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
   RETURN QUERY UPDATE "{schema}".claims AS c SET lease_until = clock_timestamp() + lease
@@ -426,7 +437,8 @@ BEGIN
 END $$;
 -- Gives up a claim whose work is recorded elsewhere, in the inbox.
 CREATE FUNCTION "{schema}".claim_drop(scope text, key text, fence bigint)
-RETURNS TABLE (verdict text, current bigint) LANGUAGE plpgsql AS $$
+RETURNS TABLE (verdict text, current bigint) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
   DELETE FROM "{schema}".claims AS c
@@ -446,7 +458,7 @@ LANGUAGE sql STABLE AS $$ SELECT "{schema}".get_status(scope, key) = 'completed'
 
 -- Deletes what is over, at most so many rows of each table; 0 also if somebody else is at it.
 CREATE FUNCTION "{schema}".forget_expired(most integer DEFAULT 1000) RETURNS bigint
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   messages bigint;
   settled bigint;

@@ -84,7 +84,7 @@ CREATE FUNCTION "{schema}".relay_lease(
   relay text, kept_lanes integer[], kept_fences bigint[], span interval)
 RETURNS TABLE (share integer, lane integer, fence bigint, pos bigint, pending text, since text,
   draining text, late_to bigint, sent bigint, attempts integer, mark bigint)
-LANGUAGE plpgsql SET lock_timeout = '4s' AS $$
+LANGUAGE plpgsql SET lock_timeout = '4s' SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
   instant timestamptz;
@@ -139,7 +139,8 @@ END $$;
 -- such a number was noted before the move or since, and one that was noted since must not be given up before
 -- it ends. Where the cluster may not be asked for its name, it is still told by xids that were stored and
 -- are not below the xmax of who sees them. The caller has locked the lanes.
-CREATE FUNCTION "{schema}".relay_settle_in() RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION "{schema}".relay_settle_in() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   here bigint;
 BEGIN
@@ -167,7 +168,7 @@ END $$;
 
 CREATE FUNCTION "{schema}".relay_release(
   relay text, lanes integer[], fences bigint[], leaves boolean)
-RETURNS void LANGUAGE plpgsql SET lock_timeout = '4s' AS $$
+RETURNS void LANGUAGE plpgsql SET lock_timeout = '4s' SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE "{schema}".outbox_lane AS l SET lease_until = '-infinity'
   FROM unnest(lanes, fences) AS k(lane, fence)
@@ -179,14 +180,16 @@ END $$;
 
 -- A relay that is about to sleep: whoever publishes from now on notifies. Apart from taking,
 -- because it takes an xid.
-CREATE FUNCTION "{schema}".relay_announce(span_ms bigint) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION "{schema}".relay_announce(span_ms bigint) RETURNS void LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
   SELECT setval('"{schema}".outbox_listening'::regclass,
     greatest(last_value, ceil(date_part('epoch', clock_timestamp())
                               + span_ms::double precision / 1000::double precision)::bigint))
   FROM "{schema}".outbox_listening
 $$;
 -- The only relay has so much to do that it does not sleep.
-CREATE FUNCTION "{schema}".relay_renounce() RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION "{schema}".relay_renounce() RETURNS void LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
   SELECT setval('"{schema}".outbox_listening'::regclass, 0::bigint)
 $$;
 
@@ -210,7 +213,8 @@ RETURNS TABLE (kind text, lane text, n text, seq text, part text, attempt text, 
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
-SET work_mem = '64MB' SET jit = off SET lock_timeout = '4s' AS $$
+SET work_mem = '64MB' SET jit = off SET lock_timeout = '4s'
+SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -326,7 +330,8 @@ END $$;
 -- before it takes a number, until it ends. Their rows will have numbers above all that were given
 -- out before this was asked. (The list of locks tells the xids after the tables, so that one which
 -- ended in between is not taken for one that holds nothing.)
-CREATE FUNCTION "{schema}".relay_bystanders(xids text) RETURNS text LANGUAGE sql AS $$
+CREATE FUNCTION "{schema}".relay_bystanders(xids text) RETURNS text LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
   WITH held AS MATERIALIZED (SELECT * FROM pg_locks AS l WHERE l.granted), publishing AS (
     SELECT h.virtualtransaction FROM held AS h
     WHERE h.locktype = 'relation' AND h.mode <> 'AccessShareLock'
@@ -344,8 +349,8 @@ $$;
 CREATE FUNCTION "{schema}".relay_headers(headers jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE WHEN "{schema}".headers_are_pairs(headers) THEN (
-    SELECT string_agg(octet_length(h ->> 0) || ':' || (h ->> 0)
-                      || octet_length(h ->> 1) || ':' || (h ->> 1), '' ORDER BY i)
+    SELECT string_agg(octet_length(h ->> 0)::text || ':' || (h ->> 0)
+                      || octet_length(h ->> 1)::text || ':' || (h ->> 1), '' ORDER BY i)
     FROM jsonb_array_elements(headers) WITH ORDINALITY AS e(h, i)) ELSE '!' END
 $$;
 
@@ -359,7 +364,8 @@ CREATE FUNCTION "{schema}".relay_settle(
   of_lanes integer[], kinds text[], ns bigint[], parts integer[], seqs bigint[], keys text[],
   tries integer[], after_ms bigint[], reasons text[])
 RETURNS TABLE (lost integer) LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET lock_timeout = '4s' AS $$
+SET plan_cache_mode = force_generic_plan SET lock_timeout = '4s'
+SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
   gone integer[];
@@ -402,7 +408,7 @@ END $$;
 CREATE FUNCTION "{schema}".relay_settle_rest(
   gone integer[], of_lanes integer[], kinds text[], ns bigint[], parts integer[], seqs bigint[],
   keys text[], tries integer[], after_ms bigint[], reasons text[])
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
   o record;
@@ -447,7 +453,8 @@ END $$;
 -- was inserted without publish() and may not be published as it is stays, and keeps back no other.
 -- Answers a row for each of these, and one with how many were published.
 CREATE FUNCTION "{schema}".relay_redrive(ids text[])
-RETURNS TABLE (redriven bigint, id text, refused text) LANGUAGE plpgsql AS $$
+RETURNS TABLE (redriven bigint, id text, refused text) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
   letter "{schema}".outbox_dead;
@@ -508,7 +515,8 @@ BEGIN
   RETURN 0;
 END $$;
 
-CREATE FUNCTION "{schema}".relay_is_old(p integer) RETURNS boolean LANGUAGE sql AS $$
+CREATE FUNCTION "{schema}".relay_is_old(p integer) RETURNS boolean LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce((
       SELECT max(newest.created_at) < clock_timestamp() - "{schema}".outbox_retention()
       FROM generate_series(0, 15) AS l(lane),
@@ -534,7 +542,8 @@ $$;
 -- all of the outbox, for each lane.
 CREATE FUNCTION "{schema}".relay_unsent(of_lane integer, most bigint)
 RETURNS TABLE (waiting bigint, oldest timestamptz, more boolean) LANGUAGE sql STABLE
-SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+SET search_path = pg_catalog, pg_temp AS $$
   WITH p AS MATERIALIZED (
     SELECT q.* FROM "{schema}".outbox_progress AS q WHERE q.lane = of_lane
     ORDER BY q.fence DESC, q.n DESC LIMIT 1
@@ -566,7 +575,7 @@ CREATE FUNCTION "{schema}".relay_lanes() RETURNS TABLE (
   lane integer, owner text, lease_ms bigint, fence bigint, pos bigint, settled_at timestamptz,
   attempts integer, waiting bigint, oldest_ms bigint, retries bigint, blocked_keys bigint,
   sent bigint, more boolean)
-LANGUAGE sql AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT l.lane::integer, CASE WHEN l.lease_until > clock_timestamp() THEN l.owner END,
     CASE WHEN l.lease_until > clock_timestamp()
          THEN (extract(epoch FROM l.lease_until - clock_timestamp()) * 1000)::bigint END,
@@ -587,7 +596,7 @@ $$;
 CREATE FUNCTION "{schema}".relay_figures() RETURNS TABLE (
   dead_letters bigint, outbox_bytes bigint, dead_rows bigint, transaction_ms bigint,
   transaction_of text, sees_transactions boolean)
-LANGUAGE sql AS $$
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT (SELECT count(*) FROM "{schema}".outbox_dead),
     (SELECT sum(pg_total_relation_size(i.inhrelid))::bigint FROM pg_inherits AS i
      WHERE i.inhparent = '"{schema}".outbox'::regclass),

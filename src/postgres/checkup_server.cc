@@ -125,8 +125,9 @@ std::int64_t machine_ms() {
 // Against the middle of the question's time.
 void check_clock(Look& look) {
   const std::int64_t before = machine_ms();
-  auto rows =
-      look.connection().run("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+  auto rows = look.connection().run(
+      "SELECT pg_catalog.floor(pg_catalog.date_part('epoch', "
+      "pg_catalog.clock_timestamp()) * 1000::double precision)::bigint");
   const std::int64_t after = machine_ms();
   if (!rows) return;
   const std::int64_t skew = rows->number(0, 0) - (before + after) / 2;

@@ -7,7 +7,7 @@ namespace hapax::postgres {
 std::optional<Rows> Look::ask(std::string_view check, std::string_view sql) {
   auto rows = connection_.run(
       "BEGIN READ ONLY; SET LOCAL statement_timeout = '3s'; "
-      "SET LOCAL lock_timeout = '1s'");
+      "SET LOCAL lock_timeout = '1s'; SET LOCAL search_path = pg_catalog, pg_temp");
   if (rows) rows = connection_.run(named(sql));
   const std::string state = connection_.sqlstate();
   if (connection_.in_transaction()) {

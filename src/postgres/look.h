@@ -20,7 +20,8 @@ using database::Severity;
 }
 
 // Each question is asked in a read-only transaction of its own that gives up after three seconds,
-// so that a checkup changes nothing, leaves nothing behind in a pooled session and stops nobody.
+// so that a checkup changes nothing, leaves nothing behind in a pooled session and stops nobody; it
+// calls nothing but the server's own functions and ours, whatever is on the search_path.
 class Look {
  public:
   Look(Connection& connection, std::string schema, Findings& findings)

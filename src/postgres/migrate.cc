@@ -198,9 +198,10 @@ Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& op
 }
 
 std::string script(const MigrateOptions& options) {
-  std::string all = "BEGIN;\n" + table_sql(options.schema) + "COMMIT;\n";
+  const std::string begin = "BEGIN;\nSET LOCAL search_path = '';\n";
+  std::string all = begin + table_sql(options.schema) + "COMMIT;\n";
   for (const Migration& one : options.known) {
-    all += "\nBEGIN;\n" + step_sql(options.schema, one) + "COMMIT;\n";
+    all += "\n" + begin + step_sql(options.schema, one) + "COMMIT;\n";
   }
   if (options.retention) all += "\n" + retention_sql(options.schema, *options.retention);
   return all;

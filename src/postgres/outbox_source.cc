@@ -483,11 +483,12 @@ Result<relay::Report> OutboxSource::report() {
 Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
   Values values;
   values.number(most);
-  HAPAX_TRY(const Rows rows,
-            ask("SELECT id, type, coalesce(key, ''), attempts, reason, (extract(epoch FROM "
-                "clock_timestamp() - died_at) * 1000)::bigint FROM \"{schema}\".outbox_dead "
-                "ORDER BY seq LIMIT $1",
-                values));
+  HAPAX_TRY(
+      const Rows rows,
+      ask("SELECT id, type, coalesce(key, ''), attempts, reason, (pg_catalog.date_part('epoch', "
+          "pg_catalog.clock_timestamp() - died_at) * 1000::double precision)::bigint "
+          "FROM \"{schema}\".outbox_dead ORDER BY seq LIMIT $1",
+          values));
   std::vector<relay::DeadLetter> letters;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     letters.push_back({.id = std::string(rows.at(i, 0)),

@@ -31,9 +31,10 @@ void add_retention(Values& values, Window window) {
   }
 }
 
-// A timestamptz as milliseconds since 1970.
+// A timestamptz as milliseconds since 1970. Of the exact types that the server's own operators
+// take: what else somebody has put on the caller's search_path would be preferred.
 std::string ms(const std::string& column) {
-  return "(extract(epoch FROM " + column + ") * 1000)::bigint";
+  return "(pg_catalog.date_part('epoch', " + column + ") * 1000::double precision)::bigint";
 }
 
 Time time_in(const Rows& rows, std::size_t row, std::size_t column) {

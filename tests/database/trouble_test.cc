@@ -327,44 +327,6 @@ TEST_F(PreparedTest, a_second_database_on_the_connection_finds_the_statement) {
   EXPECT_EQ(app_.number("SELECT count(*) FROM hapax.outbox"), 3);
 }
 
-// PostgreSQL reads the texts of functions by the caller's search_path, and prefers what fits the
-// types exactly to what is its own.
-TEST_F(PreparedTest, functions_and_operators_of_the_application_are_not_taken_for_the_servers) {
-  ASSERT_TRUE(app_.run(R"(
-    CREATE FUNCTION public.to_timestamp(bigint) RETURNS timestamptz LANGUAGE plpgsql AS
-      $$ BEGIN RAISE 'taken'; END $$;
-    CREATE FUNCTION public.pg_sequence_last_value(text) RETURNS bigint LANGUAGE plpgsql AS
-      $$ BEGIN RAISE 'taken'; END $$;
-    CREATE FUNCTION public.setval(text, bigint) RETURNS bigint LANGUAGE plpgsql AS
-      $$ BEGIN RAISE 'taken'; END $$;
-    CREATE FUNCTION public.setval(text, integer) RETURNS bigint LANGUAGE plpgsql AS
-      $$ BEGIN RAISE 'taken'; END $$;
-    CREATE FUNCTION public.over(float8, integer) RETURNS float8 LANGUAGE plpgsql AS
-      $$ BEGIN RAISE 'taken'; END $$;
-    CREATE FUNCTION public.over(bigint, numeric) RETURNS float8 LANGUAGE plpgsql AS
-      $$ BEGIN RAISE 'taken'; END $$;
-    CREATE FUNCTION public.above(bigint, float8) RETURNS boolean LANGUAGE plpgsql AS
-      $$ BEGIN RAISE 'taken'; END $$;
-    CREATE OPERATOR public./ (FUNCTION = public.over, LEFTARG = float8, RIGHTARG = integer);
-    CREATE OPERATOR public./ (FUNCTION = public.over, LEFTARG = bigint, RIGHTARG = numeric);
-    CREATE OPERATOR public.> (FUNCTION = public.above, LEFTARG = bigint, RIGHTARG = float8);
-  )"));
-  auto connection = *postgres::Connection::open(address_);
-  ASSERT_TRUE(postgres::migrate(connection, {.retention = std::chrono::hours{1}}));
-  const std::string statements[] = {
-      "SELECT hapax.relay_announce(60000)",
-      "SELECT hapax.publish('t', 'x')",
-      "SELECT hapax.publish_all('{t}', '{x}', '{k}', '{i}', '{NULL}', '{NULL}', '{NULL}')",
-      "SELECT hapax.relay_renounce()",
-  };
-  for (const std::string& sql : statements) {
-    const Status done = app_.run(sql);
-    EXPECT_TRUE(done) << sql << ": " << done.error().text();
-  }
-  const Status done = publish();
-  EXPECT_TRUE(done) << done.error().text();
-}
-
 TEST_F(PostgresTest, ids_are_the_same_in_sql) {
   const Uuid space = uuid_of({}, "tests");
   auto connection = *postgres::Connection::open(address_);

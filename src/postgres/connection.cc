@@ -9,6 +9,7 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
+#include "base/assert.h"
 #include "base/hex.h"
 
 namespace hapax::postgres {
@@ -127,15 +128,14 @@ std::int64_t Rows::number(std::size_t row, std::size_t column) const {
   return value;
 }
 
+// As the session writes it: its bytea_output may be 'hex' or 'escape'.
 std::string Rows::bytes(std::size_t row, std::size_t column) const {
-  const std::string_view text = at(row, column);
-  if (!text.starts_with("\\x")) return std::string(text);
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  std::string out;
-  out.reserve(text.size() / 2);
-  for (std::size_t i = 2; i + 1 < text.size(); i += 2) {
-    out.push_back(static_cast<char>(digit(text[i]) * 16 + digit(text[i + 1])));
-  }
+  std::size_t size = 0;
+  const char* const text = ::PQgetvalue(result_.get(), cell(row), cell(column));
+  unsigned char* const raw = ::PQunescapeBytea(reinterpret_cast<const unsigned char*>(text), &size);
+  HAPAX_ASSERT(raw != nullptr, "there is memory for what was answered");
+  std::string out(reinterpret_cast<const char*>(raw), size);
+  ::PQfreemem(raw);
   return out;
 }
 
@@ -209,6 +209,14 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
                              static_cast<const char*>(nullptr)};
   Connection made(::PQconnectdbParams(names.data(), values.data(), 1), true);
   if (::PQstatus(made.raw()) == CONNECTION_OK) {
+    // A database that does not know its texts' encoding may hold what is not UTF-8: it is to come
+    // as it is, not as an error of the whole answer.
+    const char* const server = ::PQparameterStatus(made.raw(), "server_encoding");
+    if (server != nullptr && std::string_view(server) == "SQL_ASCII" &&
+        ::PQsetClientEncoding(made.raw(), "SQL_ASCII") != 0) {
+      return Error{Errc::kUnavailable,
+                   "connect to PostgreSQL: " + trimmed(::PQerrorMessage(made.raw()))};
+    }
     made.silence_max_ = options.silence_max;
     made.hurry_fd_ = options.hurry_fd;
     if (options.silence_max != std::chrono::milliseconds::max()) {
@@ -266,6 +274,18 @@ bool Connection::wait_for_answer() {
     }
     if ((watched[0].revents & ~POLLOUT) != 0 && ::PQconsumeInput(raw()) == 0) return true;
   }
+}
+
+Status Connection::check_encoding() const {
+  const std::string_view client = ::pg_encoding_to_char(::PQclientEncoding(raw()));
+  if (client == "UTF8" || lost()) return Ok{};
+  const char* told = ::PQparameterStatus(raw(), "server_encoding");
+  const std::string_view server = told == nullptr ? "" : told;
+  if (client == "SQL_ASCII" && (server == "UTF8" || server == "SQL_ASCII")) return Ok{};
+  return Error{Errc::kPreconditionFailed,
+               "the connection's client_encoding is " + std::string(client) +
+                   ", so that ids would not be stored as the bytes that they are; on this "
+                   "connection: SET client_encoding TO 'UTF8'"};
 }
 
 // The last result, as PQexec() answers it; none if the server is silent.

@@ -111,6 +111,9 @@ class Connection {
 
   [[nodiscard]] bool in_transaction() const;  // also one that has failed
   [[nodiscard]] bool lost() const;
+  // HX1012 if texts do not arrive as the bytes that they are: a borrowed session may convert them,
+  // and then one id is stored in several ways. Costs no round trip.
+  [[nodiscard]] Status check_encoding() const;
   // Of the latest failure; empty if it came from no server.
   [[nodiscard]] const std::string& sqlstate() const { return sqlstate_; }
   // Whether the latest failure undid the transaction for the sake of another one: run it again.

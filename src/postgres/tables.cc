@@ -77,7 +77,10 @@ class PostgresTables final : public database::Tables {
         schema_(options.schema),
         prepared_(options.prepared) {}
 
-  Status check() { return check_version(connection_, schema_, database::kNeeds); }
+  Status check() {
+    HAPAX_CHECK(connection_.check_encoding());
+    return check_version(connection_, schema_, database::kNeeds);
+  }
 
   [[nodiscard]] bool in_transaction() const override { return connection_.in_transaction(); }
   Status begin() override { return run("BEGIN"); }
@@ -175,6 +178,7 @@ class PostgresTables final : public database::Tables {
  private:
   // {} in the statement is our schema.
   Result<Rows> ask(const std::string& sql, const Values& values) {
+    HAPAX_CHECK(connection_.check_encoding());
     return connection_.ask(expanded(sql), values);
   }
   [[nodiscard]] std::string expanded(const std::string& sql) const {
@@ -219,6 +223,7 @@ Status PostgresTables::prepare_once(const std::string& name) {
 }
 
 Status PostgresTables::publish_prepared(const Values& values) {
+  HAPAX_CHECK(connection_.check_encoding());
   const std::string name = schema_ + ".publish";
   if (!has_publish_) HAPAX_CHECK(prepare_once(name));
   has_publish_ = true;

@@ -86,6 +86,29 @@ TEST_F(PostgresRelay, CarriesEverythingOfAnEvent) {
   EXPECT_EQ(record.headers, (Headers{{"a", "1"}, {"b:2", "ü"}}));
 }
 
+// A database that checks no texts may hold any bytes, and they do not hold up the others.
+TEST_F(PostgresRelay, TextsOfADatabaseWithoutAnEncodingComeAsTheyAre) {
+  auto admin = *Connection::open(Cluster::instance().uri("postgres"));
+  run(admin,
+      "CREATE DATABASE raw ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'");
+  const std::string raw = Cluster::instance().uri("raw");
+  auto app = *Connection::open(raw);
+  ASSERT_TRUE(migrate(app, {}));
+  run(app, publish("caf\xe9", "k\xff"));
+  run(app, publish("caf\xc3\xa9", "k\xff"));
+  receiver.refused = {"caf\xe9"};
+  {
+    Relay relay(raw, receiver, "a");
+    relay.drain();
+    receiver.refused.clear();
+    run(app, "UPDATE hapax.outbox_retry SET next_at = now() WHERE next_at IS NOT NULL");
+    relay.drain();
+    EXPECT_TRUE(relay.engine.stop());
+  }
+  EXPECT_EQ(receiver.sent, (Ids{"caf\xe9", "caf\xc3\xa9"}));
+  EXPECT_EQ(receiver.records_by_id.at("caf\xe9").key, "k\xff");
+}
+
 // One row that nobody can send does not hold up the others.
 TEST_F(PostgresRelay, ARowWithUnusableHeadersIsADeadLetter) {
   auto app = connect();

@@ -276,6 +276,53 @@ TEST_F(PostgresTest, a_text_with_a_nul_byte_is_refused_and_not_cut) {
   EXPECT_EQ(app_.number("SELECT count(*) FROM hapax.outbox"), 0);
 }
 
+// The connection is the application's, which may have set what it likes.
+TEST_F(PostgresTest, a_session_that_converts_texts_is_refused) {
+  for (const bool prepared : {false, true}) {
+    OnPostgres app(address_, {.prepared = prepared});
+    Inbox inbox(app.database());
+    const auto handle = [&] {
+      return inbox.handle("s", {"caf\xc3\xa9", ""}, [] { return Result<std::string>(""); });
+    };
+    const auto publish = [&] {
+      return app.database().with_transaction([&]() -> Status {
+        HAPAX_CHECK(Outbox(app.database()).publish({.type = "t"}));
+        return Ok{};
+      });
+    };
+    ASSERT_TRUE(handle());
+    ASSERT_TRUE(publish());
+    ASSERT_TRUE(app.run("SET client_encoding TO 'LATIN1'"));
+    for (const Error& error : {handle().error(), publish().error()}) {
+      EXPECT_EQ(error.code, Errc::kPreconditionFailed);
+      EXPECT_THAT(error.detail, HasSubstr("is LATIN1"));
+      EXPECT_THAT(error.detail, HasSubstr("SET client_encoding TO 'UTF8'"));
+    }
+    ASSERT_TRUE(app.run("SET client_encoding TO 'SQL_ASCII'"));  // Which converts nothing.
+    EXPECT_EQ(handle()->taking, Taking::kDuplicate);
+    EXPECT_TRUE(publish());
+  }
+  auto connection = *postgres::Connection::open(address_);
+  ASSERT_TRUE(connection.run("SET client_encoding TO 'LATIN1'"));
+  EXPECT_EQ(on_postgres(connection.raw()).error().code, Errc::kPreconditionFailed);
+  EXPECT_EQ(app_.number("SELECT count(*) FROM hapax.inbox"), 1);
+}
+
+TEST_F(PostgresTest, outcomes_are_the_same_bytes_however_the_session_writes_them) {
+  const std::string outcome("a\\x41\0'\xff\\", 9);
+  Inbox inbox(app_.database());
+  for (const char* const written : {"hex", "escape", "hex"}) {
+    ASSERT_TRUE(app_.run(std::string("SET bytea_output TO '") + written + "'"));
+    const auto handled = inbox.handle("s", {"m", "content"}, [&] { return Result(outcome); });
+    ASSERT_TRUE(handled) << handled.error().text();
+    EXPECT_EQ(handled->outcome, outcome) << written;
+  }
+  ASSERT_TRUE(app_.run("SET bytea_output TO 'escape'"));
+  const Fence fence = as<Claimed>(inbox.begin("s", {"n", "content"}, "w")).fence;
+  as<Done>(inbox.finish("s", {"n", "content"}, fence, [&] { return Result(outcome); }));
+  EXPECT_EQ(as<DuplicateClaim>(inbox.begin("s", {"n", "content"}, "w")).result->body, outcome);
+}
+
 // One event, by a process whose session keeps the statement.
 class PreparedTest : public PostgresTest {
  protected:

@@ -32,11 +32,18 @@ constexpr std::int64_t kRetriesAtOnce = 50;
 // About so much is taken at once; of texts, characters.
 constexpr std::int64_t kTakenBytes = std::int64_t{32} << 20;
 constexpr std::int64_t kCountedMax = 100'000;
+constexpr Duration kRetryMax{3'600'000};  // more than that away: as kLeaseMax
 
 // Wall time: it is the only clock that processes share through the file.
 std::int64_t wall_ms() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+// Whether a lease of another relay runs, as seen by one that leases for `span`.
+bool runs(std::int64_t lease_until, std::int64_t now, Duration span) {
+  const Duration most = std::max(span + Duration{60'000}, kLeaseMax);
+  return lease_until > now && lease_until <= now + most.count();
 }
 
 constexpr std::string_view kColumns =
@@ -105,22 +112,36 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
               ask("SELECT owner, fence, lease_until FROM {prefix}outbox_lane", {}));
     const Row& lane = rows.at(0);
     const bool mine = lane[0].bytes == options_.owner;
-    const bool running = lane[2].number > now;
-    if (running && !mine) return Ok{};
+    if (!mine && runs(lane[2].number, now, span)) return Ok{};
+    const bool running = mine && lane[2].number > now;
     const relay::Lease current{0, lane[1].number};
     const bool keeps = running && std::find(kept.begin(), kept.end(), current) != kept.end();
     const std::int64_t fence = keeps ? current.fence : current.fence + 1;
-    if (!keeps) taken_.clear();
+    if (!keeps) {
+      taken_.clear();
+      HAPAX_CHECK(give_turns(now));
+    }
     HAPAX_CHECK(
         ask("UPDATE {prefix}outbox_lane SET owner = ?1, fence = ?2, lease_until = ?3, "
             "moved_at = CASE WHEN fence = ?2 THEN moved_at ELSE ?4 END",
             {Value::text(options_.owner), Value::of(fence), Value::of(now + span.count()),
              Value::of(now)}));
+    HAPAX_CHECK(ask("UPDATE {prefix}outbox_retry SET next_at = ?1 WHERE next_at > ?2",
+                    {Value::of(now), Value::of(now + kRetryMax.count())}));
     told.held.push_back({0, fence});
     return Ok{};
   };
   HAPAX_CHECK(in_write(act));
   return told;
+}
+
+// To the first of every key that has none, because somebody deleted the retry before it.
+Status OutboxSource::give_turns(std::int64_t now) {
+  HAPAX_CHECK(ask(
+      "UPDATE {prefix}outbox_retry AS r SET next_at = ?1 WHERE r.next_at IS NULL AND NOT EXISTS "
+      "(SELECT 1 FROM {prefix}outbox_retry AS q WHERE q.key = r.key AND q.n < r.n)",
+      {Value::of(now)}));
+  return Ok{};
 }
 
 Result<bool> OutboxSource::is_anything_there() {
@@ -223,7 +244,7 @@ Status OutboxSource::settle_retry(const Taken& row, const Outcome& outcome) {
   if (outcome.kind == OutcomeKind::kDead) HAPAX_CHECK(bury(row, outcome));
   HAPAX_CHECK(ask("DELETE FROM {prefix}outbox_retry WHERE n = ?1", {Value::of(row.n)}));
   HAPAX_CHECK(
-      ask("UPDATE {prefix}outbox_retry SET next_at = ?2 WHERE n = "
+      ask("UPDATE {prefix}outbox_retry SET next_at = ?2 WHERE next_at IS NULL AND n = "
           "(SELECT n FROM {prefix}outbox_retry WHERE key = ?1 ORDER BY n LIMIT 1)",
           {Value::text_or_null(row.key), Value::of(wall_ms())}));
   return Ok{};
@@ -241,7 +262,7 @@ Status OutboxSource::bury(const Taken& row, const Outcome& outcome) {
 }
 
 Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max, relay::Batch& batch) {
-  HAPAX_TRY(const bool alone, take_retries(batch));
+  HAPAX_TRY(const bool alone, take_retries(most, batch));
   if (alone) return Ok{};
   HAPAX_TRY(const auto lane, ask("SELECT pos, attempts FROM {prefix}outbox_lane", {}));
   const auto attempts = static_cast<std::uint32_t>(lane.at(0)[1].number);
@@ -264,27 +285,75 @@ Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max, relay:
 }
 
 // True: one that somebody died over was taken, and nothing else may be.
-Result<bool> OutboxSource::take_retries(relay::Batch& batch) {
+Result<bool> OutboxSource::take_retries(std::uint32_t most, relay::Batch& batch) {
   HAPAX_TRY(const auto rows,
-            ask("SELECT " + std::string(kColumns) +
-                    ", r.n, r.attempts, r.taken FROM (SELECT d.*, sum(d.size) OVER (ORDER BY "
-                    "d.taken DESC, d.next_at, d.n) - d.size AS before FROM (SELECT q.*, "
-                    "length(p.payload) AS size FROM {prefix}outbox_retry AS q "
-                    "JOIN {prefix}outbox AS p ON p.seq = q.seq WHERE q.next_at <= ?1 "
-                    "ORDER BY q.taken DESC, q.next_at, q.n LIMIT ?2) AS d) AS r "
-                    "JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.before < ?3 "
-                    "ORDER BY r.taken DESC, r.next_at, r.n",
-                {Value::of(wall_ms()), Value::of(kRetriesAtOnce), Value::of(kTakenBytes)}));
-  const bool alone = !rows.empty() && rows.front()[10].number != 0;
+            ask("SELECT q.n, q.attempts, q.taken, coalesce(length(p.payload), 0), q.key "
+                "FROM {prefix}outbox_retry AS q LEFT JOIN {prefix}outbox AS p ON p.seq = q.seq "
+                "WHERE q.next_at <= ?1 ORDER BY q.taken DESC, q.next_at, q.n LIMIT ?2",
+                {Value::of(wall_ms()), Value::of(kRetriesAtOnce)}));
+  const bool alone = !rows.empty() && rows.front()[2].number != 0;
+  std::int64_t bytes = 0;
+  std::vector<Queue> queues;
   for (const Row& row : rows) {
-    add(row, row[8].number, static_cast<std::uint32_t>(row[9].number) + 1, batch);
-    HAPAX_CHECK(
-        ask("UPDATE {prefix}outbox_retry SET taken = 1, attempts = attempts + 1 "
-            "WHERE n = ?1",
-            {row[8]}));
-    if (alone) break;
+    if (bytes >= kTakenBytes) break;
+    bytes += row[3].number;
+    HAPAX_CHECK(take_retry(row[0], batch));
+    if (alone) return true;
+    const bool was_held = row[1].number == 0 && !row[4].is_null();
+    if (was_held) queues.push_back({row[4], row[0]});
   }
-  return alone;
+  const std::size_t taken = batch.records.size();
+  const auto left = static_cast<std::int64_t>(most > taken ? most - taken : 0);
+  HAPAX_CHECK(take_behind(std::move(queues), left, bytes, batch));
+  return false;
+}
+
+// What was only held behind a record that is settled now is sent as the new rows are, many at once.
+// Otherwise a key that gets more than one record per round would never catch up.
+Status OutboxSource::take_behind(std::vector<Queue> queues, std::int64_t left, std::int64_t bytes,
+                                 relay::Batch& batch) {
+  while (left > 0 && !queues.empty()) {
+    const auto share = std::max<std::int64_t>(left / static_cast<std::int64_t>(queues.size()), 1);
+    std::vector<Queue> longer;
+    for (Queue& queue : queues) {
+      const std::int64_t wanted = std::min(share, left);
+      HAPAX_TRY(const auto rows,
+                ask("SELECT q.n, q.attempts, q.taken, coalesce(length(p.payload), 0) "
+                    "FROM {prefix}outbox_retry AS q LEFT JOIN {prefix}outbox AS p ON p.seq = q.seq "
+                    "WHERE q.key = ?1 AND q.n > ?2 ORDER BY q.n LIMIT ?3",
+                    {queue.key, queue.last, Value::of(wanted)}));
+      std::int64_t taken = 0;
+      for (const Row& row : rows) {
+        const bool was_held = row[1].number == 0 && row[2].number == 0;
+        if (!was_held) break;
+        if (bytes >= kTakenBytes) return Ok{};
+        bytes += row[3].number;
+        HAPAX_CHECK(take_retry(row[0], batch));
+        queue.last = row[0];
+        ++taken;
+      }
+      left -= taken;
+      if (taken == wanted) longer.push_back(std::move(queue));
+    }
+    queues = std::move(longer);
+  }
+  return Ok{};
+}
+
+Status OutboxSource::take_retry(const Value& n, relay::Batch& batch) {
+  HAPAX_TRY(auto rows, ask("SELECT " + std::string(kColumns) +
+                               ", r.seq, r.key, r.attempts FROM {prefix}outbox_retry AS r "
+                               "LEFT JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.n = ?1",
+                           {n}));
+  Row& row = rows.at(0);
+  const bool gone = row[0].is_null();
+  row[0] = row[8];
+  row[3] = row[9];
+  add(row, n.number, static_cast<std::uint32_t>(row[10].number) + 1, batch);
+  if (gone) batch.records.back().flaw = relay::kRowGone;
+  HAPAX_CHECK(
+      ask("UPDATE {prefix}outbox_retry SET taken = 1, attempts = attempts + 1 WHERE n = ?1", {n}));
+  return Ok{};
 }
 
 void OutboxSource::add(const Row& row, std::int64_t n, std::uint32_t attempt, relay::Batch& batch) {
@@ -335,19 +404,25 @@ Result<relay::Report> OutboxSource::report() {
                 "LIMIT 1), "
                 "(SELECT count(*) FROM {prefix}outbox_retry), "
                 "(SELECT count(DISTINCT key) FROM {prefix}outbox_retry), "
-                "(SELECT count(*) FROM {prefix}outbox_dead), l.sent FROM {prefix}outbox_lane AS l",
+                "(SELECT count(*) FROM {prefix}outbox_dead), l.sent, "
+                "(SELECT o.created_at FROM {prefix}outbox_retry AS r JOIN {prefix}outbox AS o "
+                "ON o.seq = r.seq ORDER BY r.seq LIMIT 1) FROM {prefix}outbox_lane AS l",
                 {Value::of(kCountedMax)}));
   const Row& row = rows.at(0);
   const std::int64_t now = wall_ms();
   relay::LaneReport lane;
-  if (row[1].number > now) {
+  if (runs(row[1].number, now, Duration{0})) {
     lane.owner = row[0].bytes;
     lane.lease_left = Duration{row[1].number - now};
   }
   lane.attempts = static_cast<std::uint32_t>(row[2].number);
   lane.waiting = static_cast<std::uint64_t>(row[3].number);
   lane.more_waiting = row[3].number == kCountedMax;
-  if (!row[4].is_null()) lane.oldest_waiting = Duration{now - row[4].number};
+  for (const Value& oldest : {row[4], row[9]}) {
+    if (oldest.is_null()) continue;
+    const Duration waits{now - oldest.number};
+    lane.oldest_waiting = std::max(lane.oldest_waiting.value_or(waits), waits);
+  }
   lane.retries = static_cast<std::uint64_t>(row[5].number);
   lane.blocked_keys = static_cast<std::uint64_t>(row[6].number);
   lane.sent = static_cast<std::uint64_t>(row[8].number);

@@ -20,6 +20,9 @@ struct OutboxSourceOptions {
   Duration retention{30LL * 24 * 3600 * 1'000};  // of what was sent
 };
 
+// A lease that is said to last longer was written while the clock was ahead, and is over.
+inline constexpr Duration kLeaseMax{3'660'000};
+
 class OutboxSource final : public relay::Source {
  public:
   [[nodiscard]] static Result<std::unique_ptr<OutboxSource>> open(OutboxSourceOptions options);
@@ -46,12 +49,19 @@ class OutboxSource final : public relay::Source {
     std::uint32_t attempt = 1;
   };
 
+  // Retries of one key, of which the first ones were taken.
+  struct Queue {
+    Value key;
+    Value last;  // n of the latest that was taken
+  };
+
   OutboxSource(OutboxSourceOptions options, Connection connection);
   [[nodiscard]] Result<std::vector<Row>> ask(std::string_view sql,
                                              const std::vector<Value>& values);
   // Runs `act` in a transaction that writes; an error undoes it.
   template <class Act>
   [[nodiscard]] Status in_write(const Act& act);
+  [[nodiscard]] Status give_turns(std::int64_t now);
   [[nodiscard]] Result<bool> is_anything_there();
   [[nodiscard]] Status settle_and_take(const relay::Turn& turn, std::uint32_t attempts_max,
                                        relay::Taken& told);
@@ -60,7 +70,10 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Status settle_retry(const Taken& row, const relay::Outcome& outcome);
   [[nodiscard]] Status bury(const Taken& row, const relay::Outcome& outcome);
   [[nodiscard]] Status take(std::uint32_t most, std::uint32_t attempts_max, relay::Batch& batch);
-  [[nodiscard]] Result<bool> take_retries(relay::Batch& batch);
+  [[nodiscard]] Result<bool> take_retries(std::uint32_t most, relay::Batch& batch);
+  [[nodiscard]] Status take_behind(std::vector<Queue> queues, std::int64_t left, std::int64_t bytes,
+                                   relay::Batch& batch);
+  [[nodiscard]] Status take_retry(const Value& n, relay::Batch& batch);
   void add(const Row& row, std::int64_t n, std::uint32_t attempt, relay::Batch& batch);
 
   const OutboxSourceOptions options_;

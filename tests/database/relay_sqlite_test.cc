@@ -30,6 +30,27 @@ struct Relay : testing_relay::Relay {
   }
 };
 
+// Whoever sends this record to it is gone, with all that it knew.
+class Killer final : public relay::Sink {
+ public:
+  struct Killed {};
+  Killer(Receiver& receiver, std::string deadly)
+      : receiver_(receiver), deadly_(std::move(deadly)) {}
+
+  relay::Delivery deliver(std::span<const relay::Outgoing* const> records,
+                          const relay::Permit& permit) override {
+    std::size_t before = 0;
+    while (before < records.size() && records[before]->id != deadly_) ++before;
+    auto delivery = receiver_.deliver(records.first(before), permit);
+    if (before < records.size()) throw Killed{};
+    return delivery;
+  }
+
+ private:
+  Receiver& receiver_;
+  const std::string deadly_;
+};
+
 class SqliteRelay : public testing::Test {
  protected:
   SqliteRelay() {
@@ -174,6 +195,126 @@ TEST_F(SqliteRelay, ARefusedRecordHoldsUpItsKeyAndDiesWithItsReason) {
   expect_redrive_of_a1(successor, receiver);
 }
 
+// A key behind a record that somebody deleted goes on, and no dead letter tells of what is gone.
+TEST_F(SqliteRelay, ARetryWhoseRowIsGoneHoldsUpNobody) {
+  receiver.refused = {"a1", "n1"};
+  for (const char* id : {"a1", "a2", "a3", "a4"}) run(*app, publish(id, "a"));
+  run(*app, publish("n1"));
+  Relay relay(path, receiver, "a");
+  relay.drain();
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_retry"), 5);
+  run(*app, "DELETE FROM hapax_outbox WHERE id IN ('a1', 'a3', 'n1')");
+  run(*app, "UPDATE hapax_outbox_retry SET next_at = 0 WHERE next_at IS NOT NULL");
+  relay.drain();
+  run(*app, publish("a5", "a"));
+  relay.drain();
+  EXPECT_EQ(receiver.sent, (Ids{"a2", "a4", "a5"}));
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_retry"), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_dead"), 0);
+  EXPECT_EQ(relay.engine.counts().dead, 3U);
+}
+
+// What becomes of one behind it does not shorten the time that a refused record waits.
+TEST_F(SqliteRelay, ARefusedRecordKeepsItsTimeWhenOneBehindItIsGone) {
+  receiver.refused = {"a1"};
+  for (const char* id : {"a1", "a2", "a3", "a4"}) run(*app, publish(id, "a"));
+  Relay relay(path, receiver, "a", {.retry_first = Duration{1'000'000}});
+  relay.drain();
+  receiver.refused = {"a2"};
+  run(*app, "DELETE FROM hapax_outbox WHERE id = 'a3'");
+  run(*app, "UPDATE hapax_outbox_retry SET next_at = 0 WHERE next_at IS NOT NULL");
+  relay.drain();
+  EXPECT_EQ(receiver.sent, Ids{"a1"});
+  EXPECT_EQ(number("SELECT attempts FROM hapax_outbox_retry ORDER BY n LIMIT 1"), 1);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_retry WHERE next_at IS NULL"), 1);
+}
+
+// Y1: what was only held behind one record goes on in batches.
+TEST_F(SqliteRelay, AKeyCatchesUpAfterARefusal) {
+  constexpr int kRecords = 3'000;
+  Ids expected;
+  run(*app, "BEGIN");
+  for (int i = 0; i < kRecords; ++i) {
+    expected.push_back(std::to_string(i));
+    run(*app, publish(expected.back(), "hot"));
+  }
+  run(*app, "COMMIT");
+  receiver.refused = {"0", "1700"};
+  Relay relay(path, receiver, "a");
+  relay.drain();
+  EXPECT_TRUE(receiver.sent.empty());
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_retry WHERE attempts = 0"), kRecords - 1);
+  receiver.refused = {"1700"};
+  int rounds = 0;
+  for (; receiver.sent.size() < kRecords && rounds < 50; ++rounds) {
+    run(*app, "UPDATE hapax_outbox_retry SET next_at = 0 WHERE next_at IS NOT NULL");
+    if (relay.round().idle_for > Duration{0}) receiver.refused.clear();
+    // One of the key has its turn, and it is the first.
+    EXPECT_LE(number("SELECT count(next_at) FROM hapax_outbox_retry"), 1);
+    EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_retry AS r WHERE next_at IS NOT NULL "
+                     "AND n > (SELECT min(n) FROM hapax_outbox_retry)"),
+              0);
+  }
+  EXPECT_EQ(receiver.sent, expected);
+  EXPECT_LE(rounds, 20);
+  relay.drain();
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_retry"), 0);
+}
+
+// One that waits long leaves room for others, and the bytes taken at once have their bound.
+TEST_F(SqliteRelay, KeysThatCatchUpShareABatch) {
+  receiver.refused = {"a0", "b0", "c0"};
+  for (int i = 0; i < 60; ++i) run(*app, publish("a" + std::to_string(i), "a"));
+  for (int i = 0; i < 6; ++i) run(*app, publish("b" + std::to_string(i), "b"));
+  for (int i = 0; i < 6; ++i) {
+    run(*app, "INSERT INTO hapax_outbox (id, type, key, payload) VALUES ('c" + std::to_string(i) +
+                  "', 't', 'c', zeroblob(" + (i == 0 ? "1" : "8388608") + "))");
+  }
+  Relay relay(path, receiver, "a", {.batch = 20, .retry_first = Duration{1'000'000}});
+  relay.drain();
+  receiver.refused = {"c0"};
+  run(*app, "UPDATE hapax_outbox_retry SET next_at = 0 WHERE key <> 'c' AND next_at > 0");
+  EXPECT_EQ(relay.round().taken, 2U);
+  EXPECT_EQ(relay.round().taken, 20U);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_retry WHERE key = 'b'"), 5) << "not settled";
+  EXPECT_EQ(relay.round().taken, 20U);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_retry WHERE key = 'b'"), 0);
+  relay.drain();
+  EXPECT_EQ(receiver.sent.size(), 66U);
+  receiver.refused.clear();
+  run(*app, "UPDATE hapax_outbox_retry SET next_at = 0 WHERE key = 'c' AND next_at > 0");
+  EXPECT_EQ(relay.round().taken, 1U);
+  EXPECT_EQ(relay.round().taken, 4U);
+  relay.drain();
+  EXPECT_EQ(receiver.sent.back(), "c5");
+}
+
+// Y4, Y5: whoever dies over a batch of a key that catches up is followed by one that sends one by
+// one what was in it; so the one that kills becomes a dead letter and no other does.
+TEST_F(SqliteRelay, OneThatKillsIsFoundAmongThoseThatCatchUp) {
+  for (int i = 0; i < 12; ++i) run(*app, publish(std::to_string(i), "k"));
+  receiver.refused = {"0"};
+  Relay(path, receiver, "first").drain();
+  receiver.refused.clear();
+  Killer killer(receiver, "5");
+  int lives = 0;
+  for (; lives < 10 && number("SELECT count(*) FROM hapax_outbox_retry") > 0; ++lives) {
+    run(*app, "UPDATE hapax_outbox_lane SET lease_until = 0");
+    run(*app, "UPDATE hapax_outbox_retry SET next_at = 0 WHERE next_at IS NOT NULL");
+    Relay relay(path, killer, "life " + std::to_string(lives), {.attempts_max = 3});
+    try {
+      relay.drain();
+    } catch (const Killer::Killed&) {
+      continue;
+    }
+  }
+  EXPECT_EQ(lives, 4);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_dead"), 1);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox_dead WHERE id = '5'"), 1);
+  EXPECT_EQ(receiver.sent,
+            (Ids{"0", "1", "2", "3", "4", "1", "2", "3", "4", "6", "7", "8", "9", "10", "11"}));
+}
+
 // Y2, Y3, Y5: one relay at a time; the other takes over when the lease is over, sends again what
 // was not settled, and the first sends nothing when it goes on.
 TEST_F(SqliteRelay, OneSendsAndAnotherTakesOver) {
@@ -196,6 +337,46 @@ TEST_F(SqliteRelay, OneSendsAndAnotherTakesOver) {
   EXPECT_EQ(of_b.sent, (Ids{"1", "2"}));
   a.round_after(2 * renewal);
   EXPECT_EQ(receiver.sent, Ids{"1"});
+}
+
+// What was written while the clock was far ahead does not last for as long as it was wrong.
+TEST_F(SqliteRelay, ALeaseOfAWrongClockIsOver) {
+  run(*app, publish("1", "k"));
+  const std::string now = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)";
+  const auto held_for = [&](const std::string& ms) {
+    run(*app, "UPDATE hapax_outbox_lane SET owner = 'other', fence = fence + 1, lease_until = " +
+                  now + " + " + ms);
+  };
+  held_for("3600000");
+  Relay relay(path, receiver, "a");
+  EXPECT_EQ(relay.round_after(Duration{60'000}).taken, 0U);
+  EXPECT_EQ(relay.source->report()->lanes.at(0).owner, "other");
+  held_for("31536000000");
+  EXPECT_EQ(relay.source->report()->lanes.at(0).owner, "");
+  relay.clock.move(Duration{60'000});
+  relay.drain();
+  EXPECT_EQ(receiver.sent, Ids{"1"});
+
+  // Its own lease it keeps when the clock goes back.
+  run(*app, "UPDATE hapax_outbox_lane SET lease_until = lease_until + 31536000000");
+  const std::int64_t fence = number("SELECT fence FROM hapax_outbox_lane");
+  relay.round_after(Duration{10'000});
+  EXPECT_EQ(number("SELECT fence FROM hapax_outbox_lane"), fence);
+  EXPECT_EQ(relay.engine.counts().lanes_lost, 0U);
+}
+
+TEST_F(SqliteRelay, ARetryOfAWrongClockIsDue) {
+  receiver.refused = {"1", "2"};
+  run(*app, publish("1", "k") + "; " + publish("2"));
+  Relay relay(path, receiver, "a");
+  relay.drain();
+  receiver.refused.clear();
+  run(*app,
+      "UPDATE hapax_outbox_retry SET next_at = next_at + CASE key WHEN 'k' THEN 31536000000 "
+      "ELSE 3000000 END");
+  relay.clock.move(Duration{10'000});
+  relay.drain();
+  EXPECT_EQ(receiver.sent, Ids{"1"}) << "the other may have been refused often";
 }
 
 // A commit of another process wakes a relay that sleeps. Not an engine: it would wake itself.

@@ -12,6 +12,7 @@
 #include "database/made.h"
 #include "sqlite/connection.h"
 #include "sqlite/migrate.h"
+#include "sqlite/outbox_source.h"
 
 namespace hapax::sqlite {
 
@@ -37,6 +38,7 @@ class FileCheckup {
   void run() {
     check_file_system();
     if (!check_integrity()) return;
+    check_encoding();
     check_journal();
     check_settings();
     check_writer();
@@ -45,6 +47,7 @@ class FileCheckup {
     check_ids();
     check_inbox_ids();
     check_lane();
+    check_turns();
     check_retries();
     check_dead_letters();
     check_expired();
@@ -121,6 +124,14 @@ class FileCheckup {
         "backup, or: sqlite3 '" +
             options_.path + "' .recover | sqlite3 recovered.db");
     return false;
+  }
+
+  void check_encoding() {
+    const auto encoding = ask("encoding", "PRAGMA encoding");
+    if (!encoding || (*encoding)[0].bytes == "UTF-8") return;
+    findings_.critical("encoding",
+                       "is " + (*encoding)[0].bytes + ": Hapax refuses a file that is not UTF-8",
+                       "sqlite3 '" + options_.path + "' .dump | sqlite3 utf8.db");
   }
 
   void check_journal() {
@@ -300,28 +311,39 @@ class FileCheckup {
                         " AND message_id = ''")));
   }
 
+  // A retry that is due for longer than a record may wait counts like a new one: nobody takes it.
   void check_lane() {
     const auto row = ask(
         "waiting",
         "WITH t(now) AS (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)) "
-        "SELECT l.owner, l.lease_until > t.now, l.attempts, "
-        "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos LIMIT "
-        "10000)),"
-        " coalesce((SELECT t.now - o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos "
-        "ORDER BY o.seq LIMIT 1), 0), t.now - l.moved_at FROM {prefix}outbox_lane AS l, t");
+        "SELECT l.owner, l.lease_until > t.now AND l.lease_until <= t.now + " +
+            std::to_string(kLeaseMax.count()) +
+            ", l.attempts, "
+            "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos LIMIT "
+            "10000)), "
+            "coalesce((SELECT t.now - o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos "
+            "ORDER BY o.seq LIMIT 1), 0), t.now - l.moved_at, "
+            "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.next_at < "
+            "t.now - " +
+            std::to_string(options_.patience_ms) +
+            " LIMIT 10000)), "
+            "coalesce((SELECT t.now - min(r.next_at) FROM {prefix}outbox_retry AS r), 0) "
+            "FROM {prefix}outbox_lane AS l, t");
     if (!row) return;
     const bool held = (*row)[1].number != 0;
     const std::int64_t attempts = (*row)[2].number;
-    const std::int64_t oldest = (*row)[4].number;
+    const std::int64_t overdue = (*row)[6].number;
+    const std::int64_t waiting = (*row)[3].number + overdue;
+    const std::int64_t oldest = std::max((*row)[4].number, overdue > 0 ? (*row)[7].number : 0);
     const std::int64_t still = std::min((*row)[5].number, oldest);
     Finding finding{"waiting",
                     severity_of(oldest, options_.patience_ms),
-                    std::to_string((*row)[3].number) +
+                    std::to_string(waiting) +
                         " records (10000 are counted at most), the "
                         "oldest for " +
                         span_text(oldest),
                     "",
-                    {{"waiting", (*row)[3].number}, {"oldest_ms", oldest}}};
+                    {{"waiting", waiting}, {"oldest_ms", oldest}}};
     if (finding.severity != Severity::kOk && !held) {
       finding.check = "no relay";
       finding.found += ", and no relay runs";
@@ -341,6 +363,22 @@ class FileCheckup {
           "see the log of " + (*row)[0].bytes + ", and whether its destination answers";
     }
     findings_.add(std::move(finding));
+  }
+
+  // The first of a key has its turn; none has if somebody deleted that one.
+  void check_turns() {
+    const std::int64_t without =
+        number("turns",
+               "SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.next_at IS "
+               "NULL AND NOT EXISTS (SELECT 1 FROM {prefix}outbox_retry AS q WHERE q.key = r.key "
+               "AND q.n < r.n) LIMIT 10000)");
+    if (without == 0) return;
+    findings_.critical(
+        "turns",
+        "the records of " + std::to_string(without) +
+            " keys wait behind a retry that was deleted, for ever",
+        "restart the relay: it gives the next ones their turn when it takes the lane");
+    findings_.figure("keys", without);
   }
 
   void check_retries() {

@@ -73,7 +73,10 @@ Value column(sqlite3_stmt* statement, int at) {
   const int type = ::sqlite3_column_type(statement, at);
   if (type == SQLITE_NULL) return Value::null();
   if (type == SQLITE_INTEGER) return Value::of(::sqlite3_column_int64(statement, at));
-  const auto* data = static_cast<const char*>(::sqlite3_column_blob(statement, at));
+  // The size counts in the encoding that was asked for last; a text may be stored as UTF-16.
+  const void* const start = type == SQLITE_BLOB ? ::sqlite3_column_blob(statement, at)
+                                                : ::sqlite3_column_text(statement, at);
+  const auto* data = static_cast<const char*>(start);
   const auto size = static_cast<std::size_t>(::sqlite3_column_bytes(statement, at));
   const std::string_view bytes =
       data == nullptr ? std::string_view{} : std::string_view(data, size);

@@ -43,6 +43,18 @@ Result<std::vector<Applied>> applied_in(Connection& connection, const std::strin
 
 namespace {
 
+// In UTF-16 all bytes that are not UTF-8 become one character: different ids would be the same. And
+// SQL would measure headers and payloads in bytes that nobody sent.
+Status check_encoding(Connection& connection) {
+  HAPAX_TRY(const std::vector<Row> rows, connection.ask("PRAGMA encoding", {}));
+  const std::string& found = rows.at(0).at(0).bytes;
+  if (found == "UTF-8") return Ok{};
+  return Error{Errc::kPreconditionFailed,
+               "the encoding of the file is " + found +
+                   ", where different ids may become the same; Hapax needs UTF-8: copy the file "
+                   "with sqlite3 OLD .dump | sqlite3 NEW"};
+}
+
 Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOptions& options) {
   HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, options.prefix));
   HAPAX_TRY(const std::vector<Migration> left, database::pending(migrations(), applied));
@@ -63,6 +75,7 @@ Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOpti
 
 Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& options) {
   HAPAX_CHECK(database::check_name("prefix", options.prefix));
+  HAPAX_CHECK(check_encoding(connection));
   if (options.dry_run) return migrate_locked(connection, options);
   HAPAX_CHECK(connection.run("PRAGMA journal_mode = WAL"));
   HAPAX_CHECK(connection.run("BEGIN IMMEDIATE"));
@@ -81,6 +94,7 @@ std::string script(const MigrateOptions& options) {
 
 Status check_version(Connection& connection, const std::string& prefix, std::uint32_t needs) {
   HAPAX_CHECK(database::check_name("prefix", prefix));
+  HAPAX_CHECK(check_encoding(connection));
   HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, prefix));
   return database::check_present(migrations(), applied, needs,
                                  "hapax migrate sqlite:FILE --prefix " + prefix);

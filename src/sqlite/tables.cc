@@ -127,7 +127,21 @@ Status SqliteTables::atomically(const std::function<Status()>& work) {
   return done;
 }
 
+// The functions for JSON end a string there.
+Status check_headers(const Event& event) {
+  for (const auto& [name, value] : event.headers) {
+    const bool in_name = name.find('\0') != std::string::npos;
+    if (!in_name && value.find('\0') == std::string::npos) continue;
+    return Error{Errc::kInvalidArgument,
+                 (in_name ? "the name of the header '" : "the value of the header '") +
+                     name.substr(0, name.find('\0')) + "' of the event '" + event.id +
+                     "' has a NUL byte, which headers cannot carry on SQLite; nothing was stored"};
+  }
+  return Ok{};
+}
+
 Status SqliteTables::publish(std::span<const Event> events) {
+  for (const Event& event : events) HAPAX_CHECK(check_headers(event));
   for (const Event& event : events) {
     HAPAX_CHECK(
         does("INSERT INTO {}outbox (id, type, key, payload, headers, correlation_id, "

@@ -1,6 +1,9 @@
 // What an SQLite file has of its own among the databases of applications: values of any type in any
 // column, texts with any bytes, and encodings.
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -11,6 +14,7 @@
 #include <hapax/sqlite.h>
 
 #include "host/temporary_folder_test.h"
+#include "sqlite/checkup.h"
 #include "sqlite/migrate.h"
 
 namespace hapax::sqlite {
@@ -88,6 +92,56 @@ TEST_F(SqliteTables, IdsOfAnyBytesAreKeptAndToldApart) {
     EXPECT_EQ(rows[i][1].bytes, ids[i]);
     EXPECT_EQ(rows[i][1].kind, Value::Kind::kText);
   }
+}
+
+// SQLite's JSON ends a string at a NUL byte: what would arrive is not what was published.
+TEST_F(SqliteTables, AHeaderWithANulByteIsRefusedAndNotCut) {
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+  const std::string cut("a\0b", 3);
+  const std::pair<Headers, std::string> bad[] = {
+      {{{"trace", "1"}, {"span", cut}}, "the value of the header 'span' of the event 'e-2'"},
+      {{{cut, "1"}}, "the name of the header 'a' of the event 'e-2'"}};
+  for (const auto& [headers, told] : bad) {
+    const std::vector<Event> events = {{.id = "e-1", .type = "t"},
+                                       {.id = "e-2", .type = "t", .headers = headers}};
+    ASSERT_TRUE(database_->with_transaction([&]() -> Status {
+      const auto published = Outbox(*database_).publish(events);
+      EXPECT_FALSE(published);
+      EXPECT_EQ(published.error().code, Errc::kInvalidArgument);
+      EXPECT_THAT(published.error().detail, HasSubstr(told + " has a NUL byte"));
+      return Ok{};
+    }));
+  }
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_outbox"), 0);
+}
+
+// There all bytes that are not UTF-8 are one character, so ids would not be told apart.
+TEST_F(SqliteTables, AFileOfUtf16IsReadAndRefused) {
+  const std::string path = folder_.text() + "/utf16.db";
+  Connection other = *Connection::open(path);
+  ASSERT_TRUE(other.run("PRAGMA encoding = 'UTF-16'; CREATE TABLE mine (x TEXT)"));
+  EXPECT_EQ(other.ask("SELECT 'grün' || char(0) || ?1", {Value::text("\xf0\x9f\x8d\xb5")})
+                ->at(0)
+                .at(0)
+                .bytes,
+            std::string("grün\0\xf0\x9f\x8d\xb5", 10));
+  for (const bool dry_run : {true, false}) {
+    const auto made = migrate(other, {.dry_run = dry_run});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, Errc::kPreconditionFailed);
+    EXPECT_THAT(made.error().detail, HasSubstr("the encoding of the file is UTF-16le"));
+  }
+  EXPECT_EQ(other.ask("SELECT name FROM sqlite_schema", {})->size(), 1U);
+  // Whoever runs the script there is told when the tables are used.
+  ASSERT_TRUE(other.run(script({})));
+  const auto opened = on_sqlite(other.raw());
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().detail, HasSubstr("UTF-16le"));
+  database::Findings findings;
+  check_file({.path = path}, findings);
+  EXPECT_TRUE(std::any_of(findings.all().begin(), findings.all().end(), [](const auto& each) {
+    return each.check == "encoding" && each.severity == database::Severity::kCritical;
+  }));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace hapax::cluster {
 namespace {
 
 constexpr std::size_t kRecentBytesMax = std::size_t{32} << 20;
-constexpr int kRowsAtOnce = 32;
+constexpr std::size_t kRowsAtOnce = 32;
 constexpr std::chrono::milliseconds kSilenceMax{5'000};
 constexpr std::chrono::milliseconds kLockMax{1'000};            // An append is over much sooner.
 constexpr std::chrono::milliseconds kMakingSilenceMax{60'000};  // Others may be making them.
@@ -146,9 +146,10 @@ Result<std::uint32_t> make_store_tables(const StorePlace& place, std::uint32_t s
   HAPAX_CHECK(postgres::check_keeps_session(connection, place.uri));
   HAPAX_CHECK(settle_session(connection, kNoLockTimeout));
   const std::string version = "SELECT * FROM " + table_of(place, "format");
-  if (const auto found = connection.run(version)) return segment_bytes_of(place, *found);
+  auto there = connection.run(version);
+  if (there) return segment_bytes_of(place, *there);
   if (connection.sqlstate() != "42P01" && connection.sqlstate() != "3F000") {
-    return connection.run(version).error();
+    return std::move(there).error();
   }
   HAPAX_CHECK(connection.run("BEGIN;" + tables_of(place, segment_bytes) + "; COMMIT"));
   HAPAX_TRY(const Rows found, connection.run(version));
@@ -193,14 +194,18 @@ PostgresLog::PostgresLog(StorePlace place, DatabaseClock& clock, RecentBatches& 
     : place_(std::move(place)), clock_(clock), recent_(recent) {}
 
 // Settings that a role or a database may have for its applications do not fit here: reading a large
-// log or removing a segment takes its time, and a keeper is idle for long. And a machine that is
-// gone must not keep its locks for the hours that TCP takes to notice.
+// log or removing a segment takes its time, and a keeper is idle for long. A machine that is gone
+// must not keep its locks for the hours that TCP takes to notice. And what check_durable() finds
+// stays so, whatever the server is told later; of names, only the server's own are meant.
 Status settle_session(Connection& connection, std::chrono::milliseconds lock_timeout) {
   const std::string sql =
-      "SELECT set_config(name, wanted.value, false) FROM pg_catalog.pg_settings JOIN (VALUES "
+      "SELECT pg_catalog.set_config(name, wanted.value, false) FROM pg_catalog.pg_settings JOIN "
+      "(VALUES "
       "('statement_timeout', '0'), ('transaction_timeout', '0'), ('idle_session_timeout', '0'), "
       "('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), "
       "('tcp_keepalives_count', '3'), ('default_transaction_isolation', 'read committed'), "
+      "('search_path', 'pg_catalog, pg_temp'), "
+      "('synchronous_commit', pg_catalog.current_setting('synchronous_commit')), "
       "('lock_timeout', '" +
       std::to_string(lock_timeout.count()) + "')) AS wanted(name, value) USING (name)";
   HAPAX_CHECK(connection.run(sql));
@@ -225,10 +230,13 @@ Status PostgresLog::connect() {
   const std::string order = " ORDER BY segment, at LIMIT " + std::to_string(kRowsAtOnce);
   HAPAX_CHECK(connection.prepare(
       "append", "INSERT INTO " + log +
-                    " SELECT $1::int4, $2::int8, $3::int8, $4::int8, $5::bytea WHERE $6::bool OR "
+                    " SELECT $1::int4, $2::int8, $3::int8, $4::int8, $5::bytea WHERE ($6::bool OR "
                     "EXISTS (SELECT 1 FROM " +
                     log +
-                    " WHERE segment = $7::int4 AND at = $8::int8 AND mark = $9::int8) "
+                    " WHERE segment = $7::int4 AND at = $8::int8 AND mark = $9::int8)) "
+                    "AND NOT EXISTS (SELECT 1 FROM " +
+                    log +
+                    " WHERE (segment, at) > ($7::int4, $8::int8)) "
                     "ON CONFLICT DO NOTHING RETURNING " +
                     std::string(kNowMs)));
   HAPAX_CHECK(
@@ -237,7 +245,11 @@ Status PostgresLog::connect() {
                          "$2::int8 THEN ''::bytea ELSE bytes END, " +
                              std::string(kNowMs) + " FROM " + log +
                              " WHERE (segment, at) >= ($1::int4, $2::int8)" + order));
-  HAPAX_CHECK(connection.prepare("from", "SELECT " + columns + "WHERE last >= $1::int8" + order));
+  // Not simply "last >= $1": the planner would look for these along the primary key, from the
+  // beginning of the log.
+  HAPAX_CHECK(connection.prepare(
+      "from", "SELECT " + columns + "WHERE (segment, at) >= (SELECT segment, at FROM " + log +
+                  " WHERE last >= $1::int8 ORDER BY last LIMIT 1)" + order));
   HAPAX_TRY(const Rows now, connection.run("SELECT " + std::string(kNowMs)));
   clock_.told(now.number(0, 0));
   connection_.emplace(std::move(connection));
@@ -303,8 +315,7 @@ Result<PostgresLog::Put> PostgresLog::append(const ports::LogTip& tip,
   return Put::kDone;
 }
 
-Result<std::vector<ports::LogBatch>> PostgresLog::batches(const std::string& statement,
-                                                          const Values& values) {
+Result<ports::LogPart> PostgresLog::batches(const std::string& statement, const Values& values) {
   HAPAX_CHECK(ready());
   auto rows = connection_->ask_prepared(statement, values, Rowed::kBinary);
   if (!rows && connection_->lost()) {
@@ -313,6 +324,7 @@ Result<std::vector<ports::LogBatch>> PostgresLog::batches(const std::string& sta
   }
   if (!rows) return std::move(rows).error();
   std::vector<ports::LogBatch> found(rows->size());
+  const bool all = found.size() < kRowsAtOnce;
   for (std::size_t i = 0; i < found.size(); ++i) {
     found[i].at.segment = integer_at<std::uint32_t>(*rows, i, 0);
     found[i].at.offset = static_cast<std::uint32_t>(integer_at<std::uint64_t>(*rows, i, 1));
@@ -321,26 +333,27 @@ Result<std::vector<ports::LogBatch>> PostgresLog::batches(const std::string& sta
     found[i].bytes = rows->at(i, 4);
     clock_.told(static_cast<std::int64_t>(integer_at<std::uint64_t>(*rows, i, 5)));
   }
-  return found;
+  return ports::LogPart{std::move(found), all};
 }
 
-Result<std::vector<ports::LogBatch>> PostgresLog::read_behind(const ports::LogTip& tip) {
+Result<ports::LogPart> PostgresLog::read_behind(const ports::LogTip& tip) {
   Values values;
   values.number(tip.at.segment).number(tip.at.offset);
-  HAPAX_TRY(std::vector<ports::LogBatch> found, batches("behind", values));
+  HAPAX_TRY(ports::LogPart found, batches("behind", values));
+  std::vector<ports::LogBatch>& list = found.batches;
   if (!tip.none) {
-    if (found.empty() || found.front().at != tip.at || found.front().mark != tip.mark) {
+    if (list.empty() || list.front().at != tip.at || list.front().mark != tip.mark) {
       return Error{Errc::kNotFound, "the batch in segment " + std::to_string(tip.at.segment) +
                                         " at offset " + std::to_string(tip.at.offset) +
                                         " is no longer the one that was there"};
     }
-    found.erase(found.begin());
+    list.erase(list.begin());
   }
-  for (const ports::LogBatch& batch : found) recent_.add(batch);
+  for (const ports::LogBatch& batch : list) recent_.add(batch);
   return found;
 }
 
-Result<std::vector<ports::LogBatch>> PostgresLog::read_from(std::uint64_t lsn) {
+Result<ports::LogPart> PostgresLog::read_from(std::uint64_t lsn) {
   recent_.clear();
   Values values;
   values.number(static_cast<std::int64_t>(lsn));

@@ -101,13 +101,13 @@ class PostgresLog final : public ports::SharedLog {
   [[nodiscard]] Status connect();
 
   Result<Put> append(const ports::LogTip& tip, const ports::LogBatch& batch) override;
-  Result<std::vector<ports::LogBatch>> read_behind(const ports::LogTip& tip) override;
-  Result<std::vector<ports::LogBatch>> read_from(std::uint64_t lsn) override;
+  Result<ports::LogPart> read_behind(const ports::LogTip& tip) override;
+  Result<ports::LogPart> read_from(std::uint64_t lsn) override;
 
  private:
   [[nodiscard]] Status ready();
   [[nodiscard]] Status take_part(Connection& connection);
-  Result<std::vector<ports::LogBatch>> batches(const std::string& statement, const Values& values);
+  Result<ports::LogPart> batches(const std::string& statement, const Values& values);
 
   const StorePlace place_;
   DatabaseClock& clock_;

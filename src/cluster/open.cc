@@ -38,6 +38,9 @@ shared::SharedOptions to_shared(const PostgresStoreOptions& options, std::uint32
   to.engine.memory_max = options.memory_max;
   to.engine.segment_bytes = segment_bytes;
   to.engine.snapshot_every_bytes = options.snapshot_every_bytes;
+  to.engine.clock_jump_max = options.clock_jump_max;
+  to.engine.clock_jump =
+      options.accept_clock_jump ? engine::LogClock::Jump::kAccept : engine::LogClock::Jump::kRefuse;
   to.patience = options.patience;
   to.watched = options.watched;
   return to;

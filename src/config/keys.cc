@@ -62,8 +62,8 @@ void describe_store(Keys& keys, EmbeddedOptions& store) {
   keys.key(key_for("memory_max", Kind::kSize, store.memory_max,
                    "Memory of remembered ids, claims, registers; when full, new ones are refused",
                    {kMiB, 1'024 * kTiB}));
-  keys.key(key_for("segment_bytes", Kind::kSize, store.segment_bytes, "Size of a journal file",
-                   {64 * kKiB, kGiB}));
+  keys.key(key_for("segment_bytes", Kind::kSize, store.segment_bytes,
+                   "Size of a journal file in a data folder", {64 * kKiB, kGiB}));
   keys.key(key_for("snapshot_every_bytes", Kind::kSize, store.snapshot_every_bytes,
                    "Journal written between two snapshots", {64 * kKiB, 1'024 * kTiB}));
   keys.key(key_for("clock_jump_max", Kind::kDuration, store.clock_jump_max,

@@ -96,7 +96,7 @@ Result<Answer> read_missing(Finished finished) {
 Error unreadable(const Error& error) {
   return Error{Errc::kOutcomeUnknown,
                "the commit stands, but what it answers with cannot be read: " + error.text() +
-                   " Look it up under its id."};
+                   ". Look it up under its id."};
 }
 
 Result<Answer> complete(Finished finished) {

@@ -93,7 +93,12 @@ void Engine::begin(const journal::Identity& identity, Read read, Machine::Log lo
   replayed_bytes_ = read.bytes;
   read.state->memory_max = options_.memory_max;
   const Time last = std::max(read.snapshot.log_time, read.log_time);
-  if (read.end.next > journal::Lsn{1}) clock_->start_at(last, options_.clock_jump);
+  if (read.clock != nullptr) {
+    clock_ = std::move(read.clock);  // W1: only a start may jump.
+    clock_->follow(last);
+  } else if (read.end.next > journal::Lsn{1}) {
+    clock_->start_at(last, options_.clock_jump);
+  }
   snapshotter_ = std::make_unique<Snapshotter>(
       folder_, identity, *files_, [this](journal::Room room) { set_room(room); },
       options_.reserve_bytes);

@@ -56,6 +56,7 @@ class Engine {
     std::uint64_t bytes = 0;  // of journal behind it
     Time log_time{};          // of the last batch; means nothing if there is none
     Machine::LogEnd end;
+    std::unique_ptr<LogClock> clock{};  // goes on; none: one starts
   };
   // Over a log that others write, too, and that the caller has read and appends to: there is no
   // writer(). `folder` holds snapshots, and the log's segments for reading.
@@ -68,6 +69,8 @@ class Engine {
   [[nodiscard]] journal::Writer& writer() { return *writer_; }
   [[nodiscard]] Snapshotter& snapshotter() { return *snapshotter_; }
   [[nodiscard]] LogClock& clock() { return *clock_; }
+  // For the engine that takes the place of this one.
+  [[nodiscard]] std::unique_ptr<LogClock> take_clock() { return std::move(clock_); }
   [[nodiscard]] const std::shared_ptr<journal::SegmentFiles>& files() const { return files_; }
   [[nodiscard]] const digest::HashKey& key() const { return key_; }
   [[nodiscard]] const OpenReport& report() const { return report_; }

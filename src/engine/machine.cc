@@ -317,6 +317,9 @@ void Machine::overtaken(const Follow& follow) {
   next_slot_ = end.slot;
   written_bytes_ += end.bytes;
   latest_ = end.log_time;
+  // E3: whoever only follows clears away as much as who writes.
+  owed_collect_ += 2 * end.facts;
+  owed_expire_ += 2 * end.facts;
   damage_.reset();  // What an old state needed may have been removed since; else it is met again.
   begin_batch();
   for (Waiting& one : waiting) {
@@ -463,7 +466,10 @@ void Machine::resolve_files(Finished& finished) {
     if (segment == number && file != nullptr) return true;
     auto opened = files_.open(segment);
     if (!opened) {
-      finished.answer = unreadable(note_damage(opened.error()));
+      // Of a shared log, others may have removed it since this was decided. If it is damage, the
+      // next decision meets it.
+      const bool may_go = log_ == Log::kShared && opened.error().code == Errc::kNotFound;
+      finished.answer = unreadable(may_go ? opened.error() : note_damage(opened.error()));
       return false;
     }
     number = segment;

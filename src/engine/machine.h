@@ -60,6 +60,7 @@ class Machine {
     journal::Slot slot;       // of the next batch
     Time log_time{};          // of the last batch
     std::uint64_t bytes = 0;  // that others wrote since it was known before
+    std::uint64_t facts = 0;  // the same
   };
   // Whose log it is. kShared, E7: what the state says may be old, so nobody is answered before the
   // log was asked, by appending to it or by proven().

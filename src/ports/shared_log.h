@@ -32,6 +32,11 @@ struct LogTip {
   bool none = true;  // the log was empty
 };
 
+struct LogPart {
+  std::vector<LogBatch> batches;  // oldest first; some, if there are any
+  bool all = true;                // the log ended with them when it was asked
+};
+
 class SharedLog {
  public:
   SharedLog() = default;
@@ -43,14 +48,15 @@ class SharedLog {
     kDone,  // it is durable
     kNot,   // nothing was written: the log does not end at the tip
   };
+  // Only where the log ends with the tip: not where something lay behind it, and was removed since.
   // kOutcomeUnknown: it may be there, or come to be there. Every other error: certainly not.
   // Saying the same again is harmless: what is there already is never written twice.
   virtual Result<Put> append(const LogTip& tip, const LogBatch& batch) = 0;
-  // What lies behind the tip, oldest first; not necessarily all of it, but something if there is
-  // anything. kNotFound: the tip itself is not there, because it was removed or lost.
-  virtual Result<std::vector<LogBatch>> read_behind(const LogTip& tip) = 0;
+  // What lies behind the tip. Segments of it may have been removed. kNotFound: the tip itself is
+  // not there, because it was removed or lost.
+  virtual Result<LogPart> read_behind(const LogTip& tip) = 0;
   // The same, of batches whose last fact is `lsn` or a later one.
-  virtual Result<std::vector<LogBatch>> read_from(std::uint64_t lsn) = 0;
+  virtual Result<LogPart> read_from(std::uint64_t lsn) = 0;
 };
 
 }  // namespace hapax::ports

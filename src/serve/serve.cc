@@ -177,6 +177,8 @@ class Process {
     store.schema = options_.database_schema;
     store.memory_max = options_.store.memory_max;
     store.snapshot_every_bytes = options_.store.snapshot_every_bytes;
+    store.clock_jump_max = options_.store.clock_jump_max;
+    store.accept_clock_jump = options_.store.accept_clock_jump;
     store.log = [this](const std::string& line) { log_.write(LogLevel::kInfo, line); };
     store.watched = [this] { return open_ && desk_->bell().has_waiters(); };
     store.appended = [this](const std::vector<std::string>& streams) {

@@ -92,16 +92,24 @@ class MemoryLog final : public ports::SharedLog {
   }
   // Runs before the next append, once: others were first.
   void before_append(std::function<void()> act) { before_append_ = std::move(act); }
+  // Runs before each append and each reading of news, until another is given; while nothing runs.
+  void always_before(std::function<void()> act) { always_before_ = std::move(act); }
+  // Runs when the next append is done, once: its answer is on the way.
+  void after_append(std::function<void()> act) { after_append_ = std::move(act); }
 
   [[nodiscard]] Life& life() { return life_; }
 
   Result<Put> append(const ports::LogTip& tip, const ports::LogBatch& batch) override {
-    return life_.run([&] { return append_now(tip, batch); });
+    if (always_before_) always_before_();
+    auto put = life_.run([&] { return append_now(tip, batch); });
+    if (auto act = put ? std::exchange(after_append_, nullptr) : nullptr) act();
+    return put;
   }
-  Result<std::vector<ports::LogBatch>> read_behind(const ports::LogTip& tip) override {
+  Result<ports::LogPart> read_behind(const ports::LogTip& tip) override {
+    if (always_before_) always_before_();
     return life_.run([&] { return read_behind_now(tip); });
   }
-  Result<std::vector<ports::LogBatch>> read_from(std::uint64_t lsn) override {
+  Result<ports::LogPart> read_from(std::uint64_t lsn) override {
     return life_.run([&] { return read_from_now(lsn); });
   }
 
@@ -115,14 +123,15 @@ class MemoryLog final : public ports::SharedLog {
     if (now == Trouble::kDown) return down();
     if (now == Trouble::kFull) return Error{Errc::kNoSpace, "no space"};
     if (now == Trouble::kNeverArrived) return Error{Errc::kOutcomeUnknown, "the line broke"};
-    const bool follows = tip.none ? place_.log.empty() : is_there(tip);
-    if (!follows || place_.log.contains(batch.at)) return Put::kNot;
+    const bool follows = tip.none || is_there(tip);
+    const bool ends = place_.log.empty() || !(place_.log.rbegin()->first > tip.at);
+    if (!follows || !ends || place_.log.contains(batch.at)) return Put::kNot;
     place_.log.emplace(batch.at, batch);
     if (now == Trouble::kAnswerLost) return Error{Errc::kOutcomeUnknown, "the line broke"};
     return Put::kDone;
   }
 
-  Result<std::vector<ports::LogBatch>> read_behind_now(const ports::LogTip& tip) {
+  Result<ports::LogPart> read_behind_now(const ports::LogTip& tip) {
     const std::lock_guard lock(place_.mutex);
     if (times_ > 0 && trouble_ == Trouble::kDown) return down();
     if (!tip.none && !is_there(tip)) return Error{Errc::kNotFound, "the tip is gone"};
@@ -130,10 +139,10 @@ class MemoryLog final : public ports::SharedLog {
     for (const auto& [at, batch] : place_.log) {
       if (tip.none || at > tip.at) found.push_back(batch);
     }
-    return found;
+    return ports::LogPart{std::move(found), true};
   }
 
-  Result<std::vector<ports::LogBatch>> read_from_now(std::uint64_t lsn) {
+  Result<ports::LogPart> read_from_now(std::uint64_t lsn) {
     const std::lock_guard lock(place_.mutex);
     const bool lasts = trouble_ == Trouble::kDown || trouble_ == Trouble::kNoHistory;
     if (times_ > 0 && lasts) return down();
@@ -141,7 +150,7 @@ class MemoryLog final : public ports::SharedLog {
     for (const auto& [at, batch] : place_.log) {
       if (batch.last >= lsn) found.push_back(batch);
     }
-    return found;
+    return ports::LogPart{std::move(found), true};
   }
 
   static Error down() { return Error{Errc::kUnavailable, "nobody answers"}; }
@@ -153,6 +162,8 @@ class MemoryLog final : public ports::SharedLog {
   MemoryPlace& place_;
   Life life_;
   std::function<void()> before_append_;
+  std::function<void()> always_before_;
+  std::function<void()> after_append_;
   // Guarded by the place's mutex:
   Trouble trouble_ = Trouble::kNone;
   int times_ = 0;

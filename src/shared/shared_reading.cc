@@ -51,6 +51,7 @@ Status SharedStore::read_once() {
                                   read.state, lines));
   for (const std::string& line : lines) tell(line);
   HAPAX_CHECK(read_log(read));
+  if (engine_ != nullptr) read.clock = engine_->take_clock();
   engine_ = engine::Engine::over(ports_.folder, ports_.clock, files_, identity_, std::move(read),
                                  options_.engine);
   engine_->machine().set_shares(share_of_);
@@ -75,7 +76,8 @@ Status SharedStore::read_log(engine::Engine::Read& read) {
   chain_ = 0;
   durable_ = read.snapshot.lsn;
   log_time_ = read.snapshot.log_time;
-  HAPAX_TRY(std::vector<ports::LogBatch> batches, ports_.log.read_from(durable_.value));
+  HAPAX_TRY(ports::LogPart part, ports_.log.read_from(durable_.value));
+  std::vector<ports::LogBatch> batches = std::move(part.batches);
   if (batches.empty() && durable_ != journal::Lsn{0}) {
     return Error{Errc::kCorruption, "the log does not reach to its newest snapshot, of fact " +
                                         std::to_string(durable_.value)};
@@ -89,13 +91,15 @@ Status SharedStore::read_log(engine::Engine::Read& read) {
               journal::view_batch(batches.front().bytes, slot_of(batches.front().at)));
     chain_ = first.header.chain;
   }
+  engine::Replay replay(*read.state);
   for (;;) {
     for (const ports::LogBatch& batch : batches) {
       read.bytes += batch.bytes.size();
-      HAPAX_CHECK(follow_one(*read.state, batch));
+      HAPAX_CHECK(follow_one(*read.state, replay, batch));
     }
     if (tip_.none) break;
-    HAPAX_TRY(batches, ports_.log.read_behind(tip_));
+    HAPAX_TRY(part, ports_.log.read_behind(tip_));
+    batches = std::move(part.batches);
     if (batches.empty()) break;
   }
   appended_.clear();
@@ -158,6 +162,7 @@ Result<std::unique_ptr<SharedStore>> SharedStore::open(std::shared_ptr<void> own
                       std::make_shared<journal::SegmentFiles>(ports.folder), std::move(tell)));
   if (auto keeper = ports.folder.lock(kKeeperName)) store->keeper_ = *std::move(keeper);
   HAPAX_CHECK(store->read_all());
+  if (store->keeper_ != nullptr) HAPAX_CHECK(store->clear_leftovers());
   // Not before everything is there: the threads begin at once.
   store->background_ = std::thread([raw = store.get()] { raw->run_background(); });
   store->driver_ = std::thread([raw = store.get()] { raw->run(); });

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "engine/frames.h"
 #include "engine/queries.h"
-#include "engine/replay.h"
+#include "journal/names.h"
 #include "journal/segment.h"
 
 namespace hapax::shared {
@@ -18,6 +18,13 @@ constexpr std::size_t kTasksMax = 16'384;
 constexpr std::size_t kSlice = 1'024;  // of clearing away, after each round
 
 ports::LogPlace place_of(journal::Slot slot) { return {slot.segment, slot.offset}; }
+
+// kNotFound, as if the tip were gone.
+Error gap_before(const ports::LogBatch& batch) {
+  return Error{Errc::kNotFound, "what lay before the batch in segment " +
+                                    std::to_string(batch.at.segment) + " at offset " +
+                                    std::to_string(batch.at.offset) + " was removed"};
+}
 
 }  // namespace
 
@@ -150,6 +157,7 @@ void SharedStore::take_shares(SharesTask& task) {
 
 // E7: until everybody who waits is answered.
 void SharedStore::end_round() {
+  const std::int64_t began_ms = ports_.clock.steady_ms();
   while (!failing_) {
     engine::Machine& machine = engine_->machine();
     if (machine.in_flight() || machine.has_facts()) {
@@ -159,12 +167,30 @@ void SharedStore::end_round() {
     } else {
       break;
     }
+    if (!failing_ && !sent_) bound_round(began_ms);
   }
   if (failing_) return;
   if (const auto& damage = engine_->machine().damage()) stop_serving(*damage);
+  clear_away();
+  announce();
+}
+
+// Nothing of the round was sent, or it was overtaken: nothing happened.
+void SharedStore::bound_round(std::int64_t began_ms) {
+  engine::Machine& machine = engine_->machine();
+  if (machine.quiescent()) return;
+  if (ports_.clock.steady_ms() - began_ms < options_.patience.count()) return;
+  const Error error{Errc::kUnavailable,
+                    "other processes of the store were first each time, for " +
+                        std::to_string(options_.patience.count()) +
+                        " ms: is this one much farther from the database? Nothing happened. Try "
+                        "again."};
+  machine.give_up(error, error);
+}
+
+void SharedStore::clear_away() {
   engine_->machine().expire(kSlice);
   engine_->machine().collect(kSlice);
-  announce();
 }
 
 void SharedStore::append() {
@@ -197,14 +223,28 @@ void SharedStore::sent_is_there() {
 // The log does not end where it was believed to: others were first, or it was us, and the answer
 // was lost.
 void SharedStore::see_what_is_there() {
-  const auto news = ports_.log.read_behind(tip_);
-  if (!news) {
-    if (news.error().code == Errc::kNotFound) return build_anew(news.error());
-    return no_answer(news.error());
-  }
-  if (news->empty()) return;  // Whatever was there is gone again: the same batch is tried again.
-  if (is_ours(news->front())) return sent_is_there();
-  follow(*news);
+  const auto news = read_news();
+  if (!news) return no_news(news.error());
+  // Whatever was there is gone again: the same batch is tried again.
+  if (news->batches.empty()) return;
+  if (is_ours(news->batches.front())) return sent_is_there();
+  follow(news->batches);
+}
+
+// What follows the tip. Segments go in any order: if something else does, what lay between may have
+// been anybody's, also ours.
+Result<ports::LogPart> SharedStore::read_news() {
+  HAPAX_TRY(ports::LogPart news, ports_.log.read_behind(tip_));
+  if (news.batches.empty()) return news;
+  const ports::LogBatch& first = news.batches.front();
+  const auto header =
+      journal::decode_batch_header(std::string_view(first.bytes).substr(0, journal::kHeaderBytes));
+  if (header && header->first > durable_.next()) return gap_before(first);
+  return news;
+}
+
+void SharedStore::no_news(const Error& error) {
+  error.code == Errc::kNotFound ? build_anew(error) : no_answer(error);
 }
 
 bool SharedStore::is_ours(const ports::LogBatch& batch) const {
@@ -213,45 +253,54 @@ bool SharedStore::is_ours(const ports::LogBatch& batch) const {
 
 // Also if nobody asked: what others did is followed.
 void SharedStore::ask_for_news() {
-  const auto news = ports_.log.read_behind(tip_);
-  if (!news) {
-    if (news.error().code == Errc::kNotFound) return build_anew(news.error());
-    return no_answer(news.error());
-  }
+  const auto news = read_news();
+  if (!news) return no_news(news.error());
   silent_since_ms_.reset();
-  if (news->empty()) return engine_->machine().proven();
-  follow(*news);
-  if (engine_->machine().quiescent()) announce();
+  if (news->batches.empty()) return engine_->machine().proven();
+  follow(news->batches);
+  if (failing_) return;
+  // E7: whoever waits came before the question, and the state is that of its answer. To wait for an
+  // answer without news would be to wait for as long as others write.
+  engine::Machine& machine = engine_->machine();
+  if (news->all && !machine.in_flight() && !machine.has_facts()) machine.proven();
+  if (!machine.quiescent()) return;
+  clear_away();
+  announce();
 }
 
 void SharedStore::follow(const std::vector<ports::LogBatch>& news) {
   sent_ = false;
   Status followed = Ok{};
   engine_->machine().overtaken([&](core::State& state) {
+    engine::Replay replay(state);
+    const std::uint64_t before = durable_.value;
     std::uint64_t bytes = 0;
     for (const ports::LogBatch& batch : news) {
-      followed = follow_one(state, batch);
+      followed = follow_one(state, replay, batch);
       if (!followed) break;
       bytes += batch.bytes.size();
     }
-    return engine::Machine::LogEnd{options_.engine.segment_bytes, durable_.next(), end_of_log(),
-                                   log_time_, bytes};
+    return engine::Machine::LogEnd{
+        options_.engine.segment_bytes, durable_.next(), end_of_log(), log_time_, bytes,
+        durable_.value - before};
   });
   if (followed) return;
+  if (followed.error().code == Errc::kNotFound) return build_anew(followed.error());
   // Nobody is answered from half of it, and asking again would find the same.
   stop_serving(followed.error());
   engine_->machine().give_up(followed.error(), followed.error());
 }
 
-Status SharedStore::follow_one(core::State& state, const ports::LogBatch& batch) {
+Status SharedStore::follow_one(core::State& state, engine::Replay& replay,
+                               const ports::LogBatch& batch) {
   HAPAX_TRY(const journal::BatchView view,
             journal::view_batch(batch.bytes, {batch.at.segment, batch.at.offset}));
+  if (view.header.first > durable_.next()) return gap_before(batch);
   if (view.header.first != durable_.next() || view.header.chain != chain_) {
     return Error{Errc::kCorruption, "the batch in segment " + std::to_string(batch.at.segment) +
                                         " at offset " + std::to_string(batch.at.offset) +
                                         " does not follow the one before it"};
   }
-  engine::Replay replay(state);
   HAPAX_CHECK(replay(view));
   if (engine_ != nullptr) engine_->clock().follow(view.header.log_time);
   if (options_.watched) note_appended(state, view);
@@ -425,9 +474,20 @@ void SharedStore::try_to_keep(std::int64_t now_ms) {
     read_anew();
   }
   if (half_read_) return;
+  if (!clear_leftovers()) return;
   keeper_ = *std::move(keeper);
   // Before anything is written: the lock may be one of another server than the state is of.
   followed_ms_ = now_ms - options_.keep_every.count();
+}
+
+// Of keepers that died while they wrote.
+Status SharedStore::clear_leftovers() {
+  HAPAX_TRY(const std::vector<std::string> names, ports_.folder.list());
+  for (const std::string& name : names) {
+    if (journal::parse_name(name).kind != journal::FileName::Kind::kUnfinished) continue;
+    HAPAX_CHECK(ports_.folder.remove(name));
+  }
+  return Ok{};
 }
 
 void SharedStore::tend_as_keeper(std::int64_t now_ms) {
@@ -467,6 +527,11 @@ void SharedStore::tend_as_keeper(std::int64_t now_ms) {
 // --- background
 // ------------------------------------------------------------------------------------
 
+bool SharedStore::background_stops() {
+  const std::lock_guard lock(mutex_);
+  return background_stop_;
+}
+
 void SharedStore::run_background() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -475,7 +540,10 @@ void SharedStore::run_background() {
     engine::Snapshotter& snapshotter = *to_write_;
     lock.unlock();
     Status stepped = Ok{};
-    while (stepped && snapshotter.busy()) stepped = snapshotter.step();
+    while (stepped && snapshotter.busy()) {
+      if (background_stops()) return;  // A new keeper clears away what was begun.
+      stepped = snapshotter.step();
+    }
     if (!stepped) {
       tell("a snapshot was given up, the next one will be tried: " + stepped.error().text());
       if (stepped.error().code == Errc::kCorruption) stop_serving(stepped.error());

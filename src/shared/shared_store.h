@@ -12,9 +12,9 @@
 //     and everything is decided again.
 // E8: an append that nobody knows the outcome of is said again, until it is known to be there, or
 //     something else in its place. Nothing else is decided before.
-// E9: a log without the latest batch that was known lost it (or dropped it while this process was
-//     asleep): the state is built anew from what is there, and people are told which facts are
-//     lost.
+// E9: a log without the latest batch that was known, or without what followed it, lost it (or
+//     dropped it while this process was asleep): the state is built anew from what is there, and
+//     people are told which facts are lost.
 // E10: snapshots, removal and retention are the keeper's, who holds a lock in the place where the
 //     log is. A new keeper builds its state anew from the newest snapshot, so that the parts it
 //     refers to are the ones that it knows.
@@ -35,6 +35,7 @@
 
 #include "engine/engine.h"
 #include "engine/machine_store.h"
+#include "engine/replay.h"
 #include "ports/clock.h"
 #include "ports/entropy.h"
 #include "ports/files.h"
@@ -56,7 +57,7 @@ struct SharedPorts {
 
 struct SharedOptions {
   engine::EngineOptions engine;
-  // How long callers wait for a log that does not answer.
+  // How long callers wait for a log that does not answer, or in which others are always first.
   std::chrono::milliseconds patience{10'000};
   // Who waits for records of others; asked often. None = nobody does.
   std::function<bool()> watched{};
@@ -92,13 +93,16 @@ class SharedStore final : public engine::MachineStore {
   void take_in(std::deque<Task>& tasks);
   void take_shares(SharesTask& task);
   void end_round();
+  void bound_round(std::int64_t began_ms);
   void append();
   void append_failed(const Error& error);
   void sent_is_there();
   void see_what_is_there();
   void ask_for_news();
+  [[nodiscard]] Result<ports::LogPart> read_news();
   void follow(const std::vector<ports::LogBatch>& news);
-  Status follow_one(core::State& state, const ports::LogBatch& batch);
+  Status follow_one(core::State& state, engine::Replay& replay, const ports::LogBatch& batch);
+  void clear_away();
   struct Facts {
     journal::Lsn first;
     journal::Lsn last;
@@ -110,6 +114,7 @@ class SharedStore final : public engine::MachineStore {
 
   // driver: trouble
   [[nodiscard]] bool is_ours(const ports::LogBatch& batch) const;
+  void no_news(const Error& error);
   void no_answer(const Error& error);
   void out_of_patience(const Error& error);
   void try_again();
@@ -130,8 +135,10 @@ class SharedStore final : public engine::MachineStore {
   void tend();
   void tend_as_keeper(std::int64_t now_ms);
   void try_to_keep(std::int64_t now_ms);
+  Status clear_leftovers();
 
   void run_background();
+  [[nodiscard]] bool background_stops();
 
   const std::shared_ptr<void> owner_;
   const SharedPorts ports_;

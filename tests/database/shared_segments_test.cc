@@ -84,6 +84,65 @@ TEST_F(SharedDatabase, OneThatAnswersBeforeItWritesIsRefused) {
   EXPECT_THAT(unsafe.error().detail, HasSubstr("fsync is off"));
 }
 
+// … also if the server is told otherwise while it is in use.
+TEST_F(SharedDatabase, WhatASessionWasFoundToWriteItGoesOnWriting) {
+  auto session = *postgres::Connection::open(uri_);
+  ASSERT_TRUE(cluster::settle_session(session, cluster::kNoLockTimeout));
+  set_system("synchronous_commit", "off");
+  const auto kept = session.run("SHOW synchronous_commit");
+  set_system("synchronous_commit", "on");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->at(0, 0), "on");
+}
+
+// E8: a place behind an old tip may be free again, because the keeper removes segments in any
+// order.
+TEST_F(SharedDatabase, NothingIsAppendedBeforeTheEndOfTheLog) {
+  using Put = ports::SharedLog::Put;
+  const cluster::StorePlace place{uri_, "hapax_store"};
+  ASSERT_TRUE(cluster::make_store_tables(place, 4'096));
+  cluster::DatabaseClock clock;
+  cluster::RecentBatches recent;
+  cluster::PostgresLog log(place, clock, recent);
+  const std::vector<ports::LogBatch> all{
+      {{1, 64}, 1, 101, "one"}, {{2, 64}, 2, 102, "two"}, {{3, 64}, 3, 103, "three"}};
+  const ports::LogTip none;
+  const auto tip = [&](std::size_t i) { return ports::LogTip{all[i].at, all[i].mark, false}; };
+  EXPECT_EQ(log.append(none, all[0]).value(), Put::kDone);
+  EXPECT_EQ(log.append(none, all[0]).value(), Put::kNot);
+  EXPECT_EQ(log.append(tip(0), all[1]).value(), Put::kDone);
+  EXPECT_EQ(log.append(tip(1), all[2]).value(), Put::kDone);
+  run("DELETE FROM hapax_store.log WHERE segment = 2");
+  EXPECT_EQ(log.append(tip(0), {{2, 64}, 2, 104, "fork"}).value(), Put::kNot);
+  run("DELETE FROM hapax_store.log WHERE segment = 1");
+  EXPECT_EQ(log.append(none, {{1, 64}, 1, 105, "fork"}).value(), Put::kNot);
+  EXPECT_EQ(log.append(tip(1), {{3, 64}, 3, 106, "fork"}).value(), Put::kNot);
+  EXPECT_EQ(log.append(tip(2), {{4, 64}, 4, 107, "four"}).value(), Put::kDone);
+}
+
+// A start reads a long log from its newest snapshot on, and nothing before it.
+TEST_F(SharedDatabase, WhatComesBeforeASnapshotIsNotLookedThrough) {
+  const cluster::StorePlace place{uri_, "hapax_store"};
+  ASSERT_TRUE(cluster::make_store_tables(place, 4'096));
+  run("INSERT INTO hapax_store.log SELECT 1, 64 + n, n, n, '' FROM generate_series(1, 20000) AS n");
+  run("ANALYZE hapax_store.log");
+  cluster::DatabaseClock clock;
+  cluster::RecentBatches recent;
+  cluster::PostgresLog log(place, clock, recent);
+  const auto first = log.read_from(19'990);
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_EQ(first->batches.size(), 11U);
+  EXPECT_TRUE(first->all);
+  const auto plan = side_.run(
+      "EXPLAIN (ANALYZE, TIMING off) SELECT 1 FROM hapax_store.log WHERE (segment, at) >= (SELECT "
+      "segment, at FROM hapax_store.log WHERE last >= 19990 ORDER BY last LIMIT 1) ORDER BY "
+      "segment, at LIMIT 32");
+  ASSERT_TRUE(plan);
+  for (std::size_t i = 0; i < plan->size(); ++i) {
+    EXPECT_THAT(plan->at(i, 0), Not(HasSubstr("Rows Removed")));
+  }
+}
+
 TEST_F(SharedDatabase, OneWhoseSessionsAreReadOnlyIsRefused) {
   ASSERT_TRUE(open(uri_));
   alter("SET default_transaction_read_only = on");

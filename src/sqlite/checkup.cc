@@ -12,7 +12,6 @@
 #include "database/made.h"
 #include "sqlite/connection.h"
 #include "sqlite/migrate.h"
-#include "sqlite/outbox_source.h"
 
 namespace hapax::sqlite {
 
@@ -316,15 +315,13 @@ class FileCheckup {
     const auto row = ask(
         "waiting",
         "WITH t(now) AS (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)) "
-        "SELECT l.owner, l.lease_until > t.now AND l.lease_until <= t.now + " +
-            std::to_string(kLeaseMax.count()) +
-            ", l.attempts, "
-            "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos LIMIT "
-            "10000)), "
-            "coalesce((SELECT t.now - o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos "
-            "ORDER BY o.seq LIMIT 1), 0), t.now - l.moved_at, "
-            "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.next_at < "
-            "t.now - " +
+        "SELECT l.owner, l.lease_until > t.now, l.attempts, "
+        "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos LIMIT "
+        "10000)), "
+        "coalesce((SELECT t.now - o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos "
+        "ORDER BY o.seq LIMIT 1), 0), t.now - l.moved_at, "
+        "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.next_at < "
+        "t.now - " +
             std::to_string(options_.patience_ms) +
             " LIMIT 10000)), "
             "coalesce((SELECT t.now - min(r.next_at) FROM {prefix}outbox_retry AS r), 0) "

@@ -32,7 +32,9 @@ constexpr std::int64_t kRetriesAtOnce = 50;
 // About so much is taken at once; of texts, characters.
 constexpr std::int64_t kTakenBytes = std::int64_t{32} << 20;
 constexpr std::int64_t kCountedMax = 100'000;
-constexpr Duration kRetryMax{3'600'000};  // more than that away: as kLeaseMax
+// What is said to last longer was written while the clock was ahead, and is over.
+constexpr Duration kLeaseMax{3'660'000};
+constexpr Duration kRetryMax{3'600'000};
 
 // Wall time: it is the only clock that processes share through the file.
 std::int64_t wall_ms() {

@@ -20,9 +20,6 @@ struct OutboxSourceOptions {
   Duration retention{30LL * 24 * 3600 * 1'000};  // of what was sent
 };
 
-// A lease that is said to last longer was written while the clock was ahead, and is over.
-inline constexpr Duration kLeaseMax{3'660'000};
-
 class OutboxSource final : public relay::Source {
  public:
   [[nodiscard]] static Result<std::unique_ptr<OutboxSource>> open(OutboxSourceOptions options);

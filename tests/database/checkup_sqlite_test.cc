@@ -74,9 +74,6 @@ TEST_F(SqliteRetryCheckup, ARetryThatNobodyTakesIsNotHealthy) {
   const Finding stuck = found("stuck lanes");
   EXPECT_EQ(stuck.severity, Severity::kCritical);
   EXPECT_THAT(stuck.found, HasSubstr("has sent nothing for 10 min"));
-
-  run("UPDATE hapax_outbox_lane SET lease_until = (unixepoch() + 31536000) * 1000");
-  EXPECT_NE(found("no relay").severity, Severity::kOk) << "a lease of a wrong clock is over";
 }
 
 TEST_F(SqliteRetryCheckup, TheReportTellsHowLongARetryHasWaited) {

@@ -90,6 +90,7 @@ DECLARE
   instant timestamptz;
   fair integer;
   numbers record;
+  latest timestamptz;
 BEGIN
   SELECT * INTO numbers FROM "{schema}".outbox_numbers();
   IF numbers.given < numbers.sent THEN  -- Y10
@@ -97,12 +98,22 @@ BEGIN
       'without sequences; SELECT "{schema}".outbox_renumber(''TIME OF THE RESTORE'') mends it',
       numbers.given, numbers.sent USING ERRCODE = 'HX012';
   END IF;
+  IF EXISTS (SELECT 1 FROM pg_sequence AS s WHERE s.seqrelid = '"{schema}".outbox_seq'::regclass
+             AND (s.seqcache <> 1 OR s.seqincrement <> 1)) THEN  -- O1
+    RAISE EXCEPTION 'events would be skipped: sessions take numbers of outbox_seq in advance, or not one by one; '
+      'ALTER SEQUENCE "{schema}".outbox_seq INCREMENT BY 1 CACHE 1 mends it, once whoever publishes has '
+      'connected anew' USING ERRCODE = 'HX012';
+  END IF;
   INSERT INTO "{schema}".outbox_relay AS r (owner, alive_until)
   VALUES (relay, clock_timestamp() + span)
   ON CONFLICT (owner) DO UPDATE SET alive_until = excluded.alive_until;
   PERFORM 1 FROM "{schema}".outbox_lane AS l ORDER BY l.lane FOR UPDATE;
   instant := clock_timestamp();  -- Others may have held the locks for a while.
-  DELETE FROM "{schema}".outbox_relay AS r WHERE r.alive_until < instant - interval '1 hour';
+  -- The longest that anybody may have been given. What is beyond that was written while the clock
+  -- was ahead, and nobody keeps it.
+  latest := instant + greatest(span, interval '1 hour') + interval '1 minute';
+  DELETE FROM "{schema}".outbox_relay AS r
+  WHERE r.alive_until < instant - interval '1 hour' OR r.alive_until > latest;
   SELECT ceil(16.0 / count(*)) INTO fair
   FROM "{schema}".outbox_relay AS r WHERE r.alive_until > instant;
   PERFORM "{schema}".relay_settle_in();
@@ -111,9 +122,11 @@ BEGIN
   FROM unnest(kept_lanes, kept_fences) AS k(lane, fence)
   WHERE l.lane = k.lane AND l.fence = k.fence AND l.owner = relay AND l.lease_until > instant;
   UPDATE "{schema}".outbox_lane AS l SET lease_until = '-infinity'
-  WHERE l.owner = relay AND l.lease_until > instant AND NOT EXISTS (
+  WHERE l.lease_until > latest OR (l.owner = relay AND l.lease_until > instant AND NOT EXISTS (
     SELECT 1 FROM unnest(kept_lanes, kept_fences) AS k(lane, fence)
-    WHERE k.lane = l.lane AND k.fence = l.fence);
+    WHERE k.lane = l.lane AND k.fence = l.fence));
+  UPDATE "{schema}".outbox_retry AS r SET next_at = instant FROM "{schema}".outbox_lane AS l
+  WHERE r.lane = l.lane AND r.next_at > instant + interval '1 hour';
   UPDATE "{schema}".outbox_lane AS l
   SET owner = relay, fence = l.fence + 1, lease_until = instant + span
   WHERE l.lane IN (
@@ -248,20 +261,32 @@ BEGIN
       WHERE f.lane = w.lane HAVING count(*) > 0
       UNION ALL SELECT w.draining, w.late_to WHERE w.draining <> '{}' AND NOT w.alone) AS h
   ), heads AS MATERIALIZED (
-    SELECT w.lane, h.n, h.part, h.seq, h.attempts + 1 AS attempt FROM wanted AS w,
-      LATERAL (SELECT r.*, sum(s.size) OVER (ORDER BY r.next_at, r.n ROWS UNBOUNDED PRECEDING)
-                           - s.size AS before
+    SELECT w.lane, w.most, h.* FROM wanted AS w,
+      LATERAL (SELECT q.n AS head, q.next_at AS due, q.n, q.part, q.seq, q.key, q.attempts
+               FROM "{schema}".outbox_retry AS q
+               WHERE q.lane = w.lane AND q.next_at <= clock_timestamp() AND (q.taken OR NOT w.alone)
+               ORDER BY q.next_at LIMIT CASE WHEN w.alone THEN 1 ELSE 50 END) AS h
+    WHERE w.has_retries
+  ), behind AS MATERIALIZED (  -- Y1: nothing is known against what only waited behind another.
+    SELECT h.lane, h.most, h.head, h.due, b.n, b.part, b.seq, b.key, b.attempts FROM heads AS h,
+      LATERAL (SELECT f.*, bool_and(f.attempts = 0 AND NOT f.taken) OVER (ORDER BY f.n) AS untried
                FROM (SELECT * FROM "{schema}".outbox_retry AS q
-                     WHERE q.lane = w.lane AND q.next_at <= clock_timestamp()
-                       AND (q.taken OR NOT w.alone)
-                     ORDER BY q.next_at LIMIT CASE WHEN w.alone THEN 1 ELSE 50 END) AS r,
-                 LATERAL (SELECT coalesce(max(octet_length(o.payload)), 0) AS size
-                          FROM "{schema}".outbox AS o
-                          WHERE o.lane = w.lane AND o.seq = r.seq AND o.part = r.part) AS s) AS h
-    WHERE w.has_retries AND h.before < bytes
+                     WHERE q.lane = h.lane AND q.key = h.key AND q.n > h.head
+                     ORDER BY q.n LIMIT h.most) AS f) AS b
+    WHERE h.attempts = 0 AND b.untried
+  ), again AS MATERIALIZED (
+    SELECT r.*, r.attempts + 1 AS attempt FROM (
+      SELECT c.*, sum(s.size) OVER (PARTITION BY c.lane ORDER BY c.place ROWS UNBOUNDED PRECEDING)
+                  - s.size AS before
+      FROM (SELECT u.*, row_number() OVER (PARTITION BY u.lane ORDER BY u.due, u.head, u.n) AS place
+            FROM (SELECT * FROM heads UNION ALL SELECT * FROM behind) AS u) AS c,
+        LATERAL (SELECT coalesce(max(octet_length(o.payload)), 0) AS size FROM "{schema}".outbox AS o
+                 WHERE o.lane = c.lane AND o.seq = c.seq AND o.part = c.part) AS s
+      WHERE c.place <= greatest(c.most, 50)) AS r
+    WHERE r.before < bytes
   ), touched AS (
     UPDATE "{schema}".outbox_retry AS r SET attempts = h.attempt, taken = true
-    FROM heads AS h WHERE r.n = h.n
+    FROM again AS h WHERE r.n = h.n
   ), found AS MATERIALIZED (
     SELECT h.lane, d.part, d.seq, h.has_retries,
            sum(d.size) OVER (PARTITION BY h.lane ORDER BY d.seq ROWS UNBOUNDED PRECEDING) - d.size
@@ -303,11 +328,12 @@ BEGIN
          (SELECT array_agg(f.xid)::text FROM finished AS f WHERE f.lane = w.lane),
          NULL, NULL, NULL::bytea, NULL, NULL, NULL FROM wanted AS w
   UNION ALL
-  SELECT 'retry', h.lane::text, h.n::text, o.seq::text, o.part::text, h.attempt::text, 'f', o.id,
-         o.type, o.key, o.payload, "{schema}".relay_headers(o.headers), o.correlation_id,
-         o.causation_id
-  FROM heads AS h
-       JOIN "{schema}".outbox AS o ON o.lane = h.lane AND o.seq = h.seq AND o.part = h.part
+  (SELECT 'retry', h.lane::text, h.n::text, h.seq::text, h.part::text, h.attempt::text, 'f', o.id,
+          o.type, h.key, o.payload, "{schema}".relay_headers(o.headers), o.correlation_id,
+          o.causation_id
+   FROM again AS h  -- Without an id if somebody has deleted it from the outbox.
+        LEFT JOIN "{schema}".outbox AS o ON o.lane = h.lane AND o.seq = h.seq AND o.part = h.part
+   ORDER BY h.lane, h.place)
   UNION ALL
   SELECT 'late', t.lane::text, NULL, o.seq::text, o.part::text, '1',
          (t.has_retries AND EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r
@@ -434,19 +460,23 @@ BEGIN
       ON CONFLICT (lane, seq) DO NOTHING;
     ELSIF o.n IS NOT NULL AND o.kind IN ('accepted', 'dead') THEN
       DELETE FROM "{schema}".outbox_retry AS r WHERE r.n = o.n;
-      UPDATE "{schema}".outbox_retry AS r SET next_at = clock_timestamp()
-      WHERE r.n = (SELECT b.n FROM "{schema}".outbox_retry AS b
-                   WHERE b.lane = o.lane AND b.key = o.key ORDER BY b.n LIMIT 1);
     ELSIF o.n IS NOT NULL AND o.kind = 'retry' THEN
       UPDATE "{schema}".outbox_retry AS r
       SET taken = false, last_error = o.reason,
           next_at = clock_timestamp() + o.after_ms * interval '1 millisecond'
       WHERE r.n = o.n;
-    ELSIF o.n IS NOT NULL AND o.kind = 'back' THEN  -- Y4: it was not sent, so it was no attempt.
+    ELSIF o.n IS NOT NULL AND o.kind IN ('back', 'held') THEN  -- Y4: not sent, so no attempt.
       UPDATE "{schema}".outbox_retry AS r SET taken = false, attempts = r.attempts - 1
       WHERE r.n = o.n;
     END IF;
   END LOOP;
+  -- Who is now the first of its key gets its turn.
+  UPDATE "{schema}".outbox_retry AS r SET next_at = clock_timestamp()
+  FROM (SELECT DISTINCT u.lane, u.key FROM unnest(of_lanes, ns, keys) AS u(lane, n, key)
+        WHERE u.n IS NOT NULL AND u.key IS NOT NULL AND u.lane <> ALL (gone)) AS k,
+    LATERAL (SELECT b.n FROM "{schema}".outbox_retry AS b
+             WHERE b.lane = k.lane AND b.key = k.key ORDER BY b.n LIMIT 1) AS f
+  WHERE r.n = f.n AND r.next_at IS NULL;
 END $$;
 
 -- Publishes dead letters anew, under their ids and in the order of their numbers; NULL = all. One that

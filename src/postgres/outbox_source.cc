@@ -371,17 +371,23 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, re
     lane.taken.rows.push_back({row_kind, number_of(rows.at(i, kN)), number_of(rows.at(i, kPart)),
                                seq, std::string(rows.at(i, kKey)), attempt});
     auto headers = relay::headers_of(rows.at(i, kHeaders));
-    batch.records.push_back({.place = seq,
-                             .id = std::string(rows.at(i, kId)),
-                             .type = std::string(rows.at(i, kType)),
-                             .key = std::string(rows.at(i, kKey)),
-                             .payload = std::string(rows.at(i, kPayload)),
-                             .headers = headers ? *std::move(headers) : relay::Headers{},
-                             .correlation_id = std::string(rows.at(i, kCorrelation)),
-                             .causation_id = std::string(rows.at(i, kCausation)),
-                             .attempt = attempt,
-                             .blocked = rows.at(i, kBlocked).starts_with('t'),
-                             .flaw = std::string(headers ? "" : relay::kBadHeaders)});
+    const bool gone = rows.is_null(i, kId);
+    const std::string_view flaw = gone                                            ? relay::kRowGone
+                                  : rows.at(i, kKey).size() > relay::kKeyBytesMax ? relay::kLongKey
+                                  : !headers ? relay::kBadHeaders
+                                             : "";
+    batch.records.push_back(
+        {.place = seq,
+         .id = gone ? "number " + std::to_string(seq) : std::string(rows.at(i, kId)),
+         .type = std::string(rows.at(i, kType)),
+         .key = std::string(rows.at(i, kKey)),
+         .payload = std::string(rows.at(i, kPayload)),
+         .headers = headers ? *std::move(headers) : relay::Headers{},
+         .correlation_id = std::string(rows.at(i, kCorrelation)),
+         .causation_id = std::string(rows.at(i, kCausation)),
+         .attempt = attempt,
+         .blocked = rows.at(i, kBlocked).starts_with('t'),
+         .flaw = std::string(flaw)});
   }
   for (const relay::Turn& turn : turns) {
     const auto found = batches.find(turn.lease.lane);

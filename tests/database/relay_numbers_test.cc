@@ -70,6 +70,21 @@ TEST_F(RelayNumbers, ThatWentBackAreNotRelayed) {
   EXPECT_EQ(text("SELECT count(*) FROM hapax.outbox_lane WHERE lease_until > now()"), "0");
 }
 
+// O1: a session that takes numbers in advance publishes behind where lanes stand.
+TEST_F(RelayNumbers, ThatAreTakenInAdvanceAreNotRelayed) {
+  text("SELECT hapax.outbox_renumber('" + restored_at + "')");
+  for (const std::string change : {"CACHE 10", "INCREMENT BY 2", "INCREMENT BY -1"}) {
+    ASSERT_TRUE(app.run("ALTER SEQUENCE hapax.outbox_seq " + change));
+    const auto round = relay.engine.round();
+    ASSERT_FALSE(round.has_value()) << change;
+    EXPECT_EQ(round.error().code, Errc::kPreconditionFailed);
+    EXPECT_THAT(round.error().detail, testing::HasSubstr("INCREMENT BY 1 CACHE 1"));
+    ASSERT_TRUE(app.run("ALTER SEQUENCE hapax.outbox_seq INCREMENT BY 1 CACHE 1"));
+  }
+  relay.drain();
+  EXPECT_EQ(receiver.sent, news);
+}
+
 // Y10: every event that was published since is sent, in order, and no other one.
 TEST_F(RelayNumbers, AreMendedFromWhenTheyWentBack) {
   EXPECT_EQ(text("SELECT hapax.outbox_renumber('" + restored_at + "')"), "5");

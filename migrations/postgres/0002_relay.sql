@@ -610,7 +610,7 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     CASE WHEN l.lease_until > clock_timestamp()
          THEN (extract(epoch FROM l.lease_until - clock_timestamp()) * 1000)::bigint END,
     l.fence, coalesce(p.pos, 0), p.at, coalesce(p.attempts, 0),
-    u.waiting, (extract(epoch FROM clock_timestamp() - u.oldest) * 1000)::bigint,
+    u.waiting, (extract(epoch FROM clock_timestamp() - least(u.oldest, a.oldest)) * 1000)::bigint,
     (SELECT count(*) FROM "{schema}".outbox_retry AS r WHERE r.lane = l.lane),
     (SELECT count(DISTINCT r.key) FROM "{schema}".outbox_retry AS r WHERE r.lane = l.lane),
     coalesce(p.sent, 0), u.more
@@ -618,6 +618,9 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
                      ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true
   CROSS JOIN LATERAL "{schema}".relay_unsent(l.lane, 100000) AS u
+  LEFT JOIN LATERAL (SELECT o.created_at AS oldest FROM "{schema}".outbox_retry AS r
+                     JOIN "{schema}".outbox AS o ON o.lane = r.lane AND o.seq = r.seq AND o.part = r.part
+                     WHERE r.lane = l.lane ORDER BY r.seq LIMIT 1) AS a ON true
   ORDER BY l.lane
 $$;
 

@@ -36,6 +36,7 @@ constexpr Duration kTroubleFirst{500};  // after an error of the database, doubl
 constexpr Duration kTroubleMax{15'000};
 constexpr std::int64_t kCleanEveryMs = 60'000;
 constexpr Duration kLeaseMin{1'000};
+constexpr Duration kLeaseMax{3'600'000};  // what is longer is taken for one of a wrong clock
 
 // WHERE/streams/NAME is a stream of a server or of a data folder; another URL takes a record per
 // request.
@@ -94,10 +95,20 @@ struct OthersLanes {
       if (!lane.owner.empty()) holders.insert(lane.owner);
     }
   }
+  [[nodiscard]] std::string text() const {
+    return fmt::format("records wait ({}) in lanes that others hold: {}", waiting,
+                       fmt::join(holders, ", "));
+  }
 
   std::uint64_t waiting = 0;
   std::set<std::string> holders{};
 };
+
+std::uint64_t retries_in(const relay::Report& report) {
+  std::uint64_t retries = 0;
+  for (const relay::LaneReport& lane : report.lanes) retries += lane.retries;
+  return retries;
+}
 
 // One outbox, on a thread of its own. A database that is away is waited for, also at the start.
 class Drain {
@@ -170,7 +181,7 @@ class Drain {
         continue;
       }
       trouble = Duration{0};
-      if (!once_) clean();  // Also while there is always something to send.
+      if (!once_) look_after_rest();
       if (round->idle_for == Duration{0}) continue;
       if (once_ && is_over(*round)) break;
       source_->wait(round->idle_for);
@@ -193,15 +204,44 @@ class Drain {
       return true;
     }
     const OthersLanes others(*report, owner_);
-    if (others.waiting == 0) return true;
+    if (others.waiting == 0) {
+      tell_retries(*report);
+      return true;
+    }
     // A relay that died cannot be told from one that lives before its lease ends. Then its lanes
     // are free, and soon taken; whoever holds them for longer than that renews them, and sends.
     if (!others_kept_ms_) others_kept_ms_ = now + settings_.lease.count();
     if (now <= *others_kept_ms_ || others.holders.empty()) return false;
-    say(fmt::format("{}: records wait ({}) in lanes that others hold: {}", from_, others.waiting,
-                    fmt::join(others.holders, ", ")));
+    say(from_ + ": " + others.text());
     exit_code_ = kExitLater;
     return true;
+  }
+  void tell_retries(const relay::Report& report) {
+    const std::uint64_t retries = retries_in(report);
+    if (retries == 0) return;
+    say(fmt::format("{}: records wait ({}) for another attempt, or behind one that does", from_,
+                    retries));
+    exit_code_ = kExitLater;
+  }
+  // Also while there is always something to send.
+  void look_after_rest() {
+    clean();
+    tell_idleness();
+  }
+  // Once, if others hold all lanes for longer than a lease, and leave records waiting.
+  void tell_idleness() {
+    const std::int64_t now = clock_.steady_ms();
+    if (engine_->lanes() != 0) idle_since_ms_.reset();
+    if (engine_->lanes() != 0 || told_idle_) return;
+    if (!idle_since_ms_) idle_since_ms_ = now;
+    if (now - *idle_since_ms_ <= settings_.lease.count()) return;
+    idle_since_ms_ = now;
+    const auto report = source_->report();
+    if (!report) return;
+    const OthersLanes others(*report, owner_);
+    if (others.waiting == 0 || others.holders.empty()) return;
+    told_idle_ = true;
+    say(from_ + ": this relay holds no lane, and " + others.text());
   }
   // While the database is away there is nothing to wait on.
   void rest(Duration span) {
@@ -230,6 +270,8 @@ class Drain {
   std::unique_ptr<relay::Sink> sink_;
   std::optional<relay::Engine> engine_;
   std::int64_t clean_at_ms_ = 0;
+  std::optional<std::int64_t> idle_since_ms_{};  // without a lane
+  bool told_idle_ = false;
   std::optional<std::int64_t> others_kept_ms_{};  // until then --once waits for lanes of others
   std::atomic<bool> stop_ = false;
   int exit_code_ = kExitOk;
@@ -280,9 +322,9 @@ Result<relay::Settings> settings_of(const RelayOptions& options) {
   settings.batch = options.batch;
   settings.attempts_max = options.attempts;
   const auto lease = span_of(options.lease);
-  if (!lease || *lease < kLeaseMin) {
+  if (!lease || *lease < kLeaseMin || *lease > kLeaseMax) {
     return Error{Errc::kInvalidArgument, "--lease " + options.lease +
-                                             " is no span of at least 1s; units are " +
+                                             " is no span of 1s to 1h; units are " +
                                              std::string(kSpanUnits)};
   }
   settings.lease = *lease;

@@ -81,8 +81,25 @@ void check_inbox_ids(Look& look) {
                  text_of(*rows, 0, 1) + " AND message_id = '';"));
 }
 
+// O1: a session that takes numbers in advance publishes behind where lanes stand.
+bool check_numbers_step(Look& look) {
+  const auto rows = look.ask("numbers",
+                             "SELECT seqcache, seqincrement FROM pg_sequence WHERE seqrelid = "
+                             "'\"{schema}\".outbox_seq'::regclass");
+  if (!rows || rows->size() == 0) return false;
+  if (rows->number(0, 0) == 1 && rows->number(0, 1) == 1) return true;
+  look.findings().critical(
+      "numbers",
+      "outbox_seq has CACHE " + text_of(*rows, 0, 0) + " and INCREMENT " + text_of(*rows, 0, 1) +
+          ": events would be skipped, and relays refuse to run",
+      look.named("ALTER SEQUENCE \"{schema}\".outbox_seq INCREMENT BY 1 CACHE 1; then let whoever "
+                 "publishes connect anew, because sessions keep the numbers they took"));
+  return false;
+}
+
 // Y10: a sequence that went back.
 void check_numbers(Look& look) {
+  if (!check_numbers_step(look)) return;
   const auto rows =
       look.ask("numbers", "SELECT given, sent FROM \"{schema}\".outbox_numbers() AS n");
   if (!rows) return;
@@ -100,7 +117,8 @@ void check_numbers(Look& look) {
 
 // Per lane: where it stands, and what waits behind. Counting ends at 1,000. Rows of progress are
 // added by pauses too, so what counts is since when it stands where it stands; and before the
-// oldest record came there was nothing to do.
+// oldest record came there was nothing to do. What is due for another attempt, and that for longer
+// than the patience, waits too: a relay would have made it.
 constexpr std::string_view kLaneSql =
     "SELECT count(*) FILTER (WHERE stuck), string_agg(DISTINCT owner, ', ') FILTER (WHERE stuck), "
     "max(attempts) FILTER (WHERE stuck), max(oldest) FILTER (WHERE stuck), "
@@ -112,13 +130,17 @@ constexpr std::string_view kLaneSql =
     "FROM ("
     "SELECT l.owner, l.lease_until > clock_timestamp() AS held, coalesce(p.attempts, 0) AS "
     "attempts, "
-    "floor(extract(epoch FROM clock_timestamp() - coalesce(p.moved_at, u.oldest)) * 1000)::bigint "
-    "AS still, u.waiting, u.more, "
-    "floor(extract(epoch FROM clock_timestamp() - u.oldest) * 1000)::bigint AS oldest "
-    "FROM \"{schema}\".outbox_lane AS l "
+    "floor(extract(epoch FROM clock_timestamp() - coalesce(p.moved_at, u.oldest, d.since)) "
+    "* 1000)::bigint AS still, u.waiting + d.count AS waiting, u.more OR d.count = 1000 AS more, "
+    "floor(extract(epoch FROM clock_timestamp() - least(u.oldest, d.since)) * 1000)::bigint "
+    "AS oldest FROM \"{schema}\".outbox_lane AS l "
     "LEFT JOIN LATERAL (SELECT * FROM \"{schema}\".outbox_progress AS q WHERE q.lane = l.lane "
     " ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true "
-    "CROSS JOIN LATERAL \"{schema}\".relay_unsent(l.lane, 1000) AS u) AS lanes) AS judged";
+    "CROSS JOIN LATERAL \"{schema}\".relay_unsent(l.lane, 1000) AS u "
+    "CROSS JOIN LATERAL (SELECT count(*), min(r.next_at) AS since FROM (SELECT q.next_at FROM "
+    "\"{schema}\".outbox_retry AS q WHERE q.lane = l.lane AND q.next_at < clock_timestamp() "
+    "- {patience} * interval '1 millisecond' ORDER BY q.next_at LIMIT 1000) AS r) AS d"
+    ") AS lanes) AS judged";
 
 // A lease that is held while its oldest record is old, and nothing was sent for as long or the
 // same records were taken again and again, is renewed without progress.

@@ -53,6 +53,12 @@ std::string_view word_of(Outcome::Kind kind) {
   return "back";
 }
 
+std::string_view flaw_of(bool gone, std::string_view key, bool has_good_headers) {
+  if (gone) return relay::kRowGone;
+  if (key.size() > relay::kKeyBytesMax) return relay::kLongKey;
+  return has_good_headers ? "" : relay::kBadHeaders;
+}
+
 // {1,2,3} and {"a","b",NULL}, element by element.
 class ArrayText {
  public:
@@ -372,10 +378,7 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, re
                                seq, std::string(rows.at(i, kKey)), attempt});
     auto headers = relay::headers_of(rows.at(i, kHeaders));
     const bool gone = rows.is_null(i, kId);
-    const std::string_view flaw = gone                                            ? relay::kRowGone
-                                  : rows.at(i, kKey).size() > relay::kKeyBytesMax ? relay::kLongKey
-                                  : !headers ? relay::kBadHeaders
-                                             : "";
+    const std::string_view flaw = flaw_of(gone, rows.at(i, kKey), headers.has_value());
     batch.records.push_back(
         {.place = seq,
          .id = gone ? "number " + std::to_string(seq) : std::string(rows.at(i, kId)),

@@ -106,6 +106,38 @@ TEST_F(PostgresCheckup, LanesThatHaveJustMovedOrAreNewlyHeldAreBehind) {
   EXPECT_EQ(found("stuck lanes").found, "");
 }
 
+// A record that was refused waits for a relay, as a new one does.
+TEST_F(PostgresCheckup, RetriesThatAreDueWaitForARelay) {
+  run("SELECT hapax.publish('t', 'x', 'k', 'bad')");
+  receiver_.refused = {"bad"};
+  Relay relay(source("a"), receiver_);
+  relay.drain();
+  EXPECT_EQ(found("waiting").severity, Severity::kOk);
+  ASSERT_TRUE(relay.engine.stop());
+  EXPECT_EQ(found("no relay").check, "");
+  let_ten_minutes_pass();
+  run("UPDATE hapax.outbox_retry SET next_at = next_at - interval '10 min'");
+  const Finding finding = found("no relay");
+  EXPECT_EQ(finding.severity, Severity::kWarning);
+  EXPECT_THAT(finding.found, HasSubstr("1 lanes have records that wait, the oldest for 9 min"));
+  EXPECT_THAT(found("waiting").found, HasSubstr("1 records"));
+  const auto report = relay.source->report();
+  Duration oldest{0};
+  for (const auto& lane : report->lanes) {
+    oldest = std::max(oldest, lane.oldest_waiting.value_or(Duration{0}));
+  }
+  EXPECT_GE(oldest, std::chrono::minutes{10});
+}
+
+TEST_F(PostgresCheckup, NumbersThatAreTakenInAdvanceAreCritical) {
+  EXPECT_EQ(found("numbers").severity, Severity::kOk);
+  run("ALTER SEQUENCE hapax.outbox_seq CACHE 20");
+  const Finding finding = found("numbers");
+  EXPECT_EQ(finding.severity, Severity::kCritical);
+  EXPECT_THAT(finding.found, HasSubstr("outbox_seq has CACHE 20"));
+  EXPECT_THAT(finding.remedy, HasSubstr("ALTER SEQUENCE \"hapax\".outbox_seq INCREMENT BY 1"));
+}
+
 class SqliteCheckup : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(sqlite::migrate(app_, {}).has_value()); }

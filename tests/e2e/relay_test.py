@@ -247,6 +247,39 @@ class RelayTest(FolderTest):
         # More than once, if all of this took longer than a record may hang.
         self.assertEqual(set(receiver.got), {("held", "x", "t")})
 
+    def test_once_says_what_waits_for_another_attempt(self):
+        receiver = self.receiver()
+        for number, body in enumerate(["x", "400", "y", "z"]):
+            self.cluster.psql(f"SELECT hapax.publish('t', '{body}', 'k', 'm{number}')")
+        done = self.once(self.cluster.uri(), receiver.url)
+        self.assertEqual(done.returncode, 75, done.stderr)
+        self.assertRegex(done.stderr, "records wait .3. for another attempt, or behind one")
+        self.assertEqual([each[0] for each in receiver.got], ["m0"])
+        self.cluster.psql("UPDATE hapax.outbox SET created_at = created_at - interval '1 hour' "
+                          "WHERE id = 'm1'")
+        self.assertGreater(self.status()["lag_ms"], 3_000_000)
+        self.cluster.psql("UPDATE hapax.outbox_retry SET next_at = now() WHERE next_at > now()")
+        done = self.once(self.cluster.uri(), receiver.url, "--attempts", "1")
+        self.assertEqual((done.returncode, self.status()["dead_letters"]), (0, 1), done.stderr)
+        self.assertEqual([each[0] for each in receiver.got], ["m0", "m2", "m3"])
+
+    def test_a_relay_without_lanes_says_who_holds_them(self):
+        receiver = self.receiver()
+        holder = self.relay(receiver.url, "--name", "holder", "--lease", "1h")
+        wait_for(lambda: {lane["owner"] for lane in self.status()["lanes"]} == {"holder"},
+                 "the lanes to be held")
+        holder.kill()
+        holder.wait()
+        self.cluster.psql("SELECT hapax.publish('t', 'x', 'k', 'm')")
+        self.relay(receiver.url, "--lease", "1s")
+        wait_for(lambda: "lanes that others hold: holder" in self.log_text(), "it to be said")
+        # Written while the clock was ahead: nobody holds them.
+        self.cluster.psql("UPDATE hapax.outbox_lane SET lease_until = lease_until + interval '1 d'")
+        self.cluster.psql("UPDATE hapax.outbox_relay SET alive_until = alive_until + interval '1 d' "
+                          "WHERE owner = 'holder'")
+        wait_for(lambda: [each[0] for each in receiver.got] == ["m"], "the record")
+        self.assertEqual(self.log_text().count("holds no lane"), 1)
+
     def test_a_relay_that_was_stopped_sends_nothing_for_what_it_lost(self):
         """Y2: not even what it had been sending when its lease ended."""
         receiver = self.receiver()

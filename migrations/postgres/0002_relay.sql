@@ -470,10 +470,10 @@ BEGIN
       WHERE r.n = o.n;
     END IF;
   END LOOP;
-  -- Who is now the first of its key gets its turn.
+  -- Who is now the first of its key gets its turn; also if somebody has deleted the one before it.
   UPDATE "{schema}".outbox_retry AS r SET next_at = clock_timestamp()
-  FROM (SELECT DISTINCT u.lane, u.key FROM unnest(of_lanes, ns, keys) AS u(lane, n, key)
-        WHERE u.n IS NOT NULL AND u.key IS NOT NULL AND u.lane <> ALL (gone)) AS k,
+  FROM (SELECT DISTINCT u.lane, u.key FROM unnest(of_lanes, keys) AS u(lane, key)
+        WHERE u.key IS NOT NULL AND u.lane <> ALL (gone)) AS k,
     LATERAL (SELECT b.n FROM "{schema}".outbox_retry AS b
              WHERE b.lane = k.lane AND b.key = k.key ORDER BY b.n LIMIT 1) AS f
   WHERE r.n = f.n AND r.next_at IS NULL;

@@ -72,6 +72,15 @@ TEST_F(PostgresRetries, ARowThatIsGoneIsGivenUpAndTheNextOfItsKeyIsSent) {
   EXPECT_EQ(text("SELECT count(*) FROM hapax.outbox_dead"), "0");
 }
 
+TEST_F(PostgresRetries, AfterARetryThatIsDeletedTheKeyGoesOnWithItsNextEvent) {
+  const auto relay = start("a");
+  refuse_first(*relay, 3);
+  text("DELETE FROM hapax.outbox_retry WHERE attempts > 0");
+  publish("k", 4, 4);
+  relay->drain();
+  EXPECT_EQ(receiver.sent, ids("k", 2, 4));
+}
+
 // No index holds it, so that it cannot wait for another attempt.
 TEST_F(PostgresRetries, AKeyThatIsTooLongIsADeadLetterAtOnce) {
   text(

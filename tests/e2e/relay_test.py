@@ -275,7 +275,7 @@ class RelayTest(FolderTest):
         wait_for(lambda: "lanes that others hold: holder" in self.log_text(), "it to be said")
         # Written while the clock was ahead: nobody holds them.
         self.cluster.psql("UPDATE hapax.outbox_lane SET lease_until = lease_until + interval '1 d'")
-        self.cluster.psql("UPDATE hapax.outbox_relay SET alive_until = alive_until + interval '1 d' "
+        self.cluster.psql("UPDATE hapax.outbox_relay SET alive_until = now() + interval '1 d' "
                           "WHERE owner = 'holder'")
         wait_for(lambda: [each[0] for each in receiver.got] == ["m"], "the record")
         self.assertEqual(self.log_text().count("holds no lane"), 1)

@@ -347,11 +347,11 @@ class PostgresDoctorTest(DoctorTest):
         holder.stdin.write("COMMIT;\n")
         self.psql("ROLLBACK PREPARED 'tx-1'")
         # A clock that is wrong, to who asks in this database.
-        self.psql("CREATE SCHEMA wrong; CREATE FUNCTION wrong.clock_timestamp() "
-                  "RETURNS timestamptz LANGUAGE sql AS $$ SELECT now() + interval '90 s' $$;"
-                  "ALTER DATABASE shop SET search_path = wrong, pg_catalog")
+        self.psql("ALTER FUNCTION pg_catalog.clock_timestamp() RENAME TO right_timestamp; "
+                  "CREATE FUNCTION pg_catalog.clock_timestamp() "
+                  "RETURNS timestamptz LANGUAGE sql AS $$ SELECT now() + interval '90 s' $$")
         self.found("clock", "critical", "differs by ", "ntp")
-        self.psql("CREATE OR REPLACE FUNCTION wrong.clock_timestamp() "
+        self.psql("CREATE OR REPLACE FUNCTION pg_catalog.clock_timestamp() "
                   "RETURNS timestamptz LANGUAGE sql AS $$ SELECT now() - interval '9 s' $$")
         self.found("clock", "warning", "differs by -", "ntp")
 

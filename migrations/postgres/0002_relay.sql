@@ -110,7 +110,7 @@ BEGIN
   PERFORM 1 FROM "{schema}".outbox_lane AS l ORDER BY l.lane FOR UPDATE;
   instant := clock_timestamp();  -- Others may have held the locks for a while.
   -- The longest that anybody may have been given. What is beyond that was written while the clock
-  -- was ahead, and nobody keeps it.
+  -- was ahead. Whoever holds such a lease and lives has time to renew it.
   latest := instant + greatest(span, interval '1 hour') + interval '1 minute';
   DELETE FROM "{schema}".outbox_relay AS r
   WHERE r.alive_until < instant - interval '1 hour' OR r.alive_until > latest;
@@ -122,9 +122,10 @@ BEGIN
   FROM unnest(kept_lanes, kept_fences) AS k(lane, fence)
   WHERE l.lane = k.lane AND l.fence = k.fence AND l.owner = relay AND l.lease_until > instant;
   UPDATE "{schema}".outbox_lane AS l SET lease_until = '-infinity'
-  WHERE l.lease_until > latest OR (l.owner = relay AND l.lease_until > instant AND NOT EXISTS (
+  WHERE l.owner = relay AND l.lease_until > instant AND NOT EXISTS (
     SELECT 1 FROM unnest(kept_lanes, kept_fences) AS k(lane, fence)
-    WHERE k.lane = l.lane AND k.fence = l.fence));
+    WHERE k.lane = l.lane AND k.fence = l.fence);
+  UPDATE "{schema}".outbox_lane AS l SET lease_until = instant + span WHERE l.lease_until > latest;
   UPDATE "{schema}".outbox_retry AS r SET next_at = instant FROM "{schema}".outbox_lane AS l
   WHERE r.lane = l.lane AND r.next_at > instant + interval '1 hour';
   UPDATE "{schema}".outbox_lane AS l

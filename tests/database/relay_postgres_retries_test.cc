@@ -1,5 +1,6 @@
 // What waits for another attempt in a PostgreSQL outbox, or behind such a record: nobody waits
 // there for ever, whatever somebody did to the tables or the clock.
+#include <chrono>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -173,7 +174,13 @@ TEST_F(PostgresRetries, ALeaseOfAnotherTimeHoldsNobodyUp) {
       "UPDATE hapax.outbox_relay SET alive_until = alive_until + interval '1 day'; "
       "UPDATE hapax.outbox_retry SET next_at = next_at + interval '1 day'");
   publish("l", 1, 1);
-  const auto relay = start("b");
+  const auto relay = start("b", {.lease = Duration{1'000}, .margin = Duration{200}});
+  relay->round();
+  EXPECT_EQ(relay->engine.lanes(), 0U) << "whoever lives has time to renew it";
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  while (relay->engine.lanes() < 16 && std::chrono::steady_clock::now() < until) {
+    relay->round_after(Duration{1'000});
+  }
   relay->drain();
   EXPECT_EQ(relay->engine.lanes(), 16U);
   EXPECT_THAT(receiver.sent, testing::UnorderedElementsAre("k1", "k2", "l1"));

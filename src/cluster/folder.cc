@@ -167,6 +167,14 @@ std::string PostgresFolder::describe(std::string_view name) const {
 
 // --- connections
 
+namespace {
+
+Error lock_is_lost() {
+  return Error{Errc::kUnavailable, "the connection that held the lock of the store is lost"};
+}
+
+}  // namespace
+
 Result<Connection> PostgresFolder::take() {
   {
     const std::lock_guard lock(free_mutex_);
@@ -203,9 +211,7 @@ Result<Rows> PostgresFolder::read(const std::string& sql, const Values& values, 
 
 Result<Rows> PostgresFolder::write(const std::string& sql, const Values& values) {
   const std::lock_guard lock(writer_mutex_);
-  if (!writer_ || writer_->lost()) {
-    return Error{Errc::kUnavailable, "the connection that held the lock of the store is lost"};
-  }
+  if (!writer_ || writer_->lost()) return lock_is_lost();
   return writer_->ask(sql, values);
 }
 
@@ -286,9 +292,24 @@ Status PostgresFolder::rename(std::string_view from, std::string_view to) {
   return Ok{};
 }
 
+// E8: an append has seen that nothing lay behind its tip, and stands still before it takes its
+// place. When it goes on, what others put there since must not have been removed. Later ones see
+// that the log goes on. Others wait behind this, so it waits for a moment only.
+Result<bool> PostgresFolder::wait_for_appends() {
+  const std::lock_guard lock(writer_mutex_);
+  if (!writer_ || writer_->lost()) return lock_is_lost();
+  const auto passed = writer_->run(
+      "DO $wait$ BEGIN PERFORM pg_catalog.set_config('lock_timeout', '100ms', true); LOCK TABLE " +
+      table("log") + " IN SHARE MODE; END $wait$");
+  if (!passed && passed.error().code != Errc::kLocked) return passed.error();
+  return passed.ok();
+}
+
 Status PostgresFolder::remove(std::string_view name) {
   Values values;
   if (is_segment(name)) {
+    HAPAX_TRY(const bool passed, wait_for_appends());
+    if (!passed) return Ok{};  // The next snapshot finds it again.
     values.number(segment_of(name));
     // The last batch stays: whoever appends next must find it.
     const std::string log = table("log");

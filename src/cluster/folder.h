@@ -32,6 +32,7 @@ class PostgresFolder final : public ports::Folder {
   // For its files. Reads go through any free connection, and are tried again on another one.
   [[nodiscard]] Result<Rows> read(const std::string& sql, const Values& values, Rowed rowed);
   [[nodiscard]] Result<Rows> write(const std::string& sql, const Values& values);
+  [[nodiscard]] Result<bool> wait_for_appends();
   void unlock(std::string_view name);
   [[nodiscard]] std::string table(std::string_view name) const { return table_of(place_, name); }
   [[nodiscard]] const RecentBatches& recent() const { return recent_; }

@@ -228,15 +228,16 @@ Status PostgresLog::connect() {
   const std::string columns =
       "segment, at, last, mark, bytes, " + std::string(kNowMs) + " FROM " + log + " l ";
   const std::string order = " ORDER BY segment, at LIMIT " + std::to_string(kRowsAtOnce);
+  // The end is asked for by ORDER BY: for "nothing lies behind" the planner would read all of it.
   HAPAX_CHECK(connection.prepare(
       "append", "INSERT INTO " + log +
                     " SELECT $1::int4, $2::int8, $3::int8, $4::int8, $5::bytea WHERE ($6::bool OR "
                     "EXISTS (SELECT 1 FROM " +
                     log +
                     " WHERE segment = $7::int4 AND at = $8::int8 AND mark = $9::int8)) "
-                    "AND NOT EXISTS (SELECT 1 FROM " +
+                    "AND NOT coalesce((SELECT (segment, at) > ($7::int4, $8::int8) FROM " +
                     log +
-                    " WHERE (segment, at) > ($7::int4, $8::int8)) "
+                    " ORDER BY segment DESC, at DESC LIMIT 1), false) "
                     "ON CONFLICT DO NOTHING RETURNING " +
                     std::string(kNowMs)));
   HAPAX_CHECK(

@@ -209,7 +209,11 @@ void Machine::retire(const journal::Durable& proof) {
                "the proof covers the batch in flight");
   ++batches_;
   written_bytes_ += in_flight_.batch.bytes();
-  owed_collect_ = owed_expire_ = std::size_t{2} * in_flight_.batch.count();
+  // Of what others wrote in this round something may be owed yet.
+  const std::size_t owed = std::size_t{2} * in_flight_.batch.count();
+  owed_collect_ = owed + (log_ == Log::kShared ? owed_collect_ : 0);
+  owed_expire_ = owed + (log_ == Log::kShared ? owed_expire_ : 0);
+  check_suspect();
   if (in_flight_.ordinary) writes_refused_ = false;  // Else the reserve may have been used.
   in_flight_.undo.forget();
   in_flight_.sealed = false;
@@ -299,8 +303,19 @@ void Machine::refused(const Error& error) {
   }
 }
 
+// E5: what the state needs although everything that others did was followed is damage.
+void Machine::check_suspect() {
+  const auto suspect = std::exchange(suspect_, std::nullopt);
+  if (!suspect || !state_->live_bytes.contains(*suspect)) return;
+  const auto opened = files_.open(*suspect);
+  if (!opened && opened.error().code == Errc::kNotFound) {
+    [[maybe_unused]] const Error noted = note_damage(opened.error());
+  }
+}
+
 void Machine::proven() {
   HAPAX_ASSERT(!has_facts() && !in_flight(), "whoever wrote waits for what was written");
+  check_suspect();
   std::vector<Waiting> waiting;
   waiting.swap(building_.waiting);
   for (Waiting& one : waiting) {
@@ -466,9 +481,9 @@ void Machine::resolve_files(Finished& finished) {
     if (segment == number && file != nullptr) return true;
     auto opened = files_.open(segment);
     if (!opened) {
-      // Of a shared log, others may have removed it since this was decided. If it is damage, the
-      // next decision meets it.
+      // Of a shared log, others may have removed it since this was decided.
       const bool may_go = log_ == Log::kShared && opened.error().code == Errc::kNotFound;
+      if (may_go) suspect_ = segment;
       finished.answer = unreadable(may_go ? opened.error() : note_damage(opened.error()));
       return false;
     }

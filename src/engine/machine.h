@@ -179,6 +179,7 @@ class Machine {
   [[nodiscard]] core::Door door();
   [[nodiscard]] Result<std::string> bytes_at(base::Where where) const;
   void plan(const Prepared& request, Answer& answer, Finished& finished, Time now) const;
+  void check_suspect();
   void resolve_files(Finished& finished);
 
   static base::Where door_write(void* self, const core::Fact& fact);
@@ -207,7 +208,8 @@ class Machine {
   std::size_t owed_expire_ = 0;
   bool writes_refused_ = false;
   std::optional<Error> damage_;
-  bool overflow_ = false;  // a fact did not fit the batch being built
+  std::optional<std::uint32_t> suspect_;  // a segment that was not there, and may have been removed
+  bool overflow_ = false;                 // a fact did not fit the batch being built
   const Log log_;
   Time latest_;  // log time of the latest batch that is durable
 };

@@ -47,6 +47,27 @@ class SharedAwayTest : public testing::Test {
     }
   }
 
+  // Others write ids that are soon over, many rounds of them; this one follows, and writes or not.
+  void follow_many(bool writes) {
+    constexpr std::size_t kIds = 4'096;
+    constexpr int kRounds = 12;
+    const StreamSettings settings{.window = Window{std::chrono::seconds{1}}};
+    ASSERT_TRUE(keeper_.commit({CreateStream{"short", settings}}).ok());
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<std::string> ids;
+      std::vector<Op> ops;
+      for (std::size_t i = 0; i < kIds; ++i) ids.push_back(std::to_string(count_++));
+      for (const std::string& id : ids) ops.push_back(Append{.stream = "short", .id = id});
+      ASSERT_TRUE(keeper_.commit(ops).ok());
+      keeper_.clock.jump(1'500);  // Followed at once.
+      const Verdict told =
+          writes ? away_.one(Append{.stream = "short", .id = "w"}) : Verdict{Done{}};
+      ASSERT_FALSE(std::holds_alternative<Refused>(told));
+      ask(away_);
+    }
+    EXPECT_LT(away_.store->statistics()->ids, 4 * kIds);
+  }
+
   MemoryPlace place_;
   Process keeper_{place_, kAwayOften};
   Process away_{place_};
@@ -129,21 +150,31 @@ TEST_F(SharedAwayTest, LogTimeDoesNotJumpWhenEverythingIsReadAnew) {
 }
 
 // E3: whoever only follows clears away as much as who writes.
-TEST_F(SharedAwayTest, WhoFollowsForgetsAsFastAsOthersWrite) {
-  constexpr std::size_t kIds = 4'096;
-  constexpr int kRounds = 12;
-  const StreamSettings settings{.window = Window{std::chrono::seconds{1}}};
-  ASSERT_TRUE(keeper_.commit({CreateStream{"short", settings}}).ok());
-  for (int round = 0; round < kRounds; ++round) {
-    std::vector<std::string> ids;
-    std::vector<Op> ops;
-    for (std::size_t i = 0; i < kIds; ++i) ids.push_back(std::to_string(count_++));
-    for (const std::string& id : ids) ops.push_back(Append{.stream = "short", .id = id});
-    ASSERT_TRUE(keeper_.commit(ops).ok());
-    keeper_.clock.jump(1'500);  // Followed at once.
-    ASSERT_TRUE(away_.store->describe("short"));
+TEST_F(SharedAwayTest, WhoFollowsForgetsAsFastAsOthersWrite) { follow_many(false); }
+TEST_F(SharedAwayTest, WhoWritesAndFollowsForgetsAsFastAsOthersWrite) { follow_many(true); }
+
+// E5: … and one that is gone although it is needed is.
+TEST_F(SharedAwayTest, ASegmentThatIsNeededAndMissingIsDamage) {
+  Process plain(place_);
+  const Claim claim{.scope = "c", .key = "k", .owner = "w", .lease = std::chrono::minutes{10}};
+  const Fence fence = std::get<Claimed>(plain.one(claim)).fence;
+  const Settle settle{
+      .scope = "c", .key = "k", .fence = fence, .result = {200, "", std::string(3'000, 'r')}};
+  EXPECT_EQ(word(plain.one(settle)), "done");
+  const std::uint32_t segment = last_segment();
+  while (last_segment() <= segment + 1) {
+    plain.append("f" + std::to_string(count_++), std::string(700, 'x'));
   }
-  EXPECT_LT(away_.store->statistics()->ids, 4 * kIds);
+  ask(away_);
+  {
+    const std::lock_guard lock(place_.mutex);
+    std::erase_if(place_.log, [&](const auto& one) { return one.first.segment == segment; });
+  }
+  EXPECT_FALSE(away_.commit({claim}));
+  EXPECT_FALSE(away_.commit({claim}));
+  while (away_.store->statistics() && !away_.store->statistics()->damaged) {
+    std::this_thread::yield();
+  }
 }
 
 // What was received may be trimmed by others, and its segment be gone, before the answer is here.

@@ -32,9 +32,12 @@ Status SharedStore::read_all() {
     Status read = read_once();
     const bool missing =
         !read && (read.error().code == Errc::kCorruption || read.error().code == Errc::kNotFound);
-    if (!missing || tries == kTries) return read;
+    if (!missing) return read;
     HAPAX_TRY(const journal::Lsn after, newest_snapshot());
     if (after == before) return read;
+    if (tries == kTries) {
+      return Error{Errc::kUnavailable, "snapshots come faster than they can be read"};
+    }
   }
 }
 

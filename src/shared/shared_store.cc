@@ -435,7 +435,10 @@ void SharedStore::build_anew(const Error& why) {
 void SharedStore::read_anew() {
   const Status read = read_all();
   half_read_ = !read;
-  if (read) return;
+  if (read) {
+    silent_since_ms_.reset();
+    return;
+  }
   failing_ = Error{Errc::kUnavailable, "the log could not be read: " + read.error().detail};
   if (read.error().code == Errc::kCorruption || read.error().code == Errc::kNotFound) {
     stop_serving(read.error());

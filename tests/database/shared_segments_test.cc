@@ -8,7 +8,9 @@
 #include <hapax/postgres_store.h>
 
 #include "../postgres/cluster.h"
+#include "cluster/folder.h"
 #include "cluster/log.h"
+#include "journal/names.h"
 
 namespace hapax {
 namespace {
@@ -118,6 +120,49 @@ TEST_F(SharedDatabase, NothingIsAppendedBeforeTheEndOfTheLog) {
   EXPECT_EQ(log.append(none, {{1, 64}, 1, 105, "fork"}).value(), Put::kNot);
   EXPECT_EQ(log.append(tip(1), {{3, 64}, 3, 106, "fork"}).value(), Put::kNot);
   EXPECT_EQ(log.append(tip(2), {{4, 64}, 4, 107, "four"}).value(), Put::kDone);
+}
+
+// … nor removed before who looked for the end has appended.
+TEST_F(SharedDatabase, NoSegmentIsRemovedWhileSomebodyAppends) {
+  const cluster::StorePlace place{uri_, "hapax_store"};
+  ASSERT_TRUE(cluster::make_store_tables(place, 4'096));
+  run("INSERT INTO hapax_store.log SELECT n, 64, n, n, '' FROM generate_series(1, 3) AS n");
+  cluster::RecentBatches recent;
+  cluster::PostgresFolder folder(place, recent);
+  const auto lock = folder.lock("KEEPER");
+  ASSERT_TRUE(lock) << lock.error().text();
+  auto appends = *postgres::Connection::open(uri_);
+  ASSERT_TRUE(appends.run("BEGIN; LOCK TABLE hapax_store.log IN ROW EXCLUSIVE MODE"));
+  const auto count = [&] {
+    return side_.run("SELECT count(*) FROM hapax_store.log")->number(0, 0);
+  };
+  EXPECT_TRUE(folder.remove(journal::segment_name(2)));
+  EXPECT_EQ(count(), 3);
+  ASSERT_TRUE(appends.run("COMMIT"));
+  EXPECT_TRUE(folder.remove(journal::segment_name(2)));
+  EXPECT_EQ(count(), 2);
+}
+
+// Appending costs the same however long the log is.
+TEST_F(SharedDatabase, WhoAppendsDoesNotReadTheLog) {
+  const cluster::StorePlace place{uri_, "hapax_store"};
+  ASSERT_TRUE(cluster::make_store_tables(place, 4'096));
+  run("INSERT INTO hapax_store.log SELECT 1, 64 + n, n, n, '' FROM generate_series(1, 20000) AS n");
+  {
+    cluster::DatabaseClock clock;
+    cluster::RecentBatches recent;
+    cluster::PostgresLog log(place, clock, recent);
+    ports::LogTip tip{{1, 20'064}, 20'000, false};
+    for (std::uint32_t n = 1; n <= 20; ++n) {  // From the sixth on the plan is the generic one.
+      const ports::LogBatch batch{{1, 20'064 + n}, 20'000 + n, 20'000 + n, "x"};
+      ASSERT_EQ(log.append(tip, batch).value(), ports::SharedLog::Put::kDone);
+      tip = {batch.at, batch.mark, false};
+    }
+  }
+  const std::string figures =
+      " FROM pg_stat_user_tables WHERE schemaname = 'hapax_store' AND relname = 'log'";
+  wait_until("(SELECT n_tup_ins >= 20020" + figures + ")");
+  EXPECT_LT(side_.run("SELECT seq_scan" + figures)->number(0, 0), 5);
 }
 
 // A start reads a long log from its newest snapshot on, and nothing before it.

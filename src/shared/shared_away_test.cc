@@ -158,8 +158,8 @@ TEST_F(SharedAwayTest, ASegmentThatIsNeededAndMissingIsDamage) {
   Process plain(place_);
   const Claim claim{.scope = "c", .key = "k", .owner = "w", .lease = std::chrono::minutes{10}};
   const Fence fence = std::get<Claimed>(plain.one(claim)).fence;
-  const Settle settle{
-      .scope = "c", .key = "k", .fence = fence, .result = {200, "", std::string(3'000, 'r')}};
+  const std::string large(3'000, 'r');
+  const Settle settle{.scope = "c", .key = "k", .fence = fence, .result = {200, "", large}};
   EXPECT_EQ(word(plain.one(settle)), "done");
   const std::uint32_t segment = last_segment();
   while (last_segment() <= segment + 1) {

@@ -601,12 +601,12 @@ SET search_path = pg_catalog, pg_temp AS $$
   FROM late AS l, fresh AS f
 $$;
 
--- One row per lane: who holds it, how far it is, what waits.
+-- One row per lane: who holds it, how far it is, what waits. To compile it would take a second.
 CREATE FUNCTION "{schema}".relay_lanes() RETURNS TABLE (
   lane integer, owner text, lease_ms bigint, fence bigint, pos bigint, settled_at timestamptz,
   attempts integer, waiting bigint, oldest_ms bigint, retries bigint, blocked_keys bigint,
   sent bigint, more boolean)
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SET jit = off SET search_path = pg_catalog, pg_temp AS $$
   SELECT l.lane::integer, CASE WHEN l.lease_until > clock_timestamp() THEN l.owner END,
     CASE WHEN l.lease_until > clock_timestamp()
          THEN (extract(epoch FROM l.lease_until - clock_timestamp()) * 1000)::bigint END,
@@ -619,9 +619,11 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   LEFT JOIN LATERAL (SELECT * FROM "{schema}".outbox_progress AS q WHERE q.lane = l.lane
                      ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS p ON true
   CROSS JOIN LATERAL "{schema}".relay_unsent(l.lane, 100000) AS u
-  LEFT JOIN LATERAL (SELECT o.created_at AS oldest FROM "{schema}".outbox_retry AS r
-                     JOIN "{schema}".outbox AS o ON o.lane = r.lane AND o.seq = r.seq AND o.part = r.part
-                     WHERE r.lane = l.lane ORDER BY r.seq LIMIT 1) AS a ON true
+  -- First the one, then its row: together the planner would look for both along the outbox.
+  LEFT JOIN LATERAL (SELECT r.seq, r.part FROM "{schema}".outbox_retry AS r
+                     WHERE r.lane = l.lane ORDER BY r.seq LIMIT 1) AS f ON true
+  LEFT JOIN LATERAL (SELECT o.created_at AS oldest FROM "{schema}".outbox AS o
+                     WHERE o.lane = l.lane AND o.seq = f.seq AND o.part = f.part LIMIT 1) AS a ON true
   ORDER BY l.lane
 $$;
 
@@ -630,7 +632,7 @@ $$;
 CREATE FUNCTION "{schema}".relay_figures() RETURNS TABLE (
   dead_letters bigint, outbox_bytes bigint, dead_rows bigint, transaction_ms bigint,
   transaction_of text, sees_transactions boolean)
-LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql SET jit = off SET search_path = pg_catalog, pg_temp AS $$
   SELECT (SELECT count(*) FROM "{schema}".outbox_dead),
     (SELECT sum(pg_total_relation_size(i.inhrelid))::bigint FROM pg_inherits AS i
      WHERE i.inhparent = '"{schema}".outbox'::regclass),

@@ -2,14 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "journal/names.h"
 #include "shared/process_test.h"
 
 namespace hapax::shared {
 namespace {
 
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr std::uint64_t kAwayOften = 4'096;  // bytes of log between snapshots
 

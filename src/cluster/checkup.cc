@@ -17,14 +17,15 @@ bool check_format(Look& look) {
   const auto rows = look.ask("store format", "SELECT version FROM \"{schema}\".format");
   if (!rows) return false;
   const std::int64_t version = rows->size() == 1 ? rows->number(0, 0) : 0;
-  if (version == kStoreVersion) {
+  if (version >= kStoreVersionFirst && version <= kStoreVersion) {
     look.findings().ok("store format", look.schema() + " has format " + std::to_string(version));
     return true;
   }
-  look.findings().critical("store format",
-                           look.schema() + " has format " + std::to_string(version) +
-                               ", this program knows " + std::to_string(kStoreVersion),
-                           "use the Hapax that made it, everywhere");
+  look.findings().critical(
+      "store format",
+      look.schema() + " has format " + std::to_string(version) + ", this program knows formats " +
+          std::to_string(kStoreVersionFirst) + " to " + std::to_string(kStoreVersion),
+      "use the Hapax that made it, everywhere");
   return false;
 }
 

@@ -90,13 +90,15 @@ std::string table_of(const StorePlace& place, std::string_view name) {
 namespace {
 
 Result<std::uint32_t> segment_bytes_of(const StorePlace& place, const Rows& found) {
-  if (found.size() == 1 && found.number(0, 0) == kStoreVersion) {
+  const std::int64_t version = found.size() == 1 ? found.number(0, 0) : 0;
+  if (version >= kStoreVersionFirst && version <= kStoreVersion) {
     return static_cast<std::uint32_t>(found.number(0, 1));
   }
   return Error{Errc::kFormatVersion,
                "the store in schema " + place.schema + " has format " +
                    (found.size() == 0 ? std::string("none") : std::string(found.at(0, 0))) +
-                   ", this program knows " + std::to_string(kStoreVersion)};
+                   ", this program knows formats " + std::to_string(kStoreVersionFirst) + " to " +
+                   std::to_string(kStoreVersion)};
 }
 
 // Bytes are stored as they are: they do not compress well, and pieces of them are read.
@@ -186,6 +188,16 @@ Status check_store_tables(const StorePlace& place) {
   }
   if (connection.sqlstate() != "42P01" && connection.sqlstate() != "3F000") return found.error();
   return Error{Errc::kNotFound, "there is no Hapax store in schema " + place.schema};
+}
+
+Result<bool> raise_store_version(const StorePlace& place) {
+  HAPAX_TRY(Connection connection, Connection::open(place.uri));
+  HAPAX_CHECK(settle_session(connection, kNoLockTimeout));
+  const std::string present = std::to_string(kStoreVersion);
+  HAPAX_TRY(const Rows raised,
+            connection.run("UPDATE " + table_of(place, "format") + " SET version = " + present +
+                           " WHERE version < " + present + " RETURNING version"));
+  return raised.size() > 0;
 }
 
 // --- the log

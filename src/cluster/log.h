@@ -56,7 +56,9 @@ class RecentBatches {
   std::size_t bytes_ = 0;     // guarded by mutex_
 };
 
-inline constexpr int kStoreVersion = 1;  // of the tables
+// What the tables say of the store's format. An older program refuses a higher one at its start.
+inline constexpr int kStoreVersion = 2;
+inline constexpr int kStoreVersionFirst = 1;  // All from here on are understood.
 
 // J3: a lock that everybody who appends shares, and that who copies has alone.
 inline constexpr std::string_view kUseName = "USE";
@@ -84,6 +86,9 @@ struct StorePlace {
                                                       std::uint32_t segment_bytes);
 // kNotFound: they are not there.
 [[nodiscard]] Status check_store_tables(const StorePlace& place);
+// L19, for tables: before a batch of the present format is appended they say so. Whether they had
+// an older format.
+[[nodiscard]] Result<bool> raise_store_version(const StorePlace& place);
 // kInvalidArgument: the database may lose what it committed. kUnavailable: it is a standby.
 [[nodiscard]] Status check_durable(Connection& connection);
 // For a new connection of the store. `lock_timeout`: how long a statement waits for a lock.

@@ -88,6 +88,12 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
   HAPAX_CHECK(journal::check_copied(ports->folder));
   HAPAX_CHECK(journal::check_not_moved(ports->folder));
   HAPAX_CHECK(ports->log.connect());
+  HAPAX_TRY(const bool raised, cluster::raise_store_version(place));
+  if (raised) {
+    log("the store in schema " + place.schema + " now has format " +
+        std::to_string(cluster::kStoreVersion) +
+        ": older versions of Hapax refuse to open it from now on");
+  }
   const shared::SharedPorts borrowed{ports->log, ports->folder, ports->clock, ports->entropy};
   HAPAX_TRY(auto store,
             shared::SharedStore::open(ports, borrowed, to_shared(options, segment_bytes), log));

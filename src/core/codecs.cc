@@ -1,4 +1,6 @@
 // Answers and staged operations as bytes.
+#include <algorithm>
+
 #include "core/commit.h"
 #include "core/fields.h"
 
@@ -105,18 +107,25 @@ inline void fields(Get& io, Refused& f) {
   f.error.code = Errc{code};
   if (!is_known(f.error.code)) io.refuse();
 }
-template <class Io, Is<Answer> F>
-void fields(Io& io, F& f) {
-  io.all(f.committed, f.time, f.verdicts);
-}
 
-void encode_answer(const Answer& answer, std::string& out) { Put{out}(answer); }
+// The first byte has the flag `committed` and, above it, the version less one: version 1 had the
+// flag alone.
+void encode_answer(const Answer& answer, std::string& out) {
+  constexpr auto kVersionBits = static_cast<char>((kFieldsVersion - 1) << 1);
+  out.push_back(static_cast<char>(kVersionBits | (answer.committed ? 1 : 0)));
+  Put{out}.all(answer.time, answer.verdicts);
+}
 
 Result<Answer> decode_answer(std::string_view bytes) {
   Answer answer;
-  Get get(bytes);
-  get(answer);
-  if (!get.finished()) return Error{Errc::kCorruption, "a stored answer does not parse"};
+  const std::uint8_t first = bytes.empty() ? 0xff : static_cast<std::uint8_t>(bytes.front());
+  const std::uint64_t version = (first >> 1) + std::uint64_t{1};
+  answer.committed = (first & 1) != 0;
+  Get get(bytes.substr(std::min<std::size_t>(1, bytes.size())), version);
+  get.all(answer.time, answer.verdicts);
+  if (version > kFieldsVersion || !get.finished()) {
+    return Error{Errc::kCorruption, "a stored answer does not parse"};
+  }
   return answer;
 }
 
@@ -181,6 +190,21 @@ struct StagedItem {
   StagedOp op;
 };
 
+// Version 1 began with the number of operations, never 0 when any follow. Since version 2 a 0 and
+// the version stand before it.
+constexpr std::uint64_t kStagedHasVersion = 0;
+
+Get read_staged(std::string_view bytes) {
+  Get get(bytes, 1);
+  if (bytes.size() < 2 || bytes.front() != static_cast<char>(kStagedHasVersion)) return get;
+  std::uint64_t first = 0;
+  std::uint64_t version = 0;
+  get.all(first, version);
+  if (version < 2 || version > kFieldsVersion) get.refuse();
+  get.set_version(version);
+  return get;
+}
+
 std::optional<StagedItem> to_staged(const Op& op, const OpHashes& hashes) {
   StagedItem item{{}, hashes, {}};
   const bool allowed = std::visit(
@@ -224,15 +248,22 @@ std::optional<Error> encode_staged(std::span<const Op> ops, std::span<const OpHa
     }
     items.push_back(*std::move(item));
   }
-  Put{out}(items);
+  Put put(out);
+  put.all(kStagedHasVersion, kFieldsVersion);
+  put(items);
   return std::nullopt;
 }
 
-std::uint64_t staged_count(std::string_view bytes) { return base::Decoder(bytes).varint(); }
+std::uint64_t staged_count(std::string_view bytes) {
+  Get get = read_staged(bytes);
+  std::uint64_t count = 0;
+  get(count);
+  return count;
+}
 
 Result<StagedOps> decode_staged(std::string_view bytes) {
   std::vector<StagedItem> items;
-  Get get(bytes);
+  Get get = read_staged(bytes);
   get(items);
   if (!get.finished()) return Error{Errc::kCorruption, "staged operations do not parse"};
   StagedOps staged;

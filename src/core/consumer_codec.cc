@@ -323,7 +323,8 @@ void encode_consumers(const State& state, Writing& out) {
 
 Status decode_consumers(Reading& in, State& into) {
   in.begin("list of consumers", 1);
-  in.get.all(into.next_consumer, into.first_token);
+  in.get(into.next_consumer);
+  if (in.has_first_token) in.get(into.first_token);
   if (into.first_token == Token{0} || into.first_token.value >= kNumberEnd) in.get.refuse();
   const std::uint64_t count = in.count();
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -161,7 +161,7 @@ namespace {
 template <std::size_t kKind>
 std::optional<Fact> decode_kind(std::string_view body) {
   Fact fact{std::in_place_index<kKind>};
-  Get get(body);
+  Get get = Get::of_fact(body);
   get(std::get<kKind>(fact));
   if (!get.finished()) return std::nullopt;
   return fact;

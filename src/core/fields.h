@@ -38,6 +38,11 @@ inline constexpr std::uint8_t kEnumMax<Expiry::Kind> = 3;
 template <>
 inline constexpr std::uint8_t kEnumMax<ExpireIf> = 5;
 
+// What these fields are written as, in states, answers and staged operations. Fields that came with
+// a later version than the first one are given to since(): bytes of an older version do not have
+// them, and what is read then keeps its default.
+inline constexpr std::uint64_t kFieldsVersion = 2;
+
 class Put {
  public:
   explicit Put(std::string& out) : out_(out) {}
@@ -93,6 +98,10 @@ class Put {
   void all(const Values&... values) {
     ((*this)(values), ...);
   }
+  template <class... Values>
+  void since(std::uint64_t, const Values&... values) {
+    all(values...);
+  }
 
  private:
   base::Encoder out_;
@@ -100,7 +109,12 @@ class Put {
 
 class Get {
  public:
-  explicit Get(std::string_view in) : in_(in) {}
+  explicit Get(std::string_view in, std::uint64_t version = kFieldsVersion)
+      : in_(in), version_(version) {}
+  // A fact has a length but no version, because it is moved and read alone. So fields that came
+  // later stand at its very end, and a fact that ends before them is older. Where that cannot be, a
+  // changed fact is a new kind.
+  static Get of_fact(std::string_view in) { return Get(in, kByLength); }
 
   template <class Tag>
   void operator()(Number<Tag>& number) {
@@ -167,12 +181,21 @@ class Get {
     ((*this)(values), ...);
   }
 
+  template <class... Values>
+  void since(std::uint64_t version, Values&... values) {
+    if (version_ == kByLength ? in_.left() > 0 : version_ >= version) all(values...);
+  }
+
   void refuse() { in_.refuse(); }
+  void set_version(std::uint64_t version) { version_ = version; }
+  [[nodiscard]] std::uint64_t version() const { return version_; }
   [[nodiscard]] bool ok() const { return in_.ok(); }
   [[nodiscard]] std::size_t left() const { return in_.left(); }
   [[nodiscard]] bool finished() const { return in_.finished(); }
 
  private:
+  static constexpr std::uint64_t kByLength = 0;
+
   template <class Narrow>
   void narrow(Narrow& value) {
     const std::uint64_t wide = in_.varint();
@@ -185,6 +208,7 @@ class Get {
   }
 
   base::Decoder in_;
+  std::uint64_t version_;
 };
 
 // --- parts that several formats share ----------------------------------------------------------

@@ -45,8 +45,6 @@ void fields(Io& io, F& f) {
 
 namespace {
 
-constexpr std::uint64_t kVersion = 1;
-
 // --- claims --------------------------------------------------------------------------------------
 
 void spell(const ClaimsImage& image, Spelling& out) {
@@ -339,7 +337,7 @@ StateImage image_at(State& state, Time over_at) {
   StateImage image;
   image.over_at = over_at;
   Writing writing{image};
-  writing.put(kVersion);
+  writing.put(kFieldsVersion);
   encode_streams(state, writing);
   encode_consumers(state, writing);
   writing.put(state.next_fence);
@@ -376,18 +374,29 @@ void encode_image(const StateImage& image, std::string& out) {
 
 void encode_state(State& state, std::string& out) { encode_image(image_of(state), out); }
 
-Status decode_state(std::string_view bytes, State& into) {
-  HAPAX_ASSERT(into.streams.empty() && into.text_bytes == 0, "a new State is filled");
-  Reading in(bytes);
+namespace {
+
+enum class FirstToken : std::uint8_t { kAbsent, kPresent };
+
+Result<std::uint64_t> decode_version(Reading& in) {
   std::uint64_t version = 0;
   in.begin("version", 0);
   in.get(version);
   if (!in.get.ok()) return in.unreadable();
-  if (version != kVersion) {
+  if (version == 0 || version > kFieldsVersion) {
     return Error{Errc::kFormatVersion, "the state has format " + std::to_string(version) +
-                                           "; this program knows format " +
-                                           std::to_string(kVersion)};
+                                           "; this program knows formats 1 to " +
+                                           std::to_string(kFieldsVersion)};
   }
+  return version;
+}
+
+Status decode_parts(std::string_view bytes, FirstToken first_token, State& into) {
+  HAPAX_ASSERT(into.streams.empty() && into.text_bytes == 0, "a new State is filled");
+  Reading in(bytes);
+  HAPAX_TRY(const std::uint64_t version, decode_version(in));
+  in.get.set_version(version);
+  in.has_first_token = first_token == FirstToken::kPresent;
   HAPAX_CHECK(decode_streams(in, into));
   HAPAX_CHECK(decode_consumers(in, into));
   HAPAX_CHECK(decode_claims(in, into));
@@ -398,6 +407,25 @@ Status decode_state(std::string_view bytes, State& into) {
     return in.broken("is followed by " + std::to_string(in.get.left()) + " bytes too many");
   }
   return Ok{};
+}
+
+// The released version 1 has no first_token. Programs before version 2 wrote it and still called
+// that version 1: such a state does not parse without it, because every count, order and reference
+// is checked.
+FirstToken first_token_of_version_1(std::string_view bytes) {
+  State probe(4);
+  return decode_parts(bytes, FirstToken::kAbsent, probe) ? FirstToken::kAbsent
+                                                         : FirstToken::kPresent;
+}
+
+}  // namespace
+
+Status decode_state(std::string_view bytes, State& into) {
+  Reading in(bytes);
+  HAPAX_TRY(const std::uint64_t version, decode_version(in));
+  const FirstToken first_token =
+      version == 1 ? first_token_of_version_1(bytes) : FirstToken::kPresent;
+  return decode_parts(bytes, first_token, into);
 }
 
 std::string canonical(State& state, Time now) {

@@ -226,17 +226,58 @@ TEST(StateCodec, WritesTheBytesOfTheDocumentedFormat) {
   MemoryStore store;
   furnish(store);
   EXPECT_EQ(hex(encoded(store.state)),
-            "01020101066f726465727380510100000000010000000080804000e807904e0068e5cf8b01000000"
+            "02020101066f726465727380510100000000010000000080804000e807904e0068e5cf8b01000000"
             "68e5cf8b0100000104f701010104400262f70100202c36964ce81102a22c36964ce81102a2000000"
             "00000000002c36964ce81102a200012c36964ce81102a20401017003010000000001066d7a27e5b6"
-            "43d67d4ad468f22d9a895900020101010101630a000001904e0403010001027731010100010130dde5"
-            "cf8b0100000068e5cf8b0100000068e5cf8b01000000012c36964ce81102a201010103000204015a"
-            "392375c9799f6c13d6e4087fb75085000173026b312c98f91af3943f89cf34f0a9908f78f1027732"
-            "0001010068e5cf8b01000030dde5cf8b010000805101008051010001056b61666b61023432010068"
-            "e5cf8b01000000000001447aaec5ce468a976e4991a77bf8682b01720176010068e5cf8b01000000"
-            "00ffffffffffffff7f020101740101006052e6cf8b01000001400100447aaec5ce468a976e4991a7"
-            "7bf8682b0000000000000000000000000000000000040172056c6174657200000000000000000000"
-            "0000000000000000000000000001008040d58b0100000101a80101019f03");
+            "43d67d4ad468f22d9a895900020101010101630a000001904e0403010001027731010100010130dd"
+            "e5cf8b0100000068e5cf8b0100000068e5cf8b01000000012c36964ce81102a20101010300020401"
+            "5a392375c9799f6c13d6e4087fb75085000173026b312c98f91af3943f89cf34f0a9908f78f10277"
+            "320001010068e5cf8b01000030dde5cf8b010000805101008051010001056b61666b610234320100"
+            "68e5cf8b01000000000001447aaec5ce468a976e4991a77bf8682b01720176010068e5cf8b010000"
+            "0000ffffffffffffff7f020101740101006052e6cf8b010000014200020100447aaec5ce468a976e"
+            "4991a77bf8682b0000000000000000000000000000000000040172056c6174657200000000000000"
+            "0000000000000000000000000000000001008040d58b0100000101a80101019f03");
+}
+
+std::string unhex(std::string_view text) {
+  std::string bytes;
+  for (std::size_t at = 0; at < text.size(); at += 2) {
+    bytes.push_back(static_cast<char>(std::stoi(std::string(text.substr(at, 2)), nullptr, 16)));
+  }
+  return bytes;
+}
+
+// The same state as version 1 wrote it, up to the number of the next consumer, and from there on.
+constexpr std::string_view kVersion1Front =
+    "01020101066f726465727380510100000000010000000080804000e807904e0068e5cf8b01000000"
+    "68e5cf8b0100000104f701010104400262f70100202c36964ce81102a22c36964ce81102a2000000"
+    "00000000002c36964ce81102a200012c36964ce81102a20401017003010000000001066d7a27e5b6"
+    "43d67d4ad468f22d9a89590002";
+constexpr std::string_view kVersion1Back =
+    "01010101630a000001904e0403010001027731010100010130dde5cf8b0100000068e5cf8b010000"
+    "0068e5cf8b01000000012c36964ce81102a201010103000204015a392375c9799f6c13d6e4087fb7"
+    "5085000173026b312c98f91af3943f89cf34f0a9908f78f10277320001010068e5cf8b01000030dd"
+    "e5cf8b010000805101008051010001056b61666b61023432010068e5cf8b01000000000001447aae"
+    "c5ce468a976e4991a77bf8682b01720176010068e5cf8b0100000000ffffffffffffff7f02010174"
+    "0101006052e6cf8b01000001400100447aaec5ce468a976e4991a77bf8682b000000000000000000"
+    "0000000000000000040172056c617465720000000000000000000000000000000000000000000000"
+    "01008040d58b0100000101a80101019f03";
+
+// Between the two some programs wrote the first token of the next consumer.
+TEST(StateCodec, ReadsBothShapesOfVersion1) {
+  for (const std::string_view between : {"", "01"}) {
+    std::string text(kVersion1Front);
+    text.append(between).append(kVersion1Back);
+    State read(4);
+    const Status decoded = decode_state(unhex(text), read);
+    ASSERT_TRUE(decoded.ok()) << decoded.error().text();
+    EXPECT_EQ(read.first_token, Token{1});
+    EXPECT_EQ(read.consumers.size(), 1U);
+    EXPECT_EQ(read.transactions.at("t").staged_ops, 1U);
+    State again(4);
+    EXPECT_TRUE(decode_state(encoded(read), again).ok());
+    EXPECT_EQ(encoded(again), encoded(read));
+  }
 }
 
 // What a decoder says about a state that was broken before it was written.
@@ -353,9 +394,37 @@ TEST(StateCodec, ComparesTheLiveBytesWithWhatLiesThere) {
       << decoded.error().detail;
 }
 
+// Version 1 of answers and staged operations had no version among its bytes.
+TEST(Codecs, ReadTheFirstVersion) {
+  Answer answer;
+  answer.committed = true;
+  answer.time = time_from_ms(5);
+  answer.verdicts = {Appended{Sequence{7}}};
+  std::string bytes;
+  encode_answer(answer, bytes);
+  EXPECT_EQ(bytes.front(), '\x03');
+  bytes.front() = '\x01';
+  EXPECT_EQ(decode_answer(bytes).value(), answer);
+  bytes.front() = '\x05';
+  EXPECT_EQ(decode_answer(bytes).error().code, Errc::kCorruption);
+  EXPECT_EQ(decode_answer("").error().code, Errc::kCorruption);
+
+  const Op op = Unset{.name = "n"};
+  std::string staged;
+  ASSERT_FALSE(encode_staged({&op, 1}, std::vector<OpHashes>(1), staged));
+  EXPECT_EQ(staged.substr(0, 3), std::string("\0\x02\x01", 3));
+  EXPECT_EQ(staged_count(staged), 1U);
+  const std::string first = staged.substr(2);
+  EXPECT_EQ(staged_count(first), 1U);
+  EXPECT_EQ(decode_staged(first).value().ops.size(), 1U);
+  EXPECT_EQ(decode_staged(std::string(1, '\0')).value().ops.size(), 0U);
+  staged[1] = '\x03';
+  EXPECT_EQ(decode_staged(staged).error().code, Errc::kCorruption);
+}
+
 TEST(StateCodec, RefusesAVersionItDoesNotKnow) {
   State into(4);
-  const Status decoded = decode_state("\x02", into);
+  const Status decoded = decode_state("\x03", into);
   ASSERT_FALSE(decoded.ok());
   EXPECT_EQ(decoded.error().code, Errc::kFormatVersion);
 }

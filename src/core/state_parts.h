@@ -129,8 +129,9 @@ class Reading {
     return get.ok() ? number : 0;
   }
 
-  Get get;
+  Get get;         // get.version() is that of the state
   LiveBytes live;  // of what was read
+  bool has_first_token = true;
 
  private:
   std::size_t size_;

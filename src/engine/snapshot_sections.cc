@@ -181,7 +181,7 @@ Result<Meta> read_meta(const journal::SnapshotReader& reader) {
   }
   HAPAX_TRY(const std::string bytes, reader.read(reader.sections().front()));
   Meta meta;
-  Get get(bytes);
+  Get get(bytes, reader.header().version);
   get(meta);
   if (!get.finished()) return nonsense("description does not parse");
   // 48 bits of log time, and room for what follows.

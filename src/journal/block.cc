@@ -22,9 +22,9 @@ std::string hex_digits(std::uint64_t number, std::size_t count) {
 std::string hex(std::uint32_t number) { return hex_digits(number, 8); }
 std::string hex16(std::uint64_t number) { return hex_digits(number, 16); }
 
-void close_block(std::span<char> block, std::string_view magic) {
+void close_block(std::span<char> block, std::string_view magic, std::uint16_t version) {
   std::copy(magic.begin(), magic.end(), block.begin());
-  put(block, magic.size(), kFormatVersion);
+  put(block, magic.size(), version);
   const std::size_t covered = block.size() - kCrcBytes;
   put(block, covered, digest::crc32c({block.data(), covered}));
 }
@@ -44,10 +44,11 @@ Status check_block(std::string_view bytes, std::string_view magic, std::size_t s
   if (block.substr(0, magic.size()) != magic) {
     return Error{Errc::kCorruption, "it is not a block of the kind " + std::string(magic)};
   }
-  const auto version = get<std::uint16_t>(block, magic.size());
-  if (version != kFormatVersion) {
+  const std::uint16_t version = version_of(block, magic);
+  if (version < kFormatVersionFirst || version > kFormatVersion) {
     return Error{Errc::kFormatVersion, "its format version is " + std::to_string(version) +
-                                           ", this program knows version " +
+                                           ", this program knows versions " +
+                                           std::to_string(kFormatVersionFirst) + " to " +
                                            std::to_string(kFormatVersion)};
   }
   return Ok{};

@@ -1,7 +1,5 @@
 #include "journal/format.h"
 
-#include "journal/block.h"
-
 namespace hapax::journal {
 
 HeaderBytes encode(const SegmentHeader& header) {
@@ -13,13 +11,14 @@ HeaderBytes encode(const SegmentHeader& header) {
   put(bytes, 32, header.history);
   put(bytes, 40, header.store);
   put(bytes, 48, header.chain);
-  close_block(bytes, kSegmentMagic);
+  close_block(bytes, kSegmentMagic, header.version);
   return bytes;
 }
 
 Result<SegmentHeader> decode_segment_header(std::string_view bytes) {
   HAPAX_CHECK(check_block(bytes, kSegmentMagic, kHeaderBytes));
   SegmentHeader header;
+  header.version = version_of(bytes, kSegmentMagic);
   header.flags = get<std::uint16_t>(bytes, 10);
   header.number = get<std::uint32_t>(bytes, 12);
   header.salt = get<std::uint64_t>(bytes, 16);
@@ -40,7 +39,7 @@ HeaderBytes encode(const BatchHeader& header) {
   put(bytes, 32, header.durable.value);
   put(bytes, 40, to_ms(header.log_time));
   put(bytes, 48, header.chain);
-  close_block(bytes, kBatchMagic);
+  close_block(bytes, kBatchMagic, header.version);
   return bytes;
 }
 
@@ -48,6 +47,7 @@ Result<BatchHeader> decode_batch_header(std::string_view bytes) {
   // L6: nothing of the header, its length least of all, is looked at before its checksum holds.
   HAPAX_CHECK(check_block(bytes, kBatchMagic, kHeaderBytes));
   BatchHeader header;
+  header.version = version_of(bytes, kBatchMagic);
   header.flags = get<std::uint16_t>(bytes, 6);
   header.salt = get<std::uint64_t>(bytes, 8);
   header.first = Lsn{get<std::uint64_t>(bytes, 16)};

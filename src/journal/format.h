@@ -12,6 +12,8 @@
 #include <hapax/result.h>
 #include <hapax/time.h>
 
+#include "journal/block.h"
+
 namespace hapax::journal {
 
 using Lsn = Number<struct LsnTag>;  // Number of a fact, counted from 1 over the store's life.
@@ -71,6 +73,7 @@ struct SegmentHeader {
   std::uint64_t history = 0;
   std::uint64_t store = 0;
   std::uint32_t chain = 0;
+  std::uint16_t version = kFormatVersion;
   friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
 };
 
@@ -101,6 +104,7 @@ struct BatchHeader {
   Lsn durable;
   Time log_time{};
   std::uint32_t chain = 0;
+  std::uint16_t version = kFormatVersion;
 
   [[nodiscard]] constexpr Lsn last() const { return Lsn{first.value + count - 1}; }
   [[nodiscard]] constexpr Lsn next() const { return Lsn{first.value + count}; }

@@ -38,7 +38,7 @@ const BatchHeader kBatchHeader{.flags = 2,
 TEST(Format, SegmentHeaderHasTheseBytes) {
   EXPECT_EQ(hex_of(encode(kSegmentHeader)),
             "4841504158534547"  // "HAPAXSEG"
-            "01000100"          // version, flags
+            "02000100"          // version, flags
             "2a000000"          // number
             "8877665544332211"  // salt
             "0807060504030201"  // first lsn
@@ -46,13 +46,13 @@ TEST(Format, SegmentHeaderHasTheseBytes) {
             "a8a7a6a5a4a3a2a1"  // store
             "c4c3c2c1"          // chain
             "0000000000000000"
-            "b8be5483");
+            "b7d50b6a");
 }
 
 TEST(Format, BatchHeaderHasTheseBytes) {
   EXPECT_EQ(hex_of(encode(kBatchHeader)),
             "48584231"          // "HXB1"
-            "01000200"          // version, flags
+            "02000200"          // version, flags
             "8877665544332211"  // salt
             "0807060504030201"  // first lsn
             "07000000"          // count
@@ -61,7 +61,7 @@ TEST(Format, BatchHeaderHasTheseBytes) {
             "0068e5cf8b010000"  // log time
             "c4c3c2c1"          // chain
             "0000000000000000"
-            "6ac1a645");
+            "93d195e2");
 }
 
 TEST(Format, MarkHasTheseBytes) {
@@ -70,14 +70,14 @@ TEST(Format, MarkHasTheseBytes) {
                   {0x2a, 0x40},     time_from_ms(0x0000018bcfe56800)};
   EXPECT_EQ(hex_of(encode(mark)),
             "48584d31"          // "HXM1"
-            "01000100"          // version, flags
+            "02000100"          // version, flags
             "0900000000000000"  // counter
             "1100000000000000"  // durable lsn
             "8877665544332211"  // salt
             "2a00000040000000"  // end
             "0068e5cf8b010000"  // log time
             "000000000000000000000000"
-            "529f9a8e");
+            "ab8fa929");
 }
 
 TEST(Format, StoreHasTheseBytes) {
@@ -92,13 +92,13 @@ TEST(Format, StoreHasTheseBytes) {
   ASSERT_EQ(bytes.size(), 4096U + 72U);
   EXPECT_EQ(hex_of(bytes.substr(0, 72)),
             "484150415853544f"  // "HAPAXSTO"
-            "0100000000000000"  // version
+            "0200000000000000"  // version
             "000102030405060708090a0b0c0d0e0f"
             "808182838485868788898a8b8c8d8e8f"
             "0500000000000000"  // history
             "0068e5cf8b010000"  // created
             "00000000"
-            "7386bd49");
+            "9e6a71d7");
   EXPECT_EQ(bytes.substr(0, 72), bytes.substr(4096));
 }
 
@@ -107,6 +107,20 @@ TEST(Format, HeadersSurviveTheRoundTrip) {
   EXPECT_EQ(decode_segment_header({segment.data(), segment.size()}).value(), kSegmentHeader);
   const HeaderBytes batch = encode(kBatchHeader);
   EXPECT_EQ(decode_batch_header({batch.data(), batch.size()}).value(), kBatchHeader);
+}
+
+// Of the first format on: what its programs wrote is read, and is told apart.
+TEST(Format, EveryVersionUpToThePresentOneIsRead) {
+  for (std::uint16_t version = kFormatVersionFirst; version <= kFormatVersion; ++version) {
+    SegmentHeader segment = kSegmentHeader;
+    segment.version = version;
+    const HeaderBytes bytes = encode(segment);
+    EXPECT_EQ(decode_segment_header({bytes.data(), bytes.size()}).value(), segment);
+    BatchHeader batch = kBatchHeader;
+    batch.version = version;
+    const HeaderBytes front = encode(batch);
+    EXPECT_EQ(decode_batch_header({front.data(), front.size()}).value(), batch);
+  }
 }
 
 // L6: no flipped bit gets past the checksum, so no field is used that was not written.
@@ -148,7 +162,7 @@ TEST(Format, ABatchWithoutFactsIsRefused) {
 
 TEST(Format, ANewerVersionIsToldApartFromDamage) {
   HeaderBytes bytes = encode(kSegmentHeader);
-  put(std::span<char>(bytes), 8, std::uint16_t{2});
+  put(std::span<char>(bytes), 8, std::uint16_t{kFormatVersion + 1});
   put(std::span<char>(bytes), 60, digest::crc32c({bytes.data(), 60}));
   const auto decoded = decode_segment_header({bytes.data(), bytes.size()});
   ASSERT_FALSE(decoded.ok());

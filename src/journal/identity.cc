@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "journal/block.h"
 #include "journal/names.h"
 #include "journal/new_file.h"
 
@@ -17,6 +16,7 @@ constexpr std::uint64_t kSecondBlock = 4096;
 Result<Identity> decode_identity(std::string_view bytes) {
   HAPAX_CHECK(check_block(bytes, kMagic, kBlockBytes));
   Identity identity;
+  identity.version = version_of(bytes, kMagic);
   bytes.copy(identity.store_id.data(), identity.store_id.size(), 16);
   bytes.copy(identity.hash_key.data(), identity.hash_key.size(), 32);
   identity.history = get<std::uint64_t>(bytes, 48);
@@ -62,7 +62,7 @@ std::string encode(const Identity& identity) {
   std::copy(identity.hash_key.begin(), identity.hash_key.end(), block.begin() + 32);
   put(block, 48, identity.history);
   put(block, 56, identity.created_ms);
-  close_block(block, kMagic);
+  close_block(block, kMagic, identity.version);
   std::string content(kSecondBlock, '\0');
   content.replace(0, block.size(), block.data(), block.size());
   content.append(block.data(), block.size());
@@ -98,7 +98,9 @@ Result<Identity> salvage_identity(ports::Folder& folder) {
 }
 
 Status write_identity(ports::Folder& folder, const Identity& identity) {
-  HAPAX_TRY(const auto file, create_whole(folder, std::string(kStoreName), encode(identity)));
+  Identity present = identity;
+  present.version = kFormatVersion;
+  HAPAX_TRY(const auto file, create_whole(folder, std::string(kStoreName), encode(present)));
   return Ok{};
 }
 

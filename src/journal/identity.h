@@ -1,6 +1,7 @@
-// Who a store is: the file STORE. Written when the store is made, again only by repair. It has two
-// equal blocks, 4 KiB apart: without the hash key every remembered id would be lost, so a damaged
-// block stops the start, and repair restores it from the other one.
+// Who a store is: the file STORE. Written when the store is made, again only by repair and when a
+// program of a newer format opens it (L19). It has two equal blocks, 4 KiB apart: without the hash
+// key every remembered id would be lost, so a damaged block stops the start, and repair restores it
+// from the other one.
 //
 // Block, 72 bytes:
 //    0  8  magic "HAPAXSTO"        32 16  key of the store's hashes
@@ -18,6 +19,7 @@
 
 #include <hapax/result.h>
 
+#include "journal/block.h"
 #include "ports/entropy.h"
 #include "ports/files.h"
 
@@ -28,6 +30,7 @@ struct Identity {
   std::array<char, 16> hash_key{};
   std::uint64_t history = 1;  // Grows when a repair gave up acknowledged facts.
   std::int64_t created_ms = 0;
+  std::uint16_t version = kFormatVersion;  // Of the store: what an older program must refuse.
 
   // First half of the store id, as the segments bear it.
   [[nodiscard]] std::uint64_t store() const;
@@ -41,7 +44,7 @@ struct Identity {
 Result<Identity> read_identity(ports::Folder& folder);
 // From whichever block is intact: for repair. kCorruption if neither is.
 Result<Identity> salvage_identity(ports::Folder& folder);
-// Replaces the file; durable after the folder's next sync.
+// Replaces the file, with the present version; durable after the folder's next sync.
 Status write_identity(ports::Folder& folder, const Identity& identity);
 
 }  // namespace hapax::journal

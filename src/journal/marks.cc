@@ -31,13 +31,14 @@ HeaderBytes encode(const Mark& mark) {
   put(bytes, 32, mark.end.segment);
   put(bytes, 36, mark.end.offset);
   put(bytes, 40, to_ms(mark.log_time));
-  close_block(bytes, kMarkMagic);
+  close_block(bytes, kMarkMagic, mark.version);
   return bytes;
 }
 
 Result<Mark> decode_mark(std::string_view bytes) {
   HAPAX_CHECK(check_block(bytes, kMarkMagic, kHeaderBytes));
   Mark mark;
+  mark.version = version_of(bytes, kMarkMagic);
   const bool clean = (get<std::uint16_t>(bytes, 6) & kCleanFlag) != 0;
   mark.kind = clean ? MarkKind::kClean : MarkKind::kRunning;
   mark.counter = get<std::uint64_t>(bytes, 8);
@@ -54,6 +55,7 @@ Result<Marks> Marks::create(ports::Folder& folder, const Mark& mark) {
   for (std::size_t index = 0; index < blocks.size(); ++index) {
     blocks[index] = mark;
     blocks[index]->counter = index + 1;
+    blocks[index]->version = kFormatVersion;
     const HeaderBytes block = encode(*blocks[index]);
     content.replace(index * kMarkBlockBytes, block.size(), block.data(), block.size());
   }
@@ -108,7 +110,9 @@ Status Marks::write(Mark mark) {
 }
 
 Status Marks::put_block(std::size_t index, const Mark& mark) {
-  const HeaderBytes block = encode(mark);
+  Mark present = mark;
+  present.version = kFormatVersion;
+  const HeaderBytes block = encode(present);
   const std::string_view bytes(block.data(), block.size());
   HAPAX_CHECK(write_all(*file_, index * kMarkBlockBytes, bytes));
   return sync_file(*file_);

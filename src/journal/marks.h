@@ -42,6 +42,7 @@ struct Mark {
   std::uint64_t salt = 0;
   Slot end;
   Time log_time{};
+  std::uint16_t version = kFormatVersion;  // Read; Marks writes the present one.
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 

@@ -23,6 +23,20 @@ struct Start {
   Report report;
 };
 
+// L19: before anything of a newer format is written, STORE says so: an older program refuses the
+// folder at its first look, before it changes anything.
+Status raise_format(Start& start) {
+  const std::uint16_t found = start.identity.version;
+  if (found == kFormatVersion) return Ok{};
+  HAPAX_CHECK(
+      with_reserve(start.folder, [&] { return write_identity(start.folder, start.identity); }));
+  HAPAX_CHECK(sync_names(start.folder));
+  start.report.warnings.push_back("the data folder had format " + std::to_string(found) +
+                                  " and now has format " + std::to_string(kFormatVersion) +
+                                  ": older versions of Hapax refuse to open it from now on");
+  return Ok{};
+}
+
 // L10: what we do not understand we leave alone, and say so.
 Status clear_leftovers(Start& start) {
   HAPAX_TRY(const std::vector<std::string> names, start.folder.list());
@@ -185,6 +199,7 @@ Result<Recovered> recover(ports::Folder& folder, ports::Entropy& entropy, const 
   start.report.clean = ended_clean(findings, evidence);
   start.report.log_time = std::max(findings.log_time, marks.newest().log_time);
   start.report.next = findings.next;
+  HAPAX_CHECK(raise_format(start));
   HAPAX_CHECK(clear_leftovers(start));
   // Names that a process made and did not live to sync must not vanish under what comes next.
   HAPAX_CHECK(sync_names(folder));

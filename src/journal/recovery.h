@@ -1,10 +1,11 @@
 // What happens between the start of the process and its first answer. In this order:
 //   1. read marks and journal, change nothing;
 //   2. damage below anything proven durable: refuse (L7), still having changed nothing;
-//   3. after an unclean end: copy a torn tail to quarantine (L8), rewrite what is unproven into a
+//   3. in a folder of an older format: say in STORE that it has the present one (L19);
+//   4. after an unclean end: copy a torn tail to quarantine (L8), rewrite what is unproven into a
 //      new segment (L9), unless the last one is empty and proven durable (L17);
-//   4. show every batch to the visitor, at the place where it is durable now;
-//   5. hand out a Writer that goes on from there.
+//   5. show every batch to the visitor, at the place where it is durable now;
+//   6. hand out a Writer that goes on from there.
 // Dying anywhere in it, and starting again, does it again.
 #pragma once
 

@@ -230,16 +230,70 @@ TEST_F(Recovery, RefusesWithoutMarksOrStore) {
 
 TEST_F(Recovery, RefusesANewerFormat) {
   start_well();
-  Identity identity = scribe_->identity();
-  std::string newer = encode(identity);
-  for (const std::size_t block : {std::size_t{0}, std::size_t{4096}}) {
-    put(newer, block + 8, std::uint16_t{2});
-    put(newer, block + 68, digest::crc32c(std::string_view(newer).substr(block, 68)));
-  }
-  scrawl("STORE", 0, newer);
+  Identity newer = scribe_->identity();
+  newer.version = kFormatVersion + 1;
+  scrawl("STORE", 0, encode(newer));
   const Status refused = start();
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Errc::kFormatVersion) << refused.error().text();
+}
+
+// L19: an older program looks at STORE first, and finds there that it must refuse.
+TEST_F(Recovery, SaysInTheStoreThatItHasTheFormatItIsWrittenIn) {
+  start_well();
+  ASSERT_TRUE(scribe_->write(2, 10).ok());
+  Identity older = scribe_->identity();
+  older.version = kFormatVersionFirst;
+  scrawl("STORE", 0, encode(older));
+  start_well();
+  ASSERT_EQ(report().warnings.size(), 1U);
+  EXPECT_NE(report().warnings[0].find("now has format 2"), std::string::npos);
+  EXPECT_EQ(read_identity(*folder_).value().version, kFormatVersion);
+  ASSERT_TRUE(scribe_->write(1, 10).ok());
+  start_well();
+  EXPECT_EQ(report().warnings, std::vector<std::string>{});
+  EXPECT_EQ(scribe_->identity().version, kFormatVersion);
+}
+
+// L19: whenever the power fails, a folder with anything new in it says so in STORE.
+TEST_F(Recovery, RaisesTheFormatBeforeItWritesAnythingElse) {
+  start_well();
+  ASSERT_TRUE(scribe_->write(2, 10).ok());
+  Identity older = scribe_->identity();
+  older.version = kFormatVersionFirst;
+  scrawl("STORE", 0, encode(older));
+  const sim::DiskImage before = disk_.copy();
+  const auto marks = disk_.durable("MARKS");
+  std::uint64_t crashes = 0;
+  for (bool crashed = true; crashed; ++crashes) {
+    disk_.restore(before);
+    disk_.clear_script();
+    disk_.crash_at_call(disk_.calls() + crashes, sim::When::kAfter, sim::Crash::Kind::kPowerLoss);
+    try {
+      start_well();
+      crashed = false;
+    } catch (const sim::Crash&) {
+    }
+    disk_.restart();
+    const std::uint16_t version =
+        read_identity(*std::make_unique<SimFolder>(disk_)).value().version;
+    const bool changed = disk_.durable("MARKS") != marks || disk_.durable(segment_name(2));
+    EXPECT_TRUE(!changed || version == kFormatVersion) << "call " << crashes;
+  }
+  EXPECT_GT(crashes, 5U);
+}
+
+// L7: a folder that is refused stays as it is, for the program that wrote it, too.
+TEST_F(Recovery, LeavesTheFormatOfADamagedFolder) {
+  start_well();
+  ASSERT_TRUE(scribe_->write(2, 10).ok());
+  ASSERT_TRUE(scribe_->mark(MarkKind::kRunning).ok());
+  Identity older = scribe_->identity();
+  older.version = kFormatVersionFirst;
+  scrawl("STORE", 0, encode(older));
+  scrawl(segment_name(1), kHeaderBytes + 3, "x");
+  EXPECT_EQ(start().error().code, Errc::kCorruption);
+  EXPECT_EQ(read_identity(*folder_).value().version, kFormatVersionFirst);
 }
 
 // L12: a segment of another store, or a copy under another number, is no continuation.

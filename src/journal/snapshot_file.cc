@@ -36,13 +36,14 @@ HeaderBytes encode(const SnapshotHeader& header) {
   put(bytes, 32, header.history);
   put(bytes, 40, header.number);
   put(bytes, 48, to_ms(header.log_time));
-  close_block(bytes, kFileMagic);
+  close_block(bytes, kFileMagic, header.version);
   return bytes;
 }
 
 Result<SnapshotHeader> decode_snapshot_header(std::string_view bytes) {
   HAPAX_CHECK(check_block(bytes, kFileMagic, kHeaderBytes));
   SnapshotHeader header;
+  header.version = version_of(bytes, kFileMagic);
   header.kind = get<SnapshotKind>(bytes, 10);
   bytes.copy(header.store_id.data(), header.store_id.size(), 16);
   header.history = get<std::uint64_t>(bytes, 32);
@@ -62,12 +63,13 @@ FrameBytes section_frame(std::uint32_t tag, std::uint32_t index, std::uint64_t l
   return bytes;
 }
 
-FrameBytes footer_frame(std::uint32_t sections, std::uint32_t chain, std::uint64_t size) {
+FrameBytes footer_frame(std::uint32_t sections, std::uint32_t chain, std::uint64_t size,
+                        std::uint16_t version = kFormatVersion) {
   FrameBytes bytes{};
   put(bytes, 8, sections);
   put(bytes, 12, chain);
   put(bytes, 16, size);
-  close_block(bytes, kFooterMagic);
+  close_block(bytes, kFooterMagic, version);
   return bytes;
 }
 
@@ -207,7 +209,7 @@ Result<Section> SnapshotReader::verify_section(std::uint64_t offset, std::uint32
 Status SnapshotReader::verify_footer(std::uint64_t offset, std::uint32_t chain) {
   HAPAX_TRY(const std::string_view footer, window_.view(offset, kFrameBytes));
   const auto sections = static_cast<std::uint32_t>(sections_.size());
-  const FrameBytes expected = footer_frame(sections, chain, offset + kFrameBytes);
+  const FrameBytes expected = footer_frame(sections, chain, offset + kFrameBytes, header_.version);
   if (footer != view_of(expected)) return invalid(offset, "the footer does not match the sections");
   return Ok{};
 }

@@ -53,6 +53,7 @@ struct SnapshotHeader {
   std::uint64_t history = 0;
   std::uint64_t number = 0;  // lsn of a snapshot
   Time log_time{};
+  std::uint16_t version = kFormatVersion;
   friend bool operator==(const SnapshotHeader&, const SnapshotHeader&) = default;
 };
 

@@ -415,7 +415,7 @@ class PostgresDoctorTest(DoctorTest):
         self.addCleanup(server.end)
         self.assertEqual(server.call("PUT", "/streams/orders")[0], 200)
         checks = self.healthy()
-        self.assertFound(checks, "store format", "ok", "hapax_store has format 1")
+        self.assertFound(checks, "store format", "ok", "hapax_store has format 2")
         self.assertFound(checks, "store keeper", "ok", "the keeper is pid ")
         self.assertFound(checks, "store size", "ok", "1 segments")
         server.end()

@@ -435,7 +435,19 @@ std::span<const Command> commands() {
 namespace {
 
 // The lines of a header that a browser sends before a body that a page has chosen.
-bool is_http(std::string_view name) { return name == "POST" || name == "HOST:"; }
+bool is_http(std::string_view name) { return name == "POST" || name.starts_with("HOST:"); }
+
+// Of a long name only the beginning is told.
+std::string unknown_command(std::string_view name) {
+  const std::string_view told = name.substr(0, 64);
+  std::vector<std::string_view> known;
+  for (const Command& command : commands()) known.push_back(command.name);
+  std::string text = "unknown command '" + std::string(told) + "'";
+  if (const auto close = wire::nearest(told, known)) {
+    return text + "; did you mean '" + std::string(*close) + "'?";
+  }
+  return text + "; COMMAND LIST names those there are";
+}
 
 }  // namespace
 
@@ -446,14 +458,7 @@ Session::Next Session::run(Arguments arguments) {
     return Commands::error(*this, "ERR", "HTTP is not spoken at this port");
   }
   const Command* found = find_command(name);
-  if (found == nullptr) {
-    std::vector<std::string_view> known;
-    for (const Command& command : commands()) known.push_back(command.name);
-    return Commands::error(*this, "ERR",
-                           "unknown command '" + name.substr(0, 64) + "'" +
-                               wire::suggestion(name.substr(0, 64), known) +
-                               "; COMMAND LIST names those there are");
-  }
+  if (found == nullptr) return Commands::error(*this, "ERR", unknown_command(name));
   const bool signs_in = name == "AUTH" || name == "HELLO" || name == "QUIT" || name == "RESET";
   // Answers are told in the names of whoever asked: nobody else signs in before they are.
   if (signs_in && busy()) return Next::kWaitFirst;

@@ -34,6 +34,15 @@ char unescaped(char c) {
   }
 }
 
+// No line that a person types has one, and what speaks another protocol, TLS before all, does.
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && c != '\t') || byte == 0x7f;
+}
+
+// The record of a TLS handshake begins with this byte.
+constexpr char kTlsHandshake = 0x16;
+
 }  // namespace
 
 Parsed Parser::parse(std::string_view bytes) {
@@ -124,11 +133,17 @@ Parsed Parser::read_any_number(std::string_view bytes, char sign, std::int64_t& 
 
 Parsed Parser::parse_words(std::string_view bytes) {
   const std::size_t end = bytes.find('\n');
+  std::string_view line = bytes.substr(0, end);
+  if (line.ends_with('\r')) line.remove_suffix(1);  // It ends the line, or the rest will show.
+  // A9: the bytes of another protocol can hold whole lines that somebody else chose (the ticket of
+  // a TLS hello). The first of its other bytes ends the connection, before such a line is reached.
+  if (std::any_of(line.begin(), line.end(), is_control)) {
+    return broken(bytes.front() == kTlsHandshake ? "TLS is not spoken at this port"
+                                                 : "control byte in an inline request");
+  }
   if (end == std::string_view::npos) {
     return bytes.size() > limits_.line_bytes_max ? broken("too big inline request") : Parsed::kMore;
   }
-  std::string_view line = bytes.substr(0, end);
-  if (line.ends_with('\r')) line.remove_suffix(1);
   if (!split_words(line)) return broken("unbalanced quotes in request");
   for (const std::string& word : words_) arguments_.push_back(word);
   return finish(bytes, end + 1);

@@ -82,6 +82,32 @@ INSTANTIATE_TEST_SUITE_P(Protocol, RespBroken,
                                          Broken{"SET \"a\r\n", "unbalanced quotes"},
                                          Broken{"SET \"a\"b\r\n", "unbalanced quotes"}));
 
+// A9: a control byte ends the connection where it stands, whether the line is whole or not.
+TEST(RespParser, ABytePastWhatPeopleTypeEndsAnInlineRequest) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    if (c == '\n') continue;
+    const bool control = (byte < 0x20 && c != '\t') || byte == 0x7f;
+    for (const std::string& line : {std::string("GET a") + c + "b", std::string(1, c) + "x"}) {
+      if (line.front() == '*') continue;
+      Parser part{kSmall};
+      EXPECT_EQ(part.parse(line), control ? Parsed::kBroken : Parsed::kMore) << byte;
+      Parser whole{kSmall};
+      const bool quote = c == '"' || c == '\'';
+      const bool fits = !control && !(quote && line.front() == c);
+      EXPECT_EQ(whole.parse(line + "\r\n"), fits ? Parsed::kCommand : Parsed::kBroken) << byte;
+    }
+  }
+}
+
+TEST(RespParser, OnlyTheLastByteOfALineMayBeCr) {
+  Parser parser{kSmall};
+  EXPECT_EQ(parser.parse("PING\r"), Parsed::kMore);
+  EXPECT_EQ(parser.parse("PING\r\n"), Parsed::kCommand);
+  EXPECT_EQ(parser.parse("PING\r\r\n"), Parsed::kBroken);
+  EXPECT_EQ(parser.parse("PING\rPING\r\n"), Parsed::kBroken);
+}
+
 TEST(RespParser, NoMemoryIsTakenForALengthThatIsOnlyAnnounced) {
   Parser parser{ParserLimits{}};
   EXPECT_EQ(parser.parse("*1000000\r\n$16777216\r\n"), Parsed::kMore);

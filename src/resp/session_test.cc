@@ -1,5 +1,7 @@
 #include "resp/session.h"
 
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include "front/no_store_test.h"
@@ -358,6 +360,59 @@ TEST_F(SessionTest, CommandListIsFilteredByAPatternOnly) {
   for (const char* other : {"FILTERBY MODULE hapax", "FILTERBY PATTERN", "x"}) {
     EXPECT_TRUE(ask({"COMMAND LIST " + std::string(other)}).starts_with("-ERR COMMAND LIST knows"));
   }
+}
+
+// A ClientHello whose session ticket is chosen by the server that the client believes to be here.
+std::string client_hello(std::mt19937& random, std::string_view ticket) {
+  const auto two = [](std::size_t number) {
+    return std::string{static_cast<char>(number >> 8), static_cast<char>(number)};
+  };
+  const auto some = [&](std::size_t size) {
+    std::string bytes(size, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    return bytes;
+  };
+  std::string body = "\x03\x03" + some(32) + '\x20' + some(32);  // version, random, session
+  body += two(4) + "\x13\x01\xc0\x2f" + '\x01' + '\0';           // suites, compression
+  const std::string extension = two(35) + two(ticket.size()) + std::string(ticket);
+  body += two(extension.size()) + extension;
+  const std::string handshake = '\x01' + std::string(1, '\0') + two(body.size()) + body;
+  return "\x16\x03\x01" + two(handshake.size()) + handshake;
+}
+
+// A9: whatever the rest of a hello happens to be, a line within it is no command.
+TEST_F(SessionTest, NoBytesOfATlsHelloAreCarriedOut) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 30; ++i) {
+    const std::string hello = client_hello(random, "\r\nSET x 1\r\nSET x 2\r\n");
+    for (const std::size_t pieces : {std::size_t{1}, hello.size()}) {
+      come_again();
+      peer_.finished = false;
+      for (std::size_t at = 0; at < hello.size() && !peer_.finished; at += hello.size() / pieces) {
+        say(hello.substr(at, hello.size() / pieces));
+      }
+      EXPECT_TRUE(peer_.finished);
+      EXPECT_EQ(peer_.sent.back(), "-ERR Protocol error: TLS is not spoken at this port\r\n");
+    }
+  }
+  EXPECT_TRUE(store_.waiting.empty());
+}
+
+TEST_F(SessionTest, ALineOfAnHttpHeaderEndsTheConnection) {
+  for (const std::string_view line : {"POST / HTTP/1.1", "Host: evil", "host:evil"}) {
+    come_again();
+    peer_.finished = false;
+    say(std::string(line) + "\r\nINCR x\r\n");
+    EXPECT_TRUE(peer_.finished) << line;
+  }
+  EXPECT_TRUE(store_.waiting.empty());
+}
+
+TEST_F(SessionTest, AnUnknownCommandIsToldTheNearestName) {
+  EXPECT_EQ(ask({"GTE x"}), "-ERR unknown command 'GTE'; did you mean 'GET'?\r\n");
+  EXPECT_EQ(ask({"HX.APEND s"}), "-ERR unknown command 'HX.APEND'; did you mean 'HX.APPEND'?\r\n");
+  EXPECT_EQ(ask({"ZUNIONSTORE a"}),
+            "-ERR unknown command 'ZUNIONSTORE'; COMMAND LIST names those there are\r\n");
 }
 
 TEST_F(SessionTest, NobodyIsToldWhenTheConnectionIsGone) {

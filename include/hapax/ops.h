@@ -223,11 +223,19 @@ struct Extend {
   Receipt receipt{};
   Duration lease = limits::kLeaseDefault;
 };
-// Puts a dead letter back to the stream it came from, with its lineage; dedup does not swallow it.
-// The dead letter itself is removed in the same commit.
+// Who is handed a redriven record.
+enum class RedriveTo : std::uint8_t {
+  kConsumer,  // the one that gave it up; every other one counts it as acked
+  kAll,       // every consumer of the stream
+};
+// Puts a dead letter back to the stream it came from, with its lineage; dedup of its message id
+// does not swallow it. The dead letter itself is removed in the same commit. A second dead letter
+// of the same failure (a seek let the consumer give the record up twice) is a duplicate: it is
+// removed and nothing is appended.
 struct Redrive {
   std::string_view dead_letters{};
   Sequence sequence{};
+  RedriveTo to = RedriveTo::kConsumer;
 };
 
 // --- positions, registers, transactions ------------------------------------------------------

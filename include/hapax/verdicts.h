@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <hapax/ids.h>
+#include <hapax/ops.h>
 #include <hapax/result.h>
 #include <hapax/time.h>
 
@@ -22,7 +23,7 @@ enum class AttemptEnding : std::uint8_t {
 };
 // One hand-out of a record that came to nothing.
 struct PastAttempt {
-  std::uint32_t attempt = 0;   // counted from 1, anew after each redrive
+  std::uint32_t attempt = 0;   // counted from 1, again after each redrive
   std::uint32_t redrives = 0;  // how often the record had been redriven by then
   Time handed_out{};
   Time ended{};  // when it was nacked, or when its lease ended
@@ -36,7 +37,7 @@ struct PastAttempt {
 struct Lineage {
   std::string stream;  // of the first record
   Sequence sequence;
-  std::string consumer;  // that gave up; empty for a redriven record
+  std::string consumer;  // of that stream, that gave up
   std::string reason;    // of the last attempt
   std::uint32_t attempts = 0;
   Time first_handed_out{};
@@ -44,7 +45,12 @@ struct Lineage {
   std::uint32_t redrives = 0;
   // The latest attempts of all rounds, oldest first; see limits::kHistoryAttemptsMax.
   std::vector<PastAttempt> history;
+  std::optional<RedriveTo> to{};  // of a redriven record: who is handed it; none: a dead letter
   friend bool operator==(const Lineage&, const Lineage&) = default;
+
+  [[nodiscard]] bool is_dead_letter() const { return !to && !consumer.empty(); }
+  // Only the consumer that gave up is handed the record.
+  [[nodiscard]] bool is_for_one() const { return to == RedriveTo::kConsumer; }
 };
 
 struct Record {
@@ -152,6 +158,7 @@ struct Delivery {
   std::uint32_t attempt = 1;
   Time lease_until{};
   Record record;
+  bool gone = false;  // of a repeated answer: the record left its stream; its sequence is told
   friend bool operator==(const Delivery&, const Delivery&) = default;
 };
 struct Received {  // "records"

@@ -40,6 +40,7 @@ enum class Mutant : std::uint8_t {
   kCursorNotAtomic,       // A position moves in another batch than its effect.
   kAbsentOverwrites,      // "Set if absent" replaces a register that is about to go.
   kExpiryNotReplayed,     // A register's new expiry is forgotten by a restart.
+  kRedriveReachesAll,     // A dead letter that is put back is handed to those who acked it.
 };
 
 #ifdef HAPAX_MUTANTS

@@ -121,7 +121,7 @@ void hand_out_again(Handing& handing, Sequence sequence) {
 }
 
 // C4: each record from `next` to the fact's is handed out, parked behind its group, or counted as
-// acked because it is no longer there.
+// acked because it is no longer there or for another consumer (C9).
 void pass_new(Handing& handing, std::span<const Sequence> listed) {
   Consumer& consumer = handing.consumer;
   const Stream& stream = handing.stream;
@@ -144,7 +144,7 @@ void pass_new(Handing& handing, std::span<const Sequence> listed) {
         HAPAX_ASSERT(free, "C1: a group has one record outside the parked ones");
       }
       listed = listed.subspan(1);
-    } else if (stream.removed.contains(at)) {
+    } else if (!stream.offers(consumer.name, at)) {
       consumer.acked.add(at);
     } else {
       const GroupHash group = groups.at(at);
@@ -166,7 +166,7 @@ void unpass_new(Consumer& consumer, const Stream& stream, Sequence next) {
       leave_due(consumer, at, found->second);
       if (found->second.group != 0) consumer.heads.erase(found->second.group);
       consumer.pending.erase(found);
-    } else if (stream.removed.contains(at)) {
+    } else if (!stream.offers(consumer.name, at)) {
       consumer.acked.remove(at);
     } else {
       consumer.parked.erase({stream.group_of(at), at});

@@ -78,6 +78,14 @@ void remember_group(State& state, Stream& stream, const RecordAppended& fact, Un
   });
 }
 
+void remember_addressee(State& state, Stream& stream, const RecordAppended& fact, Undo* undo) {
+  if (!fact.lineage || !fact.lineage->is_for_one()) return;
+  stream.addressed.emplace(fact.sequence, fact.lineage->consumer);
+  record(undo,
+         [owner = &stream, sequence = fact.sequence](State&) { owner->addressed.erase(sequence); });
+  add_text(state, *stream.tenant, addressed_bytes(fact.lineage->consumer), undo);
+}
+
 Producer& ensure_producer(State& state, Stream& stream, std::string_view name, Undo* undo) {
   const auto found = stream.producers.find(name);
   if (found != stream.producers.end()) {
@@ -225,6 +233,7 @@ void apply_stream(State& state, const RecordAppended& fact, base::Where at, Time
     remember_id(state, stream, entry, now, undo);
   }
   remember_group(state, stream, fact, undo);
+  remember_addressee(state, stream, fact, undo);
   if (fact.producer) {
     note_producer(state, stream, *fact.producer, {fact.sequence, fact.fingerprint, now}, undo);
   }

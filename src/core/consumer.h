@@ -11,6 +11,7 @@
 // C3: attempts are counted when a record is handed out, so a crash of the worker counts.
 // C4: every record below `next` is in exactly one of acked, pending and parked: none is lost.
 // C5: a record in flight is in `due`, one that waits is in `waiting`; nothing else is.
+// C9: a record that was redriven to another consumer counts as acked (Stream::addressed).
 // C7: what failed before is kept for the dead letter, within limits (past_attempts.h).
 #pragma once
 

@@ -199,6 +199,9 @@ class PendingReader {
     if (sequence >= stream_.first && stream_.group_of(sequence) != group) {
       return impossible(sequence, "another group than in its stream");
     }
+    if (!stream_.is_for(consumer_.name, sequence)) {
+      return impossible(sequence, "another consumer that it is for");  // C9
+    }
     not_acked_.push_back(sequence);
     return Ok{};
   }

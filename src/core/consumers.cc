@@ -84,10 +84,19 @@ void add_history(Lineage& lineage, const Pending& pending, PastAttempt last) {
   add(std::move(last));
 }
 
+// C9: what is for others counts as acked as soon as it is appended. `at` is the first record that
+// is not acked.
+Sequence floor_past_others(const Stream& stream, const Consumer& consumer, Sequence at) {
+  while (at >= consumer.next && at <= stream.last && !stream.is_for(consumer.name, at)) {
+    at = at.next();
+  }
+  return Sequence{at.value - 1};
+}
+
 // As Consumer::floor(), with what was trimmed since the consumer last looked.
 Sequence floor_within(const Stream& stream, const Consumer& consumer) {
   const Sequence kept = std::max(consumer.floor().next(), stream.first);
-  return Sequence{consumer.acked.first_missing(kept).value - 1};
+  return floor_past_others(stream, consumer, consumer.acked.first_missing(kept));
 }
 
 }  // namespace
@@ -143,7 +152,9 @@ Status bury(Turn& turn, const Stream& stream, const Consumer& consumer, Sequence
   add_history(lineage, pending,
               {pending.attempts, 0, pending.last_handed_out, nacked ? turn.now() : pending.due,
                ending, *pending.owner, nacked ? std::string(reason) : std::string()});
-  lineage.consumer = consumer.name;
+  // A dead letter that is given up keeps whose it is: that is where a redrive puts it.
+  if (!lineage.is_dead_letter()) lineage.consumer = consumer.name;
+  lineage.to.reset();
   lineage.reason = reason;
   lineage.attempts = pending.attempts;
   lineage.first_handed_out = pending.first_handed_out;
@@ -165,10 +176,10 @@ Sequence acked_by_all(const State& state, const Stream& stream) {
   return lowest;
 }
 
-ConsumerStats consumer_stats(const Consumer& consumer) {
+ConsumerStats consumer_stats(const Stream& stream, const Consumer& consumer) {
   ConsumerStats stats;
   stats.consumer = consumer.name;
-  stats.floor = consumer.floor();
+  stats.floor = floor_past_others(stream, consumer, consumer.floor().next());
   stats.next = consumer.next;
   stats.in_flight = consumer.in_flight;
   stats.waiting = consumer.pending.size() - consumer.in_flight + consumer.parked.size();

@@ -10,6 +10,6 @@ namespace hapax::core {
 // Everything up to it is acked by every consumer of the stream; 0 if it has none.
 [[nodiscard]] Sequence acked_by_all(const State& state, const Stream& stream);
 
-[[nodiscard]] ConsumerStats consumer_stats(const Consumer& consumer);
+[[nodiscard]] ConsumerStats consumer_stats(const Stream& stream, const Consumer& consumer);
 
 }  // namespace hapax::core

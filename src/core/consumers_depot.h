@@ -71,8 +71,9 @@ class Depot {
                  std::string_view stream = "orders") {
     return run(Extend{stream, consumer, receipt, lease});
   }
-  Verdict redrive(Sequence sequence, std::string_view dead_letters = "orders.dead") {
-    return run(Redrive{dead_letters, sequence});
+  Verdict redrive(Sequence sequence, RedriveTo to = RedriveTo::kConsumer,
+                  std::string_view dead_letters = "orders.dead") {
+    return run(Redrive{dead_letters, sequence, to});
   }
   void pass(Duration span) { now += span; }
 
@@ -144,6 +145,24 @@ class Depot {
   std::map<std::pair<StreamUid, Sequence>, std::string> records_;
 };
 
+// --- answers in short --------------------------------------------------------------------------
+
+inline Receipt receipt_of(const Delivery& delivery) {
+  return {delivery.record.sequence, delivery.token};
+}
+
+inline std::vector<std::uint64_t> numbers(const std::vector<Delivery>& deliveries) {
+  std::vector<std::uint64_t> all;
+  for (const Delivery& delivery : deliveries) all.push_back(delivery.record.sequence.value);
+  return all;
+}
+
+inline bool is_done(const Verdict& verdict) { return std::holds_alternative<Done>(verdict); }
+inline Errc refusal_of(const Verdict& verdict) { return std::get<Refused>(verdict).error.code; }
+inline std::string refusal_text(const Verdict& verdict) {
+  return std::get<Refused>(verdict).error.detail;
+}
+
 // --- everything consumers change, as text ------------------------------------------------------
 
 inline void dump_spans(std::ostream& out, const char* name, const Spans& spans) {
@@ -197,6 +216,9 @@ inline std::string dump_consumers(const State& state) {
         << ".." << stream->last.value << " bytes " << stream->bytes << " runs "
         << stream->runs.size() << '\n';
     dump_spans(out, "removed", stream->removed);
+    for (const auto& [sequence, consumer] : stream->addressed) {
+      out << ' ' << sequence.value << " for " << consumer;
+    }
     for (const auto& [name, uid] : stream->consumers) out << ' ' << name << '=' << uid.value;
     out << '\n';
   }

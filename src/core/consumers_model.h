@@ -83,7 +83,7 @@ class ModelConsumer {
     std::size_t wanted = std::min<std::size_t>(max - chosen.size(), room);
     for (; next_ < stream_.first; ++next_) line(next_).state = ModelLine::kDone;
     for (; next_ <= stream_.records.size() && wanted > 0; ++next_) {
-      if (!stream_.keeps(next_)) {
+      if (!stream_.keeps(next_) || !is_mine(next_)) {
         line(next_).state = ModelLine::kDone;
       } else if (is_busy(group(next_))) {
         line(next_).state = ModelLine::kParked;
@@ -159,6 +159,11 @@ class ModelConsumer {
   [[nodiscard]] const std::string& group(std::uint64_t at) const {
     return stream_.records.at(at - 1).group;
   }
+  // C9
+  [[nodiscard]] bool is_mine(std::uint64_t at) const {
+    const std::optional<Lineage>& lineage = stream_.records.at(at - 1).lineage;
+    return !lineage || lineage->to != RedriveTo::kConsumer || lineage->consumer == name_;
+  }
   [[nodiscard]] std::size_t count(ModelLine::State state) const {
     return static_cast<std::size_t>(std::count_if(
         lines.begin(), lines.end(), [state](const ModelLine& l) { return l.state == state; }));
@@ -214,7 +219,8 @@ class ModelConsumer {
     }
     ModelRecord dead = stream_.records.at(at - 1);
     if (!dead.lineage) dead.lineage = Lineage{stream_.name, Sequence{at}, "", "", 0, {}, {}, 0, {}};
-    dead.lineage->consumer = name_;
+    if (!dead.lineage->is_dead_letter()) dead.lineage->consumer = name_;
+    dead.lineage->to.reset();
     dead.lineage->reason = reason;
     dead.lineage->attempts = line(at).attempts;
     dead.lineage->first_handed_out = line(at).first;

@@ -5,6 +5,7 @@
 #include <map>
 #include <ostream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -120,7 +121,8 @@ class Play {
       case Act::kSeek:
         return seek(side, step.choice % 12);
       case Act::kRedrive:
-        return redrive(dead.first + step.choice % 4);
+        return redrive(dead.first + step.choice % 4,
+                       step.which % 3 == 0 ? RedriveTo::kAll : RedriveTo::kConsumer);
     }
   }
 
@@ -201,13 +203,18 @@ class Play {
     reached_.erase(side);
     held_.erase(side);
   }
-  void redrive(std::uint64_t at) {
-    const Verdict real = depot.redrive(Sequence{at});
+  void redrive(std::uint64_t at, RedriveTo to) {
+    const Verdict real = depot.redrive(Sequence{at}, to);
     if (!dead.keeps(at)) return check(real, Refused{{Errc::kNotFound, ""}});
     ModelRecord back = dead.records[at - 1];
-    back.lineage->consumer.clear();
+    back.lineage->to = to;
     ++back.lineage->redrives;
-    orders.records.push_back(back);
+    const std::tuple failure{back.lineage->sequence, back.lineage->redrives,
+                             to == RedriveTo::kAll ? "" : back.lineage->consumer};
+    const auto [put_back, fresh] =
+        put_back_.try_emplace(failure, Duplicate{Sequence{orders.records.size() + 1}, depot.now,
+                                                 limits::kWindowDefault.end(depot.now)});
+    if (fresh) orders.records.push_back(back);
     dead.records[at - 1].removed = true;
     if (at == dead.first) {
       while (dead.first <= dead.records.size() && dead.records[dead.first - 1].removed) {
@@ -216,7 +223,8 @@ class Play {
     }
     models[2].removed(at);
     models[3].removed(at);
-    check(real, Appended{Sequence{orders.records.size()}});
+    if (fresh) return check(real, Appended{Sequence{orders.records.size()}});
+    check(real, put_back->second);  // C10
   }
 
   void check(const Verdict& real, const Verdict& expected, const std::string& before = "") {
@@ -264,6 +272,7 @@ class Play {
     }
   }
 
+  std::map<std::tuple<Sequence, std::uint32_t, std::string>, Duplicate> put_back_;
   std::vector<std::vector<Receipt>> handed_;
   std::map<std::size_t, std::map<std::uint64_t, Token>> acked_with_;
   std::map<std::size_t, std::map<std::string, std::uint64_t>> reached_;

@@ -13,18 +13,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Receipt receipt_of(const Delivery& delivery) { return {delivery.record.sequence, delivery.token}; }
-
-std::vector<std::uint64_t> numbers(const std::vector<Delivery>& deliveries) {
-  std::vector<std::uint64_t> all;
-  for (const Delivery& delivery : deliveries) all.push_back(delivery.record.sequence.value);
-  return all;
-}
-
-bool done(const Verdict& verdict) { return std::holds_alternative<Done>(verdict); }
-Errc refusal(const Verdict& verdict) { return std::get<Refused>(verdict).error.code; }
-std::string refusal_text(const Verdict& verdict) { return std::get<Refused>(verdict).error.detail; }
-
 class Consumers : public testing::Test {
  protected:
   void append(int count, std::string_view group = "") {
@@ -47,72 +35,72 @@ class Consumers : public testing::Test {
 // --- making and removing -----------------------------------------------------------------------
 
 TEST_F(Consumers, MakingTheSameOneAgainIsFine) {
-  EXPECT_TRUE(done(depot.create("c", {.attempts_max = 3})));
+  EXPECT_TRUE(is_done(depot.create("c", {.attempts_max = 3})));
   const std::size_t facts = depot.facts();
-  EXPECT_TRUE(done(depot.create("c", {.attempts_max = 3})));
+  EXPECT_TRUE(is_done(depot.create("c", {.attempts_max = 3})));
   EXPECT_EQ(depot.facts(), facts);
-  EXPECT_EQ(refusal(depot.create("c", {.attempts_max = 4})), Errc::kAlreadyExists);
+  EXPECT_EQ(refusal_of(depot.create("c", {.attempts_max = 4})), Errc::kAlreadyExists);
 }
 
 TEST_F(Consumers, AStreamIsNotItsOwnDeadLetters) {
-  EXPECT_EQ(refusal(depot.create("c", {.dead_letters = "orders"})), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal_of(depot.create("c", {.dead_letters = "orders"})), Errc::kInvalidArgument);
 }
 
 TEST_F(Consumers, ADeadLetterStreamWhoseNameWouldBeTooLongIsRefusedAtOnce) {
   const std::string name(limits::kNameBytesMax - 2, 's');
   depot.emit(StreamMade{StreamUid{2}, name, StreamSettings{}});
-  EXPECT_EQ(refusal(depot.create("c", {}, name)), Errc::kLimitExceeded);
-  EXPECT_TRUE(done(depot.create("c", {.dead_letters = "short"}, name)));
+  EXPECT_EQ(refusal_of(depot.create("c", {}, name)), Errc::kLimitExceeded);
+  EXPECT_TRUE(is_done(depot.create("c", {.dead_letters = "short"}, name)));
 }
 
 TEST_F(Consumers, AStreamHasALimitedNumberOfThem) {
   for (std::size_t i = 0; i < limits::kConsumersPerStreamMax; ++i) {
-    ASSERT_TRUE(done(depot.create("c" + std::to_string(i), {})));
+    ASSERT_TRUE(is_done(depot.create("c" + std::to_string(i), {})));
   }
-  EXPECT_EQ(refusal(depot.create("one more", {})), Errc::kLimitExceeded);
+  EXPECT_EQ(refusal_of(depot.create("one more", {})), Errc::kLimitExceeded);
 }
 
 TEST_F(Consumers, ReceivingMakesOneThatIsNotThereYet) {
   append(2);
   EXPECT_THAT(received(5), ElementsAre(1, 2));
-  EXPECT_TRUE(done(depot.create("c", {})));
+  EXPECT_TRUE(is_done(depot.create("c", {})));
   const Verdict nowhere = depot.run(Receive{.stream = "nowhere", .consumer = "c"});
-  EXPECT_EQ(refusal(nowhere), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(nowhere), Errc::kNotFound);
 }
 
 TEST_F(Consumers, AllOperationsNeedStreamAndConsumer) {
-  EXPECT_EQ(refusal(depot.ack("nobody", {})), Errc::kNotFound);
-  EXPECT_EQ(refusal(depot.nack("nobody", {})), Errc::kNotFound);
-  EXPECT_EQ(refusal(depot.extend("nobody", {}, Duration{1})), Errc::kNotFound);
-  EXPECT_EQ(refusal(depot.run(Seek{"orders", "nobody", Sequence{1}})), Errc::kNotFound);
-  EXPECT_EQ(refusal(depot.run(DeleteConsumer{"orders", "nobody"})), Errc::kNotFound);
-  EXPECT_EQ(refusal(depot.ack("c", {}, "nowhere")), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(depot.ack("nobody", {})), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(depot.nack("nobody", {})), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(depot.extend("nobody", {}, Duration{1})), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(depot.run(Seek{"orders", "nobody", Sequence{1}})), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(depot.run(DeleteConsumer{"orders", "nobody"})), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(depot.ack("c", {}, "nowhere")), Errc::kNotFound);
 }
 
 TEST_F(Consumers, ADeletedOneStartsOverWhenItIsMadeAgain) {
   append(2);
   const Delivery first = depot.receive("c").front();
-  EXPECT_TRUE(done(depot.run(DeleteConsumer{"orders", "c"})));
-  EXPECT_EQ(refusal(depot.ack("c", receipt_of(first))), Errc::kNotFound);
+  EXPECT_TRUE(is_done(depot.run(DeleteConsumer{"orders", "c"})));
+  EXPECT_EQ(refusal_of(depot.ack("c", receipt_of(first))), Errc::kNotFound);
   EXPECT_THAT(received(5), ElementsAre(1, 2));
 }
 
 TEST_F(Consumers, StartWhereTheyWereToldOrWhereTheStreamBegins) {
   append(9);
-  ASSERT_TRUE(done(depot.create("c", {.start = Sequence{4}})));
+  ASSERT_TRUE(is_done(depot.create("c", {.start = Sequence{4}})));
   EXPECT_EQ(depot.consumer("c").floor(), Sequence{3});
   EXPECT_THAT(received(2), ElementsAre(4, 5));
   depot.run(Trim{"orders", Sequence{8}});
-  ASSERT_TRUE(done(depot.create("late", {.start = Sequence{2}})));
+  ASSERT_TRUE(is_done(depot.create("late", {.start = Sequence{2}})));
   EXPECT_THAT(numbers(depot.receive("late", 9)), ElementsAre(8, 9));
 }
 
 TEST_F(Consumers, NeitherStartNorSeekBeyondTheEnd) {
   append(3);
-  EXPECT_EQ(refusal(depot.create("c", {.start = Sequence{5}})), Errc::kInvalidArgument);
-  ASSERT_TRUE(done(depot.create("c", {.start = Sequence{4}})));
-  EXPECT_EQ(refusal(depot.run(Seek{"orders", "c", Sequence{5}})), Errc::kInvalidArgument);
-  EXPECT_TRUE(done(depot.run(Seek{"orders", "c", Sequence{4}})));
+  EXPECT_EQ(refusal_of(depot.create("c", {.start = Sequence{5}})), Errc::kInvalidArgument);
+  ASSERT_TRUE(is_done(depot.create("c", {.start = Sequence{4}})));
+  EXPECT_EQ(refusal_of(depot.run(Seek{"orders", "c", Sequence{5}})), Errc::kInvalidArgument);
+  EXPECT_TRUE(is_done(depot.run(Seek{"orders", "c", Sequence{4}})));
 }
 
 // --- receiving ---------------------------------------------------------------------------------
@@ -156,7 +144,7 @@ TEST_F(Consumers, DueRecordsComeBeforeNewOnes) {
 
 TEST_F(Consumers, NoMoreAreInFlightThanAllowed) {
   append(5);
-  ASSERT_TRUE(done(depot.create("c", {.in_flight_max = 2})));
+  ASSERT_TRUE(is_done(depot.create("c", {.in_flight_max = 2})));
   const auto first = depot.receive("c", 5);
   EXPECT_THAT(numbers(first), ElementsAre(1, 2));
   EXPECT_THAT(received(5), IsEmpty());
@@ -170,7 +158,7 @@ TEST_F(Consumers, NoMoreAreInFlightThanAllowed) {
 
 // C8
 TEST_F(Consumers, OneWhoseHolderDiedIsReachedHoweverManyWaitForRoom) {
-  ASSERT_TRUE(done(depot.create("c", {.attempts_max = 2, .in_flight_max = 1})));
+  ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 2, .in_flight_max = 1})));
   append(1'200);
   for (int i = 0; i < 1'100; ++i) {
     const auto got = depot.receive("c", 1);
@@ -185,16 +173,6 @@ TEST_F(Consumers, OneWhoseHolderDiedIsReachedHoweverManyWaitForRoom) {
   EXPECT_EQ(depot.consumer("c").dead_lettered, 1U);
 }
 
-TEST_F(Consumers, ScanningForFreeGroupsIsBounded) {
-  append(3'000, "busy");
-  append(1, "free");
-  EXPECT_THAT(received(1), ElementsAre(1));
-  EXPECT_THAT(received(1), IsEmpty());
-  EXPECT_EQ(depot.consumer("c").next, Sequence{2 + 1'016});
-  EXPECT_THAT(received(1), IsEmpty());
-  EXPECT_THAT(received(1), ElementsAre(3'001));
-}
-
 TEST_F(Consumers, TrimmedRecordsAreSkippedAndCountAsAcked) {
   append(6);
   const auto first = depot.receive("c", 2);
@@ -203,7 +181,7 @@ TEST_F(Consumers, TrimmedRecordsAreSkippedAndCountAsAcked) {
   depot.pass(Duration{1'000});
   EXPECT_THAT(received(9), ElementsAre(5, 6));
   EXPECT_EQ(depot.consumer("c").floor(), Sequence{4});
-  EXPECT_TRUE(done(depot.ack("c", receipt_of(first[0]))));  // Its holder could not know.
+  EXPECT_TRUE(is_done(depot.ack("c", receipt_of(first[0]))));  // Its holder could not know.
 }
 
 TEST_F(Consumers, AGroupGoesOnBehindManyTrimmedRecords) {
@@ -227,9 +205,9 @@ TEST_F(Consumers, AGroupHasOneRecordInFlightAndOthersFlow) {
   depot.append("b");
   const auto first = depot.receive("c", 9);
   EXPECT_THAT(numbers(first), ElementsAre(1, 3, 4));
-  EXPECT_TRUE(done(depot.ack("c", receipt_of(first[0]))));
+  EXPECT_TRUE(is_done(depot.ack("c", receipt_of(first[0]))));
   EXPECT_THAT(received(9), ElementsAre(2));
-  EXPECT_TRUE(done(depot.ack("c", receipt_of(first[1]))));
+  EXPECT_TRUE(is_done(depot.ack("c", receipt_of(first[1]))));
   EXPECT_THAT(received(9), ElementsAre(5));
 }
 
@@ -238,13 +216,13 @@ TEST_F(Consumers, TheOrderOfAGroupIsKeptOverRetries) {
   for (std::uint64_t head = 1; head <= 3; ++head) {
     const auto first = depot.receive("c", 9);
     ASSERT_THAT(numbers(first), ElementsAre(head));
-    EXPECT_TRUE(done(depot.nack("c", receipt_of(first[0]), Duration{500})));
+    EXPECT_TRUE(is_done(depot.nack("c", receipt_of(first[0]), Duration{500})));
     EXPECT_THAT(received(9), IsEmpty());
     depot.pass(Duration{500});
     const auto second = depot.receive("c", 9);
     ASSERT_THAT(numbers(second), ElementsAre(head));
     EXPECT_EQ(second[0].attempt, 2U);
-    EXPECT_TRUE(done(depot.ack("c", receipt_of(second[0]))));
+    EXPECT_TRUE(is_done(depot.ack("c", receipt_of(second[0]))));
   }
 }
 
@@ -269,9 +247,9 @@ TEST_F(Consumers, ABusyGroupDoesNotStarveALeaseThatRanOut) {
 TEST_F(Consumers, AckingTwiceWithTheValidReceiptIsFine) {
   append(1);
   const Delivery held = depot.receive("c").front();
-  EXPECT_TRUE(done(depot.ack("c", receipt_of(held))));
+  EXPECT_TRUE(is_done(depot.ack("c", receipt_of(held))));
   const std::size_t facts = depot.facts();
-  EXPECT_TRUE(done(depot.ack("c", receipt_of(held))));
+  EXPECT_TRUE(is_done(depot.ack("c", receipt_of(held))));
   EXPECT_EQ(depot.facts(), facts);
   EXPECT_EQ(depot.nack("c", receipt_of(held)), Verdict{(Stale{"", true})});
   EXPECT_EQ(depot.extend("c", receipt_of(held), Duration{1}), Verdict{(Stale{"", true})});
@@ -290,7 +268,7 @@ TEST_F(Consumers, AStaleReceiptIsToldWhoHoldsTheRecordAndChangesNothing) {
   EXPECT_EQ(depot.extend("c", old, Duration{1}), told);
   EXPECT_EQ(dump_consumers(depot.state), before);
   EXPECT_EQ(depot.state.counters.fenced, 3U);
-  EXPECT_TRUE(done(depot.ack("c", latest)));
+  EXPECT_TRUE(is_done(depot.ack("c", latest)));
   EXPECT_EQ(depot.ack("c", old), Verdict{(Stale{"", true})});
 }
 
@@ -298,8 +276,8 @@ TEST_F(Consumers, AHolderWhoseLeaseRanOutMayStillSpeakUntilAnotherIsHandedTheRec
   append(3);
   const auto held = depot.receive("c", 3, Duration{10});
   depot.pass(Duration{50});
-  EXPECT_TRUE(done(depot.ack("c", receipt_of(held[0]))));
-  EXPECT_TRUE(done(depot.nack("c", receipt_of(held[1]), Duration{100})));
+  EXPECT_TRUE(is_done(depot.ack("c", receipt_of(held[0]))));
+  EXPECT_TRUE(is_done(depot.nack("c", receipt_of(held[1]), Duration{100})));
   EXPECT_EQ(depot.extend("c", receipt_of(held[2]), Duration{100}),
             Verdict{Renewed{depot.now + Duration{100}}});
   EXPECT_THAT(received(9), IsEmpty());
@@ -308,7 +286,7 @@ TEST_F(Consumers, AHolderWhoseLeaseRanOutMayStillSpeakUntilAnotherIsHandedTheRec
 TEST_F(Consumers, ANackGivesTheReceiptBack) {
   append(1);
   const Receipt held = receipt_of(depot.receive("c").front());
-  EXPECT_TRUE(done(depot.nack("c", held, Duration{10})));
+  EXPECT_TRUE(is_done(depot.nack("c", held, Duration{10})));
   EXPECT_EQ(depot.ack("c", held), Verdict{Stale{}});
   EXPECT_EQ(depot.nack("c", held), Verdict{Stale{}});
 }
@@ -317,14 +295,14 @@ TEST_F(Consumers, AReceiptNobodyWasGivenIsRefused) {
   append(2, "g");
   const Receipt held = receipt_of(depot.receive("c", 1).front());
   const Verdict parked = depot.ack("c", {Sequence{2}, held.token});
-  EXPECT_EQ(refusal(parked), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal_of(parked), Errc::kInvalidArgument);
   EXPECT_THAT(refusal_text(parked), HasSubstr("record 2 of stream 'orders' was never handed out"));
-  EXPECT_EQ(refusal(depot.ack("c", {Sequence{1}, Token{0}})), Errc::kInvalidArgument);
-  EXPECT_EQ(refusal(depot.ack("c", {Sequence{1}, Token{99}})), Errc::kInvalidArgument);
-  EXPECT_EQ(refusal(depot.ack("c", {Sequence{0}, held.token})), Errc::kNotFound);
-  EXPECT_EQ(refusal(depot.ack("c", {Sequence{3}, held.token})), Errc::kNotFound);
-  EXPECT_TRUE(done(depot.ack("c", held)));
-  EXPECT_EQ(refusal(depot.ack("c", {Sequence{2}, held.token})), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal_of(depot.ack("c", {Sequence{1}, Token{0}})), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal_of(depot.ack("c", {Sequence{1}, Token{99}})), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal_of(depot.ack("c", {Sequence{0}, held.token})), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(depot.ack("c", {Sequence{3}, held.token})), Errc::kNotFound);
+  EXPECT_TRUE(is_done(depot.ack("c", held)));
+  EXPECT_EQ(refusal_of(depot.ack("c", {Sequence{2}, held.token})), Errc::kInvalidArgument);
 }
 
 TEST_F(Consumers, TheTokensOfManyAcksAreRememberedInOneSpan) {
@@ -333,14 +311,14 @@ TEST_F(Consumers, TheTokensOfManyAcksAreRememberedInOneSpan) {
   for (const Delivery& delivery : held) depot.ack("c", receipt_of(delivery));
   EXPECT_EQ(depot.consumer("c").acked_tokens.size(), 1U);
   for (const Delivery& delivery : held) {
-    ASSERT_TRUE(done(depot.ack("c", receipt_of(delivery))));
+    ASSERT_TRUE(is_done(depot.ack("c", receipt_of(delivery))));
   }
 }
 
 TEST_F(Consumers, TheOldestTokensAreForgottenFirst) {
   const std::size_t records = 2 * kAckedTokenSpansMax + 4;
   append(static_cast<int>(records));
-  ASSERT_TRUE(done(depot.create("c", {.in_flight_max = limits::kInFlightPerConsumerMax})));
+  ASSERT_TRUE(is_done(depot.create("c", {.in_flight_max = limits::kInFlightPerConsumerMax})));
   const auto held = depot.receive("c", static_cast<std::uint32_t>(records));
   ASSERT_EQ(held.size(), records);
   // Every second one: no two neighbours.
@@ -353,7 +331,7 @@ TEST_F(Consumers, TheOldestTokensAreForgottenFirst) {
   depot.ack("c", receipt_of(held[records - 2]));
   EXPECT_EQ(depot.consumer("c").acked_tokens.size(), kAckedTokenSpansMax);
   EXPECT_EQ(depot.ack("c", receipt_of(held[0])), Verdict{(Stale{"", true})});
-  EXPECT_TRUE(done(depot.ack("c", receipt_of(held[records - 2]))));
+  EXPECT_TRUE(is_done(depot.ack("c", receipt_of(held[records - 2]))));
 }
 
 // --- seeking -----------------------------------------------------------------------------------
@@ -363,7 +341,7 @@ TEST_F(Consumers, SeekingBackHandsOutAgainAndEndsAllReceipts) {
   const auto first = depot.receive("c", 1);
   depot.ack("c", receipt_of(first[0]));
   const auto second = depot.receive("c", 1);
-  EXPECT_TRUE(done(depot.run(Seek{"orders", "c", Sequence{1}})));
+  EXPECT_TRUE(is_done(depot.run(Seek{"orders", "c", Sequence{1}})));
   EXPECT_EQ(depot.ack("c", receipt_of(second[0])), Verdict{Stale{}});
   const auto again = depot.receive("c", 9);
   EXPECT_THAT(numbers(again), ElementsAre(1));
@@ -375,20 +353,57 @@ TEST_F(Consumers, SeekingBackHandsOutAgainAndEndsAllReceipts) {
 TEST_F(Consumers, SeekingForwardCountsWhatIsBelowAsAcked) {
   append(4);
   const auto held = depot.receive("c", 1);
-  EXPECT_TRUE(done(depot.run(Seek{"orders", "c", Sequence{4}})));
+  EXPECT_TRUE(is_done(depot.run(Seek{"orders", "c", Sequence{4}})));
   EXPECT_EQ(depot.consumer("c").floor(), Sequence{3});
   EXPECT_EQ(depot.ack("c", receipt_of(held[0])), Verdict{(Stale{"", true})});
   EXPECT_THAT(received(9), ElementsAre(4));
-  EXPECT_EQ(refusal(depot.run(Seek{"orders", "c", Sequence{6}})), Errc::kInvalidArgument);
-  EXPECT_TRUE(done(depot.run(Seek{"orders", "c", Sequence{5}})));
+  EXPECT_EQ(refusal_of(depot.run(Seek{"orders", "c", Sequence{6}})), Errc::kInvalidArgument);
+  EXPECT_TRUE(is_done(depot.run(Seek{"orders", "c", Sequence{5}})));
   EXPECT_THAT(received(9), IsEmpty());
+}
+
+TEST_F(Consumers, ARecordBehindManyOfABusyGroupIsFoundAtOnce) {
+  depot.append("busy");
+  ASSERT_THAT(received(1), ElementsAre(1));
+  append(5'000, "busy");
+  depot.append("free");
+  depot.append("free too");
+  EXPECT_THAT(received(1), ElementsAre(5'002));
+  // What was parked is not looked at again.
+  EXPECT_EQ(depot.consumer("c").next, Sequence{5'003});
+  EXPECT_THAT(received(1), ElementsAre(5'003));
+}
+
+// The last attempts of 3,000 records are over, and behind them one waits that was handed out once.
+class BehindMany : public Consumers {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 2})));
+    append(3'000);
+    for (const Delivery& held : depot.receive("c", 3'000)) depot.nack("c", receipt_of(held));
+    append(1);
+    const auto held = depot.receive("c", 9'000);
+    ASSERT_EQ(held.size(), 3'001U);
+    ASSERT_TRUE(is_done(depot.nack("c", receipt_of(held[3'000]), Duration{1'100})));
+    depot.pass(Duration{1'200});
+  }
+};
+
+TEST_F(BehindMany, ThatAreGoneARecordIsFoundAtOnce) {
+  depot.run(Trim{"orders", Sequence{3'001}});
+  EXPECT_THAT(received(1), ElementsAre(3'001));
+}
+
+TEST_F(BehindMany, ThatWaitToBeGivenUpARecordIsFoundAtOnce) {
+  EXPECT_THAT(received(1), ElementsAre(3'001));
+  EXPECT_EQ(depot.stream("orders.dead").last, Sequence{1'000});
 }
 
 // --- the last attempt --------------------------------------------------------------------------
 
 // C6.
 TEST_F(Consumers, TheLastLeaseThatRunsOutMakesADeadLetterAndTheGroupGoesOn) {
-  ASSERT_TRUE(done(depot.create("c", {.attempts_max = 2})));
+  ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 2})));
   depot.append("g", "poison");
   depot.append("g", "fine");
   const Time first = depot.now;
@@ -409,39 +424,39 @@ TEST_F(Consumers, TheLastLeaseThatRunsOutMakesADeadLetterAndTheGroupGoesOn) {
                                     0,
                                     {{1, 0, first, second, ran_out, "w1", ""},
                                      {2, 0, second, third, ran_out, "w1", ""}}}));
-  EXPECT_EQ(consumer_stats(depot.consumer("c")).dead_lettered, 1U);
+  EXPECT_EQ(consumer_stats(depot.stream(), depot.consumer("c")).dead_lettered, 1U);
   EXPECT_EQ(depot.consumer("c").floor(), Sequence{1});
 }
 
 TEST_F(Consumers, ANackOfTheLastAttemptMakesADeadLetterAtOnce) {
-  ASSERT_TRUE(done(depot.create("c", {.attempts_max = 1, .dead_letters = "lost"})));
+  ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 1, .dead_letters = "lost"})));
   append(1);
   const Receipt held = receipt_of(depot.receive("c").front());
-  EXPECT_TRUE(done(depot.nack("c", held, Duration{0}, "no such customer")));
+  EXPECT_TRUE(is_done(depot.nack("c", held, Duration{0}, "no such customer")));
   EXPECT_EQ(depot.record(Sequence{1}, "lost").lineage->reason, "no such customer");
   // It went another way: the receipt is not "acked before".
   EXPECT_EQ(depot.ack("c", held), Verdict{(Stale{"", true})});
   depot.run(Seek{"orders", "c", Sequence{1}});
-  EXPECT_EQ(consumer_stats(depot.consumer("c")).dead_lettered, 1U);
+  EXPECT_EQ(consumer_stats(depot.stream(), depot.consumer("c")).dead_lettered, 1U);
 }
 
 TEST_F(Consumers, ALateAckOnTheLastAttemptIsStillInTime) {
-  ASSERT_TRUE(done(depot.create("c", {.attempts_max = 1})));
+  ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 1})));
   append(1);
   const Receipt held = receipt_of(depot.receive("c").front());
   depot.pass(Duration{5'000});
-  EXPECT_TRUE(done(depot.ack("c", held)));
+  EXPECT_TRUE(is_done(depot.ack("c", held)));
   EXPECT_EQ(depot.state.find_stream("orders.dead"), nullptr);
 }
 
 TEST_F(Consumers, ABlockedRecordHoldsItsGroupAndNoOther) {
-  ASSERT_TRUE(done(depot.create("c", {.attempts_max = 1, .last_attempt = LastAttempt::kBlock})));
+  ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 1, .last_attempt = LastAttempt::kBlock})));
   depot.append("bad");
   depot.append("bad");
   depot.append("good");
   const auto held = depot.receive("c", 9);
   ASSERT_THAT(numbers(held), ElementsAre(1, 3));
-  EXPECT_TRUE(done(depot.nack("c", receipt_of(held[0]), Duration{0}, "ask a person")));
+  EXPECT_TRUE(is_done(depot.nack("c", receipt_of(held[0]), Duration{0}, "ask a person")));
   EXPECT_EQ(depot.consumer("c").pending.at(Sequence{1}).past->back().reason, "ask a person");
   depot.pass(Duration{100'000});
   EXPECT_THAT(received(9), IsEmpty());  // 3 is blocked as well: its lease ran out.
@@ -449,19 +464,19 @@ TEST_F(Consumers, ABlockedRecordHoldsItsGroupAndNoOther) {
   depot.append("new");
   EXPECT_THAT(received(9), ElementsAre(5));
   EXPECT_EQ(depot.nack("c", receipt_of(held[0])), Verdict{Stale{}});
-  EXPECT_TRUE(done(depot.ack("c", receipt_of(held[0]))));  // Somebody settled it.
+  EXPECT_TRUE(is_done(depot.ack("c", receipt_of(held[0]))));  // Somebody settled it.
   EXPECT_THAT(received(9), ElementsAre(2));
 }
 
 TEST_F(Consumers, ADiskErrorRefusesTheReceiveAndChangesNothing) {
-  ASSERT_TRUE(done(depot.create("c", {.attempts_max = 1})));
+  ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 1})));
   append(3);
   const auto held = depot.receive("c", 2);
   depot.pass(Duration{1'000});
   const std::string before = dump_consumers(depot.state);
   depot.disk_fails = true;
-  EXPECT_EQ(refusal(depot.run(Receive{"orders", "c", 9})), Errc::kIo);
-  EXPECT_EQ(refusal(depot.nack("c", receipt_of(held[0]))), Errc::kIo);
+  EXPECT_EQ(refusal_of(depot.run(Receive{"orders", "c", 9})), Errc::kIo);
+  EXPECT_EQ(refusal_of(depot.nack("c", receipt_of(held[0]))), Errc::kIo);
   EXPECT_EQ(dump_consumers(depot.state), before);
   depot.disk_fails = false;
   EXPECT_THAT(received(9), ElementsAre(3));
@@ -469,98 +484,15 @@ TEST_F(Consumers, ADiskErrorRefusesTheReceiveAndChangesNothing) {
 }
 
 TEST_F(Consumers, ATrimmedRecordMakesNoDeadLetter) {
-  ASSERT_TRUE(done(depot.create("c", {.attempts_max = 1})));
+  ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 1})));
   append(3);
   const auto held = depot.receive("c", 2);
   depot.run(Trim{"orders", Sequence{3}});
-  EXPECT_TRUE(done(depot.nack("c", receipt_of(held[0]))));
+  EXPECT_TRUE(is_done(depot.nack("c", receipt_of(held[0]))));
   depot.pass(Duration{1'000});
   EXPECT_THAT(received(9), ElementsAre(3));
   EXPECT_EQ(depot.state.find_stream("orders.dead"), nullptr);
   EXPECT_EQ(depot.consumer("c").floor(), Sequence{2});
-}
-
-// --- redrive -----------------------------------------------------------------------------------
-
-class DeadLetters : public Consumers {
- protected:
-  void SetUp() override { ASSERT_TRUE(done(depot.create("c", {.attempts_max = 1}))); }
-  void kill(std::uint32_t count) {
-    for (const Delivery& held : depot.receive("c", count)) {
-      ASSERT_TRUE(done(depot.nack("c", receipt_of(held), Duration{0}, "bad")));
-    }
-  }
-};
-
-TEST_F(DeadLetters, GoBackToTheirSourceWithTheirLineage) {
-  depot.append("g", "poison");
-  kill(1);
-  EXPECT_EQ(depot.redrive(Sequence{1}), Verdict{Appended{Sequence{2}}});
-  const RecordAppended back = depot.record(Sequence{2});
-  EXPECT_EQ(back.payload, "poison");
-  EXPECT_EQ(back.group, "g");
-  EXPECT_EQ(back.lineage->consumer, "");
-  EXPECT_EQ(back.lineage->sequence, Sequence{1});
-  EXPECT_EQ(back.lineage->redrives, 1U);
-  const Verdict again = depot.redrive(Sequence{1});
-  EXPECT_EQ(refusal(again), Errc::kNotFound);
-  EXPECT_THAT(refusal_text(again), HasSubstr("redriven or trimmed"));
-  EXPECT_EQ(refusal(depot.redrive(Sequence{2})), Errc::kNotFound);
-
-  kill(1);
-  const Lineage twice = *depot.record(Sequence{2}, "orders.dead").lineage;
-  EXPECT_EQ(twice.sequence, Sequence{1});  // The first one of all.
-  EXPECT_EQ(twice.redrives, 1U);
-  depot.redrive(Sequence{2});
-  EXPECT_EQ(depot.record(Sequence{3}).lineage->redrives, 2U);
-}
-
-TEST_F(DeadLetters, OnlyDeadLettersAreRedriven) {
-  append(1);
-  EXPECT_EQ(refusal(depot.redrive(Sequence{1}, "orders")), Errc::kInvalidArgument);
-  EXPECT_EQ(refusal(depot.redrive(Sequence{1})), Errc::kNotFound);
-  kill(1);
-  depot.redrive(Sequence{1});
-  EXPECT_EQ(refusal(depot.redrive(Sequence{2}, "orders")), Errc::kInvalidArgument);
-  EXPECT_EQ(refusal(depot.redrive(Sequence{3}, "orders")), Errc::kNotFound);
-}
-
-TEST_F(DeadLetters, StayWhenTheirSourceIsGone) {
-  append(1);
-  kill(1);
-  depot.run(DeleteStream{"orders"});
-  const Verdict verdict = depot.redrive(Sequence{1});
-  EXPECT_EQ(refusal(verdict), Errc::kNotFound);
-  EXPECT_THAT(refusal_text(verdict), HasSubstr("redrive record 1 of stream 'orders.dead'"));
-  EXPECT_TRUE(depot.stream("orders.dead").keeps(Sequence{1}));
-}
-
-TEST_F(DeadLetters, LeaveAHoleThatClosesWhenTheFrontLeaves) {
-  append(4);
-  kill(4);
-  depot.redrive(Sequence{2});
-  depot.redrive(Sequence{3});
-  Stream& dead = depot.stream("orders.dead");
-  EXPECT_EQ(dead.first, Sequence{1});
-  EXPECT_FALSE(dead.keeps(Sequence{2}));
-  EXPECT_EQ(refusal(depot.redrive(Sequence{3})), Errc::kNotFound);
-  EXPECT_THAT(numbers(depot.receive("person", 9, Duration{9}, "p", "orders.dead")),
-              ElementsAre(1, 4));
-  depot.redrive(Sequence{1});
-  EXPECT_EQ(dead.first, Sequence{4});
-  EXPECT_EQ(depot.redrive(Sequence{4}), Verdict{Appended{Sequence{8}}});
-  EXPECT_EQ(dead.first, Sequence{5});
-}
-
-TEST_F(DeadLetters, ThatAreRedrivenWhileSomebodyHoldsThemAreNotHandedOutAgain) {
-  append(3);
-  kill(3);
-  const auto held = depot.receive("person", 9, Duration{10}, "p", "orders.dead");
-  depot.redrive(Sequence{2});
-  depot.pass(Duration{10});
-  const auto again = depot.receive("person", 9, Duration{10}, "p", "orders.dead");
-  EXPECT_THAT(numbers(again), ElementsAre(1, 3));
-  EXPECT_TRUE(done(depot.ack("person", receipt_of(held[1]), "orders.dead")));
 }
 
 // --- what others ask ---------------------------------------------------------------------------
@@ -585,7 +517,7 @@ TEST_F(Consumers, StatisticsTellInFlightFromWaiting) {
   const auto held = depot.receive("c", 9);
   ASSERT_THAT(numbers(held), ElementsAre(1, 4, 5));
   depot.nack("c", receipt_of(held[1]), Duration{10});
-  const ConsumerStats stats = consumer_stats(depot.consumer("c"));
+  const ConsumerStats stats = consumer_stats(depot.stream(), depot.consumer("c"));
   EXPECT_EQ(stats.consumer, "c");
   EXPECT_EQ(stats.in_flight, 2U);
   EXPECT_EQ(stats.waiting, 3U);

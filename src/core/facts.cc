@@ -8,6 +8,40 @@
 
 namespace hapax::core {
 
+namespace {
+
+// Which lineage follows. Since format 2 that of a redriven record says to whom; before, its
+// consumer was empty and it was everybody's.
+enum class LineageKind : std::uint8_t { kNone, kPlain, kToConsumer, kToAll };
+
+}  // namespace
+
+template <>
+inline constexpr std::uint8_t kEnumMax<LineageKind> = 3;
+
+namespace {
+
+void lineage_field(Put& put, const std::optional<Lineage>& lineage) {
+  LineageKind kind = lineage ? LineageKind::kPlain : LineageKind::kNone;
+  if (lineage && lineage->to) {
+    kind = lineage->is_for_one() ? LineageKind::kToConsumer : LineageKind::kToAll;
+  }
+  put(kind);
+  if (lineage) put(*lineage);
+}
+
+void lineage_field(Get& get, std::optional<Lineage>& lineage) {
+  LineageKind kind{};
+  get(kind);
+  if (kind == LineageKind::kNone) return;
+  get(lineage.emplace());
+  if (kind == LineageKind::kPlain) return;
+  lineage->to = kind == LineageKind::kToConsumer ? RedriveTo::kConsumer : RedriveTo::kAll;
+  if (lineage->consumer.empty()) get.refuse();
+}
+
+}  // namespace
+
 // F is const when writing.
 template <class Io, Is<StreamMade> F>
 void fields(Io& io, F& f) {
@@ -24,7 +58,8 @@ void fields(Io& io, F& f) {
 template <class Io, Is<RecordAppended> F>
 void fields(Io& io, F& f) {
   io.all(f.stream, f.sequence, f.id_hash, f.fingerprint, f.window, f.group_hash, f.id, f.group,
-         f.headers, f.producer, f.lineage);
+         f.headers, f.producer);
+  lineage_field(io, f.lineage);
   io.last(f.payload);
 }
 template <class Io, Is<IdRenewed> F>

@@ -19,6 +19,7 @@ namespace {
 // reached by the next one.
 constexpr std::size_t kDeadLettersPerReceive = 1'000;
 constexpr std::size_t kDeadLetterBytesPerReceive = std::size_t{4} << 20;
+constexpr std::size_t kGonePerReceive = 100'000;
 constexpr std::size_t look_max(const Receive& op) { return std::size_t{op.max} * 16 + 1'000; }
 
 // Walks what is due, the oldest first: leases that ran out and, while there is room in flight,
@@ -46,6 +47,8 @@ class DueWalk {
   }
   // The latest one is handed out.
   void take() { room_ -= takes_room_ ? 1 : 0; }
+  // The latest one waits to be given up, which may take many receives: no reason to look less far.
+  void pass_by() { ++looks_; }
   [[nodiscard]] std::size_t room() const { return room_; }
 
  private:
@@ -65,7 +68,7 @@ class DueWalk {
 // Pending records that are not handed out again.
 struct Leaving {
   std::vector<Sequence> gone;       // from the stream: trimmed or removed meanwhile
-  std::vector<Sequence> exhausted;  // the lease of the last attempt ran out
+  std::vector<Sequence> exhausted;  // the lease of the last attempt ran out; the first ones
 };
 
 // Looks only as far as the hand-out itself will look.
@@ -85,7 +88,8 @@ Leaving decide_leaving(const Stream& stream, const Consumer& consumer, const Rec
     if (!stream.keeps(sequence)) {
       leaving.gone.push_back(sequence);
     } else if (consumer.pending.at(sequence).attempts >= consumer.settings.attempts_max) {
-      leaving.exhausted.push_back(sequence);
+      walk.pass_by();
+      if (leaving.exhausted.size() < kDeadLettersPerReceive) leaving.exhausted.push_back(sequence);
     } else {
       walk.take();
       ++staying;
@@ -115,7 +119,6 @@ std::string lease_ran_out(const Pending& pending) {
 
 Status give_up(Turn& turn, const Stream& stream, const Consumer& consumer,
                const std::vector<Sequence>& exhausted) {
-  std::size_t letters = 0;
   std::size_t bytes = 0;
   for (const Sequence sequence : exhausted) {
     if (consumer.settings.last_attempt == LastAttempt::kBlock) {
@@ -126,7 +129,7 @@ Status give_up(Turn& turn, const Stream& stream, const Consumer& consumer,
     HAPAX_CHECK(bury(turn, stream, consumer, sequence, AttemptEnding::kLeaseRanOut,
                      lease_ran_out(consumer.pending.at(sequence))));
     bytes += run->at.length / run->count;
-    if (++letters == kDeadLettersPerReceive || bytes > kDeadLetterBytesPerReceive) break;
+    if (bytes > kDeadLetterBytesPerReceive) break;
   }
   return Ok{};
 }
@@ -169,8 +172,11 @@ std::size_t take_due(const Stream& stream, const Consumer& consumer, const Recei
   while (out.sequences.size() < op.max) {
     const Sequence sequence = walk.next();
     if (sequence == Sequence{0}) break;
-    const Pending& pending = consumer.pending.at(sequence);
-    if (!stream.keeps(sequence) || pending.attempts >= consumer.settings.attempts_max) continue;
+    if (!stream.keeps(sequence)) continue;
+    if (consumer.pending.at(sequence).attempts >= consumer.settings.attempts_max) {
+      walk.pass_by();
+      continue;
+    }
     if (!bytes.take(sequence)) break;
     walk.take();
     out.sequences.push_back(sequence);
@@ -180,19 +186,24 @@ std::size_t take_due(const Stream& stream, const Consumer& consumer, const Recei
   return walk.room();
 }
 
-// C1: a new record of a busy group is passed over; following the fact parks it.
+// C1: a new record of a busy group is passed over; following the fact parks it. As long as nothing
+// is found it looks on: what is passed over once is never looked at again, so that this costs no
+// more than many empty answers would.
 void take_new(const Stream& stream, const Consumer& consumer, const Receive& op, std::size_t room,
               BytesTaken& bytes, HandOut& out) {
   Sequence at = std::max(consumer.next, stream.first);
   const std::uint64_t ahead = at > stream.last ? 0 : stream.last.value - at.value + 1;
   std::size_t wanted = std::min<std::uint64_t>({op.max - out.sequences.size(), room, ahead});
-  std::size_t looks = std::min<std::uint64_t>(look_max(op), ahead);
+  std::size_t looks = look_max(op);
   std::size_t parked = consumer.parked.size();
   GroupsTaken taken(wanted);
   GroupCursor groups(stream);
   out.sequences.reserve(out.sequences.size() + wanted);
-  for (; looks > 0 && wanted > 0; at = at.next(), --looks) {
-    if (stream.removed.contains(at)) continue;
+  for (; wanted > 0 && at <= stream.last; at = at.next()) {
+    const bool looks_on = looks > 0 || out.sequences.empty();
+    if (!looks_on) break;
+    looks -= std::min<std::size_t>(looks, 1);
+    if (!stream.offers(consumer.name, at)) continue;
     const GroupHash group = groups.at(at);
     if (group != 0 && (consumer.heads.contains(group) || !taken.take(group))) {
       if (parked == limits::kParkedPerConsumerMax) break;
@@ -206,11 +217,19 @@ void take_new(const Stream& stream, const Consumer& consumer, const Receive& op,
   out.next = at;
 }
 
-HandOut decide_hand_out(const Turn& turn, const Stream& stream, const Consumer& consumer,
-                        const Receive& op) {
+// What is ready may lie behind many that are gone: they leave until something is found.
+HandOut decide_hand_out(Turn& turn, const Stream& stream, const Consumer& consumer,
+                        const Receive& op, std::vector<Sequence> gone) {
   HandOut out;
   BytesTaken bytes(stream, turn.receive_bytes_max());
-  const std::size_t room = take_due(stream, consumer, op, turn.now(), bytes, out);
+  std::size_t work_max = kGonePerReceive;
+  std::size_t room = 0;
+  while (true) {
+    for (const Sequence sequence : gone) leave(turn, stream, consumer, sequence, work_max);
+    room = take_due(stream, consumer, op, turn.now(), bytes, out);
+    if (!out.sequences.empty() || gone.empty() || work_max == 0) break;
+    gone = decide_leaving(stream, consumer, op, turn.now()).gone;
+  }
   take_new(stream, consumer, op, room, bytes, out);
   out.bytes = bytes.bytes();
   return out;
@@ -248,13 +267,10 @@ Verdict run(Turn& turn, const Receive& op) {
     if (!made) return Refused{std::move(made).error()};
     consumer = *made;
   }
-  const Leaving leaving = decide_leaving(*stream, *consumer, op, turn.now());
+  Leaving leaving = decide_leaving(*stream, *consumer, op, turn.now());
   auto given_up = give_up(turn, *stream, *consumer, leaving.exhausted);
   if (!given_up) return Refused{std::move(given_up).error()};
-  std::size_t work_max = look_max(op);
-  for (const Sequence gone : leaving.gone) leave(turn, *stream, *consumer, gone, work_max);
-
-  const HandOut out = decide_hand_out(turn, *stream, *consumer, op);
+  const HandOut out = decide_hand_out(turn, *stream, *consumer, op, std::move(leaving.gone));
   if (out.sequences.empty() && out.next == consumer->next) return Received{};
   return hand_out(turn, *consumer, op, out);
 }

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/consumer_rules.h"
+#include "core/text_bytes.h"
 
 namespace hapax::core {
 
@@ -22,10 +23,10 @@ Result<Lineage> read_lineage(Turn& turn, const Stream& dead_letters, Sequence se
   HAPAX_TRY(Fact fact, decode_fact(bytes));
   auto* const record = std::get_if<RecordAppended>(&fact);
   // A redriven record has a lineage too, but no consumer gave it up since.
-  if (record == nullptr || !record->lineage || record->lineage->consumer.empty()) {
+  if (record == nullptr || !record->lineage || !record->lineage->is_dead_letter()) {
     return Error{Errc::kInvalidArgument, "record " + std::to_string(sequence.value) +
                                              " of stream '" + dead_letters.name +
-                                             "' is no dead letter; it stays where it is"};
+                                             "' is not a dead letter; it stays where it is"};
   }
   return *std::move(record->lineage);
 }
@@ -49,6 +50,37 @@ void unblock(Turn& turn, const Stream& stream, Sequence sequence) {
   }
 }
 
+// C10: a failure is put back once, however many dead letters tell of it: of the same first record,
+// after as many redrives, to the same consumer or to all. That is remembered as a message id is,
+// for the window of the stream.
+base::Hash128 remembered_as(const Stream& source, const Lineage& lineage) {
+  base::Hash128 hash = base::spread(source.uid.value);
+  const auto mix = [&hash](std::uint64_t number) {
+    hash = {base::spread(hash.high + number).low, base::spread(hash.low ^ number).low};
+  };
+  mix(lineage.sequence.value);
+  mix(lineage.redrives);
+  mix(lineage.is_for_one() ? 1 : 0);
+  if (!lineage.is_for_one()) return hash;
+  for (const char byte : lineage.consumer) mix(static_cast<unsigned char>(byte));
+  return hash;
+}
+
+// Nobody would be handed a record that is for a consumer that does not exist.
+std::optional<Error> check_addressee(const State& state, const Stream& source,
+                                     const Lineage& lineage) {
+  if (!lineage.is_for_one()) return std::nullopt;
+  if (state.find_consumer(source, lineage.consumer) != nullptr) return std::nullopt;
+  Error error = no_consumer(source.name, lineage.consumer);
+  error.detail += ", which gave this record up; make it again, or redrive to all";
+  return error;
+}
+
+void end_letter(Turn& turn, const Stream& dead_letters, Sequence sequence) {
+  remove(turn, dead_letters, sequence);
+  unblock(turn, dead_letters, sequence);
+}
+
 }  // namespace
 
 Verdict run(Turn& turn, const Redrive& op) {
@@ -63,12 +95,23 @@ Verdict run(Turn& turn, const Redrive& op) {
                        .within("redrive record " + std::to_string(op.sequence.value) +
                                " of stream '" + dead_letters->name + "'")};
   }
-  lineage->consumer.clear();
+  lineage->to = op.to;
   ++lineage->redrives;
-  auto copied = copy_record(turn, *dead_letters, op.sequence, *source, *lineage);
+  if (auto error = check_addressee(turn.state(), *source, *lineage)) {
+    return Refused{*std::move(error)};
+  }
+  const base::Hash128 put_back = remembered_as(*source, *lineage);
+  if (const IdEntry* known = turn.state().ids.find(put_back, turn.now())) {
+    const Duplicate duplicate{known->sequence(), known->first_seen(), known->expires_at()};
+    end_letter(turn, *dead_letters, op.sequence);
+    return duplicate;
+  }
+  if (auto error = check_memory(turn.state(), *source->tenant, kIdBytes)) {
+    return Refused{*std::move(error)};
+  }
+  auto copied = copy_record(turn, *dead_letters, op.sequence, *source, *lineage, put_back);
   if (!copied) return Refused{std::move(copied).error()};
-  remove(turn, *dead_letters, op.sequence);
-  unblock(turn, *dead_letters, op.sequence);
+  end_letter(turn, *dead_letters, op.sequence);
   return Appended{*copied};
 }
 

@@ -11,11 +11,11 @@ namespace hapax::core {
 namespace {
 
 using Table = SharedTable<std::shared_ptr<const std::string>>;
-using Model = std::map<base::Hash128, std::string>;
+using TableModel = std::map<base::Hash128, std::string>;
 
 template <class Elements>
-Model table_content(const Elements& elements) {
-  Model model;
+TableModel table_content(const Elements& elements) {
+  TableModel model;
   elements.for_each([&](base::Hash128 hash, const auto& value) {
     EXPECT_TRUE(model.emplace(hash, *value).second);
   });
@@ -29,8 +29,8 @@ std::shared_ptr<const std::string> text(int i) {
 // R3: whatever happens to the table, every snapshot stays what it was.
 RC_GTEST_PROP(SharedTable, IsAMapAndItsSnapshotsStay, ()) {
   Table table(2);
-  Model model;
-  std::vector<std::pair<Table::Image, Model>> snapshots;
+  TableModel model;
+  std::vector<std::pair<Table::Image, TableModel>> snapshots;
   const auto steps = *rc::gen::inRange(0, 3'000);
   for (int i = 0; i < steps; ++i) {
     const base::Hash128 key = base::spread(*rc::gen::inRange<std::uint64_t>(0, 900));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/mutant.h"
 #include "core/claims.h"
 #include "core/consumers.h"
 #include "core/registers.h"
@@ -53,6 +54,13 @@ void drop_removed(Stream& stream) {
   }
 }
 
+void drop_addressed(State& state, Stream& stream) {
+  const auto end = stream.addressed.lower_bound(stream.first);
+  for (auto at = stream.addressed.begin(); at != end; at = stream.addressed.erase(at)) {
+    state.shrink(*stream.tenant, addressed_bytes(at->second));
+  }
+}
+
 }  // namespace
 
 void apply(State& state, const Fact& fact, base::Where at, Time now, Undo* undo) {
@@ -66,6 +74,12 @@ const Run* Stream::run_of(Sequence sequence) const {
                        [](Sequence wanted, const Run& run) { return wanted < run.first; });
   HAPAX_ASSERT(after != runs.begin(), "a kept record has a run");
   return &*std::prev(after);
+}
+
+bool Stream::is_for(std::string_view consumer, Sequence sequence) const {
+  if (base::mutant(base::Mutant::kRedriveReachesAll)) return true;
+  const auto found = addressed.find(sequence);
+  return found == addressed.end() || found->second == consumer;
 }
 
 const Run* Stream::run_starting_at(Sequence first_of_run) const {
@@ -123,6 +137,7 @@ Leftover collect(State& state, Time now, std::size_t work_max) {
     if (stream == nullptr) continue;
     drop_runs(state, *stream, stream->first);
     drop_removed(*stream);
+    drop_addressed(state, *stream);
   }
   state.trimmed.clear();
   for (const auto& stream : state.graveyard) drop_runs(state, *stream, stream->last.next());

@@ -72,6 +72,8 @@ struct Stream {
   std::uint64_t bytes = 0;  // of the kept records' frames
   RunList runs;
   Spans removed;  // single records that left from between others
+  // C9: kept records that are for one consumer alone, by its name: it may be made again meanwhile.
+  std::map<Sequence, std::string> addressed;
   SharedMap<GroupHash, Sequence> group_last;
   StringMap<Producer> producers;
   std::uint32_t producers_active = 0;  // not retired
@@ -87,6 +89,13 @@ struct Stream {
   [[nodiscard]] bool keeps(Sequence sequence) const {
     return sequence >= first && sequence <= last && !removed.contains(sequence);
   }
+  // Whether a consumer that comes to the record is handed it.
+  // REQUIRES: it is not below `first`.
+  [[nodiscard]] bool offers(std::string_view consumer, Sequence sequence) const {
+    return !removed.contains(sequence) && is_for(consumer, sequence);
+  }
+  // C9: a record that was redriven to one consumer is nobody else's.
+  [[nodiscard]] bool is_for(std::string_view consumer, Sequence sequence) const;
   // Run that holds `sequence`; null if trimmed or not there.
   [[nodiscard]] const Run* run_of(Sequence sequence) const;
   [[nodiscard]] const Run* run_starting_at(Sequence first_of_run) const;

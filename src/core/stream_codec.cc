@@ -209,6 +209,35 @@ Status decode_removed(Reading& in, Stream& stream) {
   return Ok{};
 }
 
+// --- records for one consumer --------------------------------------------------------------------
+
+void encode_addressed(const Stream& stream, Put& put) {
+  const auto kept = stream.addressed.lower_bound(stream.first);  // The others were trimmed.
+  put(static_cast<std::uint64_t>(std::distance(kept, stream.addressed.end())));
+  Sequence before = stream.first;
+  for (auto at = kept; at != stream.addressed.end(); ++at) {
+    put.all(at->first.value - before.value, at->second);
+    before = at->first;
+  }
+}
+
+Status decode_addressed(Reading& in, Stream& stream) {
+  if (in.get.version() < 2) return Ok{};
+  const std::uint64_t count = in.count();
+  Sequence before = stream.first;
+  for (std::uint64_t i = 0; i < count && in.get.ok(); ++i) {
+    std::uint64_t distance = 0;
+    std::string consumer;
+    in.get.all(distance, consumer);
+    if ((i > 0 && distance == 0) || distance >= kSequenceEnd || consumer.empty()) in.get.refuse();
+    before = Sequence{before.value + distance};
+    if (before > stream.last) return in.broken("has a record for one consumer beyond its last");
+    if (in.get.ok()) stream.addressed.emplace_hint(stream.addressed.end(), before, consumer);
+  }
+  if (!in.get.ok()) return in.unreadable();
+  return Ok{};
+}
+
 // A run that lies nowhere has no record to be read.
 Status check_places(const Reading& in, const Stream& stream) {
   for (const Run& run : stream.runs) {
@@ -340,6 +369,7 @@ Status decode_stream(Reading& in, Stream& stream) {
   }
   HAPAX_CHECK(decode_runs(in, stream));
   HAPAX_CHECK(decode_removed(in, stream));
+  HAPAX_CHECK(decode_addressed(in, stream));
   HAPAX_CHECK(check_places(in, stream));
   HAPAX_CHECK(decode_groups(in, stream));
   return decode_producers(in, stream);
@@ -364,6 +394,7 @@ void encode_streams(State& state, Writing& out) {
     out.put(*stream);
     encode_runs(*stream, out);
     encode_removed(*stream, out.put);
+    encode_addressed(*stream, out.put);
     encode_groups(*stream, out);
     encode_producers(*stream, out.put);
   }

@@ -405,7 +405,7 @@ void audit(Turn& turn, std::string_view act, std::string_view subject, std::stri
 }
 
 Result<Sequence> copy_record(Turn& turn, const Stream& from, Sequence sequence, Stream& to,
-                             const Lineage& lineage) {
+                             const Lineage& lineage, base::Hash128 remembered_as) {
   HAPAX_TRY(const std::string bytes, turn.read_record(from, sequence));
   HAPAX_TRY(const Fact source, decode_fact(bytes));
   const auto* original = std::get_if<RecordAppended>(&source);
@@ -413,7 +413,9 @@ Result<Sequence> copy_record(Turn& turn, const Stream& from, Sequence sequence, 
   RecordAppended copy = *original;
   copy.stream = to.uid;
   copy.sequence = to.last.next();
-  copy.id_hash = {};  // D5: a copy is not a new acceptance of its id, and no repeat of it either.
+  // D5: a copy is not a new acceptance of its id, and no repeat of it either.
+  copy.id_hash = remembered_as;
+  copy.window = to.settings.window;
   copy.producer.reset();
   copy.lineage = lineage;
   turn.emit(copy);

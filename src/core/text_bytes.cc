@@ -19,6 +19,7 @@ std::uint64_t text_bytes_of(const Stream& stream) {
   for (const auto& [name, producer] : stream.producers) {
     bytes += kProducerBytes + name.size() + producer.stored.size() * sizeof(Producer::Stored);
   }
+  for (const auto& [sequence, consumer] : stream.addressed) bytes += addressed_bytes(consumer);
   return bytes;
 }
 

@@ -20,6 +20,10 @@ inline constexpr std::uint64_t kIdBytes = sizeof(IdEntry) + 16;
 inline constexpr std::uint64_t kSettledBytes = sizeof(SettledEntry) + 16;
 
 [[nodiscard]] std::uint64_t text_bytes_of(const Run& run);
+// That a record is for one consumer.
+[[nodiscard]] inline std::uint64_t addressed_bytes(std::string_view consumer) {
+  return kNodeBytes + consumer.size();
+}
 // Without its consumers, and without its runs, which leave one by one after it.
 [[nodiscard]] std::uint64_t text_bytes_of(const Stream& stream);
 [[nodiscard]] std::uint64_t text_bytes_of(const Consumer& consumer);

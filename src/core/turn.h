@@ -147,9 +147,10 @@ Verdict run(Turn& turn, const Append& op, const AppendHashes& hashes);
 // Writes an act of a person to the stream kAuditStream.
 void audit(Turn& turn, std::string_view act, std::string_view subject, std::string_view actor,
            std::string_view reason);
-// Copies a kept record to the end of `to`, with lineage and without remembering its id again.
+// Copies a kept record to the end of `to`, with lineage and without remembering its id again; what
+// is remembered instead is `remembered_as`, unless that is zero.
 Result<Sequence> copy_record(Turn& turn, const Stream& from, Sequence sequence, Stream& to,
-                             const Lineage& lineage);
+                             const Lineage& lineage, base::Hash128 remembered_as = {});
 // Finds or makes a stream with default settings.
 Stream& ensure_stream(Turn& turn, std::string_view name);
 

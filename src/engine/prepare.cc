@@ -157,6 +157,8 @@ class Describe {
   void operator()(const Redrive& op) {
     text(op.dead_letters);
     number(op.sequence.value);
+    // No operation has this number, and without it the words are those of older versions.
+    if (op.to == RedriveTo::kAll) number(std::uint64_t{255});
   }
   void operator()(const Begin& op) {
     text(op.transaction);

@@ -131,7 +131,7 @@ Result<StreamStats> describe_stream(const core::State& state, std::string_view n
   stats.created_at = stream->created_at;
   stats.horizon = stream->horizon(now);
   for (const auto& [consumer, uid] : stream->consumers) {
-    stats.consumers.push_back(core::consumer_stats(state.consumers.at(uid)));
+    stats.consumers.push_back(core::consumer_stats(*stream, state.consumers.at(uid)));
   }
   return stats;
 }

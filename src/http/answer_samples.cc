@@ -18,6 +18,7 @@ Record full_record() {
   Record record{Sequence{1}, Time{}, "id", "group", {{"name", "value"}}, "payload", Lineage{}};
   record.lineage->consumer = "consumer";
   record.lineage->history.emplace_back();
+  record.lineage->to = RedriveTo::kConsumer;
   return record;
 }
 Record binary_record() {
@@ -25,7 +26,7 @@ Record binary_record() {
   record.id = record.group = record.payload = kBinary;
   return record;
 }
-Record redriven_record() {  // Its lineage names no consumer.
+Record redriven_record() {  // By an older version: its lineage names no consumer.
   Record record{};
   record.lineage.emplace();
   return record;
@@ -40,6 +41,7 @@ Received all_deliveries() {
   for (Record& record : all_records()) {
     received.deliveries.push_back({Token{}, 1, Time{}, std::move(record)});
   }
+  received.deliveries.push_back({.token = {}, .lease_until = {}, .record = {}, .gone = true});
   return received;
 }
 

@@ -37,7 +37,8 @@ struct ConsumerWitness {
 
 struct StreamView {
   std::map<Sequence, std::string_view> payloads;
-  std::set<Sequence> copies;  // redriven
+  std::set<Sequence> copies;                     // redriven
+  std::map<Sequence, std::string_view> for_one;  // redriven to the consumer
   Sequence trimmed;
   bool trims_itself = false;
 
@@ -74,7 +75,10 @@ class ConsumerCheck {
     for (const auto& [name, records] : contents_.streams) {
       for (const Record& record : records.records) {
         streams_[name].payloads.emplace(record.sequence, record.payload);
-        if (record.lineage) streams_[name].copies.insert(record.sequence);
+        if (!record.lineage) continue;
+        streams_[name].copies.insert(record.sequence);
+        if (!record.lineage->is_for_one()) continue;
+        streams_[name].for_one.emplace(record.sequence, record.lineage->consumer);
       }
     }
     for (const Effect& effect : effects_) {
@@ -150,6 +154,10 @@ class ConsumerCheck {
                            const Delivery& delivery) {
     const Sequence sequence = delivery.record.sequence;
     Handed& record = consumer.records[sequence];
+    const std::optional<Lineage>& lineage = delivery.record.lineage;
+    if (lineage && lineage->is_for_one() && lineage->consumer != consumer.name) {
+      return broken("I2", consumer, sequence, "was handed out and is for another consumer");
+    }
     if (!consumer.moved) {
       if (auto found = judge_again(effect, consumer, delivery, record)) return found;
       if (auto found = judge_group(consumer, delivery)) return found;
@@ -304,11 +312,11 @@ class ConsumerCheck {
         if (payload != source.payloads.end() && payload->second != record.payload) {
           return Violation{"I7", name, "a copy has other bytes than what it was made from"};
         }
-        if (!lineage.consumer.empty() && !tells_all_attempts(lineage)) {
+        if (lineage.is_dead_letter() && !tells_all_attempts(lineage)) {
           return Violation{"I7", name + "/" + std::to_string(record.sequence.value),
                            "a dead letter does not tell all its attempts"};
         }
-        if (lineage.redrives > 0 || lineage.consumer.empty()) continue;
+        if (lineage.redrives > 0 || !lineage.is_dead_letter()) continue;
         const auto consumer = consumers_.find({lineage.stream, lineage.consumer});
         if (consumer == consumers_.end() || consumer->second.moved) continue;
         if (!seen.emplace(lineage.consumer, lineage.sequence, lineage.stream).second) {
@@ -333,6 +341,8 @@ class ConsumerCheck {
     for (const ConsumerStats& one : stats->second.consumers) {
       if (one.consumer != consumer.name) continue;
       for (Sequence at{1}; at <= one.floor; at = at.next()) {
+        const auto for_one = stream.for_one.find(at);
+        if (for_one != stream.for_one.end() && for_one->second != consumer.name) continue;
         if (stream.may_miss(at) || given_up_.contains({std::string(consumer.stream), at})) continue;
         const auto found = consumer.records.find(at);
         const bool acked = found != consumer.records.end() &&

@@ -52,7 +52,8 @@ struct DescribeOp {
     return "seek " + text(op.stream) + "/" + text(op.consumer) + " to " + text(op.to.value);
   }
   std::string operator()(const Redrive& op) const {
-    return "redrive " + text(op.dead_letters) + " " + text(op.sequence.value);
+    return "redrive " + text(op.dead_letters) + " " + text(op.sequence.value) +
+           (op.to == RedriveTo::kAll ? " to all" : "");
   }
   std::string operator()(const Advance& op) const {
     return "advance " + text(op.source) + " '" + text(op.expected) + "' to '" + text(op.to) +

@@ -235,7 +235,7 @@ class Dumping {
       reader.varint();
       reader.varint();
     }
-    if (reader.fixed(1) == 1) skip_lineage(reader);
+    if (reader.fixed(1) != 0) skip_lineage(reader);
     if (reader.ok()) dump_.records.emplace(sequence, reader.rest());
     return reader.ok();
   }

@@ -180,7 +180,8 @@ void Workload::add_upkeep(std::uint32_t index, Request& request) {
     }
     default:
       request.ops.emplace_back(
-          Redrive{request.keep(std::string(name) + ".dead"), Sequence{1 + random.below(4)}});
+          Redrive{request.keep(std::string(name) + ".dead"), Sequence{1 + random.below(4)},
+                  random.below(4) == 0 ? RedriveTo::kAll : RedriveTo::kConsumer});
       break;
   }
 }

@@ -67,6 +67,9 @@ constexpr auto words_of(LastAttempt) {
   return std::array{Word{LastAttempt::kDeadLetter, "dead_letter"},
                     Word{LastAttempt::kBlock, "block"}};
 }
+constexpr auto words_of(RedriveTo) {
+  return std::array{Word{RedriveTo::kConsumer, "consumer"}, Word{RedriveTo::kAll, "all"}};
+}
 constexpr auto words_of(SetMode) {
   return std::array{Word{SetMode::kVersion, "version"}, Word{SetMode::kLastWriter, "last_writer"},
                     Word{SetMode::kAlways, "always"}, Word{SetMode::kAbsent, "absent"},
@@ -284,6 +287,7 @@ template <class V>
 void fields(V& v, Redrive& op) {
   v.required("dead_letters", op.dead_letters, "Stream of dead letters");
   v.required("sequence", op.sequence, "Which one");
+  v.optional("to", op.to, "Who is handed it: the consumer that gave up, or all");
 }
 
 // --- positions, registers, transactions

@@ -46,6 +46,7 @@ void tell_lineage(Out& out, const Lineage& lineage) {
   out.time("first_handed_out_ms", lineage.first_handed_out);
   out.time("last_handed_out_ms", lineage.last_handed_out);
   out.add("redrives", lineage.redrives);
+  if (lineage.to) out.add("to", word(*lineage.to));
   out.list("history", lineage.history,
            [](Out& inner, const PastAttempt& past) { tell_attempt(inner, past); });
 }
@@ -68,6 +69,7 @@ void tell_delivery(Out& out, const Delivery& delivery) {
   out.add("receipt", receipt_text(delivery.record.sequence, delivery.token));
   out.add("attempt", delivery.attempt);
   out.time("lease_until_ms", delivery.lease_until);
+  if (delivery.gone) out.add("gone", true);
   tell_record(out, delivery.record);
 }
 

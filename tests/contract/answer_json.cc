@@ -121,6 +121,7 @@ Lineage lineage_from(const Json& json) {
   in.read("first_handed_out_ms", lineage.first_handed_out);
   in.read("last_handed_out_ms", lineage.last_handed_out);
   in.read("redrives", lineage.redrives);
+  if (in.has("to")) in.word("to", lineage.to.emplace());
   in.each("history", [&](const Json& one) { lineage.history.push_back(attempt_from(one)); });
   return lineage;
 }
@@ -158,6 +159,7 @@ Delivery delivery_from(const Json& json) {
   in.read("attempt", delivery.attempt);
   in.read("lease_until_ms", delivery.lease_until);
   delivery.record = record_from(json);
+  delivery.gone = in.has("gone");
   return delivery;
 }
 

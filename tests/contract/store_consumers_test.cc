@@ -329,6 +329,8 @@ TEST_P(Consumers, RedrivingBringsADeadLetterBackWithItsLineage) {
     EXPECT_EQ(back.id, "id");
     ASSERT_TRUE(back.lineage);
     EXPECT_EQ(back.lineage->stream, "s");
+    EXPECT_EQ(back.lineage->consumer, "c");
+    EXPECT_EQ(back.lineage->to, RedriveTo::kConsumer);
     EXPECT_EQ(back.lineage->sequence, Sequence{1});
     EXPECT_EQ(back.lineage->reason, "why");
     EXPECT_EQ(back.lineage->redrives, 1U);
@@ -343,6 +345,42 @@ TEST_P(Consumers, RedrivingBringsADeadLetterBackWithItsLineage) {
   EXPECT_EQ(run<Appended>(Redrive{"s.dead", Sequence{2}}).sequence, Sequence{3});
   EXPECT_EQ(records("s").back().lineage->redrives, 2U);
   EXPECT_EQ(records("s").back().lineage->sequence, Sequence{1});
+}
+
+TEST_P(Consumers, ARedriveReachesTheConsumerThatGaveUpAndAllOnlyIfAsked) {
+  make_stream("s");
+  make_consumer({.attempts_max = 1});
+  fill(2);
+  for (const Delivery& one : receive("s", "other")) {
+    run<Done>(Ack{"s", "other", receipt_of(one)});
+  }
+  for (const Delivery& one : receive("s", "c")) run<Done>(nack_of(one));
+  run<Appended>(Redrive{"s.dead", Sequence{1}});
+  always([&] { EXPECT_THAT(receive("s", "other"), IsEmpty()); });
+  EXPECT_EQ(take().record.sequence, Sequence{3});
+  run<Appended>(Redrive{"s.dead", Sequence{2}, RedriveTo::kAll});
+  always([&] {
+    const Record back = records("s").back();
+    ASSERT_TRUE(back.lineage);
+    EXPECT_EQ(back.lineage->consumer, "c");
+    EXPECT_EQ(back.lineage->to, RedriveTo::kAll);
+  });
+  EXPECT_THAT(sequences(receive("s", "other")), ElementsAre(4));
+  EXPECT_EQ(take().record.sequence, Sequence{4});
+}
+
+TEST_P(Consumers, AFailureWithTwoDeadLettersIsPutBackOnce) {
+  make_stream("s");
+  make_consumer({.attempts_max = 1});
+  fill(1);
+  run<Done>(nack_of(take()));
+  run<Done>(Seek{"s", "c", Sequence{1}});
+  run<Done>(nack_of(take()));
+  run<Appended>(Redrive{"s.dead", Sequence{1}});
+  reopen();
+  EXPECT_EQ(run<Duplicate>(Redrive{"s.dead", Sequence{2}}).sequence, Sequence{2});
+  EXPECT_THAT(records("s"), SizeIs(2));
+  EXPECT_THAT(records("s.dead"), IsEmpty());
 }
 
 TEST_P(Consumers, OnlyDeadLettersAreRedriven) {

@@ -62,8 +62,9 @@ constexpr std::array kPlanted = {
     Planted{Mutant::kCursorNotAtomic, "cursor_not_atomic"},
     Planted{Mutant::kAbsentOverwrites, "absent_overwrites", "I14"},
     Planted{Mutant::kExpiryNotReplayed, "expiry_not_replayed"},
+    Planted{Mutant::kRedriveReachesAll, "redrive_reaches_all", "I2"},
 };
-static_assert(kPlanted.size() == static_cast<std::size_t>(Mutant::kExpiryNotReplayed));
+static_assert(kPlanted.size() == static_cast<std::size_t>(Mutant::kRedriveReachesAll));
 
 // Written by the child, read by the parent also if the child died of an assertion.
 struct Report {

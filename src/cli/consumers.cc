@@ -46,7 +46,7 @@ void print_deliveries(const JsonValue& verdict) {
     table.add({std::to_string(number_in(one, "sequence")), text("receipt"),
                std::to_string(number_in(one, "attempt")),
                instant_text(number_in(one, "lease_until_ms")), text("id"), text("group"),
-               text("payload")});
+               one.find("gone") == nullptr ? text("payload") : "(gone from the stream)"});
   }
   fmt::print("{}", table.empty() ? "nothing to hand out\n" : table.text());
 }

@@ -287,6 +287,17 @@ bool is_for_later(const Verdict& verdict) {
   return refused != nullptr && retry_of(refused->error.code) == Retry::kLater;
 }
 
+// A worker that finds nothing asks again, and may be handed something then. Were the empty answer
+// remembered, idle workers would fill the memory with it.
+bool tells_nothing(const Answer& answer) {
+  const auto empty = [](const Verdict& verdict) {
+    const auto* received = std::get_if<Received>(&verdict);
+    return received != nullptr && received->deliveries.empty();
+  };
+  return !answer.verdicts.empty() &&
+         std::all_of(answer.verdicts.begin(), answer.verdicts.end(), empty);
+}
+
 }  // namespace
 
 void Turn::charge_commit(std::string_view id, base::Hash128 hash) {
@@ -329,7 +340,7 @@ Executed execute(Turn& turn, const CommitRequest& request) {
   const Turn::Mark mark = turn.mark();
   Executed executed = run_commit(turn, request);
   const auto* answer = std::get_if<Answer>(&executed);
-  if (has_id && answer != nullptr && answer->committed) {
+  if (has_id && answer != nullptr && answer->committed && !tells_nothing(*answer)) {
     // If nothing happened and something may later, the same commit is a new try. Else it would be
     // refused for as long as its id is remembered, however much room there is.
     const bool wrote = turn.mark().batch != mark.batch;

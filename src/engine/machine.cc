@@ -456,7 +456,10 @@ void Machine::plan(const Prepared& request, Answer& answer, Finished& finished, 
         }
         // A repeated answer may name a record that was trimmed since, or a stream of which there is
         // another one now.
-        if (run == nullptr || run->time > answer.time || !stream->keeps(sequence)) continue;
+        if (run == nullptr || run->time > answer.time || !stream->keeps(sequence)) {
+          received->deliveries[d].gone = true;
+          continue;
+        }
         received->left_out =
             brief && alone && record_bytes_max(*run) > limits::kBriefReceiveBytesMax;
         if (received->left_out) continue;

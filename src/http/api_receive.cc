@@ -13,8 +13,6 @@ namespace hapax::http {
 
 namespace {
 
-constexpr unsigned kLooksMax = 1'000;
-
 class Reception : public std::enable_shared_from_this<Reception> {
  public:
   Reception(front::Desk& desk, SharedCall call, Waiter::Time until)
@@ -30,7 +28,6 @@ class Reception : public std::enable_shared_from_this<Reception> {
     auto request = read();
     if (request) {
       Status named = give_id(call_->request(), **request);
-      if (named) named = number(**request);
       if (!named) request = std::move(named).error();
     }
     if (!request) return respond_error(call_, std::move(request).error());
@@ -47,26 +44,13 @@ class Reception : public std::enable_shared_from_this<Reception> {
     return wire::read_op("receive", call_->request().body, call_->fields());
   }
 
-  // An empty answer is remembered under its id like any other. So each look behind the first has an
-  // id of its own, made from the caller's: a repetition walks through the same answers, without
-  // waiting, up to the one that has records.
-  Status number(wire::Request& request) {
-    if (request.id.empty() || looks_++ == 0) return Ok{};
-    const std::string id = std::string(request.id) + "~" + std::to_string(looks_);
-    if (id.size() > limits::kMessageIdBytesMax) {
-      return Error{Errc::kLimitExceeded, "the id of a receive that waits: at most 250 bytes"};
-    }
-    request.id = request.keep(id);
-    return Ok{};
-  }
-
   void answered(const Result<Answer>& answer) {
     const Exchange& exchange = *call_->exchange;
     const Received* received = received_in(answer);
     const bool nothing = received != nullptr && received->deliveries.empty();
-    if (nothing && !waiter_->over() && !exchange.leaving() && looks_ < kLooksMax) {
-      return answer->repeated ? look() : rest();
-    }
+    // An empty answer is not remembered: each look has the caller's id, and a repetition finds the
+    // answer that has records.
+    if (nothing && !waiter_->over() && !exchange.leaving()) return rest();
     waiter_->quit();
     if (received != nullptr && !nothing && exchange.gone() && !has_id_) return give_back(*received);
     respond_one(call_, answer);
@@ -106,7 +90,6 @@ class Reception : public std::enable_shared_from_this<Reception> {
   front::Desk& desk_;
   const SharedCall call_;
   const std::shared_ptr<Waiter> waiter_;
-  unsigned looks_ = 0;
   bool has_id_ = false;
 };
 

@@ -197,6 +197,45 @@ TEST_P(Commits, ARepeatedReceiveNeverShowsRecordsOfAnotherStream) {
   const auto again = as<Received>(commit({receive}, Mode::kAtomic, "get").verdicts.front());
   ASSERT_EQ(again.deliveries.size(), 1U);
   EXPECT_EQ(again.deliveries[0].record.payload, "");
+  EXPECT_TRUE(again.deliveries[0].gone);
+}
+
+TEST_P(Commits, ARepeatedReceiveSaysWhichRecordsAreGone) {
+  const Receive receive{.stream = "s", .consumer = "c", .max = 2};
+  make_stream("s");
+  run<Appended>(Append{.stream = "s", .payload = "first"});
+  run<Appended>(Append{.stream = "s", .payload = "second"});
+  const auto told = as<Received>(commit({receive}, Mode::kAtomic, "get").verdicts.front());
+  ASSERT_EQ(told.deliveries.size(), 2U);
+  EXPECT_FALSE(told.deliveries[0].gone);
+  run<Done>(Trim{"s", Sequence{2}});
+  const auto again = as<Received>(commit({receive}, Mode::kAtomic, "get").verdicts.front());
+  ASSERT_EQ(again.deliveries.size(), 2U);
+  EXPECT_TRUE(again.deliveries[0].gone);
+  EXPECT_EQ(again.deliveries[0].record.sequence, Sequence{1});
+  EXPECT_EQ(again.deliveries[0].token, told.deliveries[0].token);
+  EXPECT_FALSE(again.deliveries[1].gone);
+  EXPECT_EQ(again.deliveries[1].record.payload, "second");
+}
+
+// A worker that waits asks again and again: what told it nothing is not kept.
+TEST_P(Commits, AnAnswerWithoutRecordsIsNotRemembered) {
+  const Receive receive{.stream = "s", .consumer = "c"};
+  make_stream("s");
+  run<Done>(CreateConsumer{"s", "c", {}});
+  const std::uint64_t before = store().statistics().value().claims_settled;
+  for (int i = 0; i < 3; ++i) {
+    const Answer answer = commit({receive}, Mode::kAtomic, "get");
+    EXPECT_FALSE(answer.repeated);
+    EXPECT_TRUE(as<Received>(answer.verdicts.front()).deliveries.empty());
+  }
+  EXPECT_EQ(store().statistics().value().claims_settled, before);
+  run<Appended>(Append{.stream = "s", .payload = "p"});
+  const Answer found = commit({receive}, Mode::kAtomic, "get");
+  const Answer again = commit({receive}, Mode::kAtomic, "get");
+  EXPECT_FALSE(found.repeated);
+  EXPECT_TRUE(again.repeated);
+  EXPECT_EQ(again.verdicts, found.verdicts);
 }
 
 // --- positions -----------------------------------------------------------------------------------

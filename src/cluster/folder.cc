@@ -185,6 +185,7 @@ Result<Connection> PostgresFolder::take() {
     }
   }
   ConnectOptions options;
+  options.notice = place_.notice;
   options.application_name = "hapax store reads";
   options.silence_max = kReadSilenceMax;
   HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
@@ -222,6 +223,7 @@ Result<std::unique_ptr<ports::Lock>> PostgresFolder::lock(std::string_view name)
   if (!writer_ || writer_->lost()) {
     writer_.reset();
     ConnectOptions options;
+    options.notice = place_.notice;
     options.application_name = "hapax store keeper";
     options.silence_max = kWriteSilenceMax;
     HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));

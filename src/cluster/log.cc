@@ -143,6 +143,7 @@ std::string tables_of(const StorePlace& place, std::uint32_t segment_bytes) {
 
 Result<std::uint32_t> make_store_tables(const StorePlace& place, std::uint32_t segment_bytes) {
   ConnectOptions options;
+  options.notice = place.notice;
   options.silence_max = kMakingSilenceMax;
   HAPAX_TRY(Connection connection, Connection::open(place.uri, options));
   HAPAX_CHECK(postgres::check_keeps_session(connection, place.uri));
@@ -227,6 +228,7 @@ Status settle_session(Connection& connection, std::chrono::milliseconds lock_tim
 Status PostgresLog::connect() {
   connection_.reset();
   ConnectOptions options;
+  options.notice = place_.notice;
   options.application_name = "hapax store log";
   options.silence_max = kSilenceMax;
   HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));

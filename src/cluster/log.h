@@ -77,6 +77,7 @@ template <class Integer>
 struct StorePlace {
   std::string uri;
   std::string schema = "hapax_store";
+  postgres::Notice notice{};  // is told the warnings of its server
 };
 
 // Makes the schema and its tables if they are not there; safe beside others that do the same. The

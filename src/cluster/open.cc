@@ -3,6 +3,9 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -30,6 +33,19 @@ struct DatabasePorts {
   cluster::PostgresFolder folder;
   host::HostEntropy entropy;
 };
+
+// Every new connection may warn of the same.
+postgres::Notice once_each(std::function<void(const std::string&)> log) {
+  struct Told {
+    std::mutex mutex;
+    std::set<std::string> lines;  // guarded by mutex
+  };
+  return [told = std::make_shared<Told>(), log = std::move(log)](const std::string& line) {
+    constexpr std::size_t kLinesMax = 100;
+    const std::lock_guard lock(told->mutex);
+    if (told->lines.size() < kLinesMax && told->lines.insert(line).second) log(line);
+  };
+}
 
 void log_to_stderr(const std::string& line) { std::fprintf(stderr, "hapax: %s\n", line.c_str()); }
 
@@ -72,7 +88,6 @@ Status wait_for_server(const std::string& uri, std::chrono::milliseconds patienc
 
 Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
                                              const PostgresStoreOptions& options) {
-  const cluster::StorePlace place{uri, options.schema};
   if (options.segment_bytes < journal::kSegmentBytesMin ||
       options.segment_bytes > journal::kSegmentBytesMax) {
     return Error{Errc::kInvalidArgument,
@@ -81,6 +96,7 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
                      std::to_string(journal::kSegmentBytesMax)};
   }
   const auto log = options.log ? options.log : log_to_stderr;
+  const cluster::StorePlace place{uri, options.schema, once_each(log)};
   HAPAX_CHECK(wait_for_server(uri, options.patience, log));
   HAPAX_TRY(const std::uint32_t segment_bytes,
             cluster::make_store_tables(place, static_cast<std::uint32_t>(options.segment_bytes)));

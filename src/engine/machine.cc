@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "base/place_failure.h"
 #include "core/claims.h"
 #include "engine/frames.h"
 #include "journal/names.h"
@@ -554,7 +555,7 @@ Result<std::string> Machine::door_read_record(void* self, const core::Stream& st
 Error Machine::note_damage(Error error) {
   if (error.code == Errc::kNotFound) error.code = Errc::kCorruption;  // A segment is missing.
   if (error.code == Errc::kCorruption && !damage_) damage_ = error;
-  return error;
+  return base::place_failure(std::move(error));
 }
 
 core::ContentId Machine::door_content_id(void* self, std::string_view payload) {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <utility>
 
+#include "base/place_failure.h"
 #include "engine/queries.h"
 
 namespace hapax::engine {
@@ -149,7 +150,7 @@ Result<Records> MachineStore::read(const ReadRange& range) {
     return Ok{};
   });
   if (moved) return records;
-  Error error = moved.error();
+  Error error = base::place_failure(moved.error());
   return serve<Records>(std::move(error).within("stream '" + std::string(range.stream) + "'"));
 }
 
@@ -169,7 +170,9 @@ Result<std::optional<ClaimStatus>> MachineStore::find_claim(std::string_view sco
       return look_up_claim(state, claim_hash(key_, scope, key), now);
     });
     if (!found) return Result<std::optional<ClaimStatus>>(std::move(found).error());
-    return complete(*std::move(found), *files_);
+    auto status = complete(*std::move(found), *files_);
+    if (status || status.error().code == Errc::kNotFound) return status;
+    return Result<std::optional<ClaimStatus>>(base::place_failure(std::move(status).error()));
   }));
 }
 

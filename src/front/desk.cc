@@ -48,37 +48,38 @@ Status check(const Caller& caller, const Op& op) {
   return caller.account == nullptr ? Status(Ok{}) : caller.account->check(op);
 }
 
-void Desk::commit(net::Loop& loop, const Caller& caller, const wire::SharedRequest& request,
+void Desk::commit(const From& from, const Caller& caller, const wire::SharedRequest& request,
                   Then then) {
   const TenantNames names(caller);
   const std::shared_ptr<Minutes> minutes = minutes_of(caller, *request);
   if (Status admitted = admit(caller, *request, names); !admitted) {
-    loop.post([error = std::move(admitted).error(), then = std::move(then)] { then(error); });
+    from.loop.post([error = std::move(admitted).error(), then = std::move(then)] { then(error); });
     return;
   }
-  if (minutes == nullptr) return submit(loop, names, request, nullptr, std::move(then));
+  if (minutes == nullptr) return submit(from, names, request, nullptr, std::move(then));
   minutes->stream = names.inside(kAuditStream);
   write_within(*minutes, *request);
-  with_stream(minutes->stream, [this, &loop, names, request, minutes, then = std::move(then)] {
-    submit(loop, names, request, minutes, then);
+  with_stream(minutes->stream, [this, from, names, request, minutes, then = std::move(then)] {
+    submit(from, names, request, minutes, then);
   });
 }
 
-void Desk::submit(net::Loop& loop, const TenantNames& names, const wire::SharedRequest& request,
+void Desk::submit(const From& from, const TenantNames& names, const wire::SharedRequest& request,
                   const std::shared_ptr<Minutes>& minutes, Then then) {
   const Commit commit = request->commit();
   const Steady since = std::chrono::steady_clock::now();
-  store_.submit(commit, [this, &loop, names, request, minutes, since,
+  store_.submit(commit, [this, from, names, request, minutes, since,
                          then = std::move(then)](Result<Answer> answer) {
     answered(request->ops, answer, since);
     if (minutes != nullptr && prevented(*minutes, answer)) {
       request->ops.resize(minutes->lines.size());
       request->notes = minutes->within = 0;
-      return submit(loop, names, request, minutes, then);
+      return submit(from, names, request, minutes, then);
     }
-    auto shared = std::make_shared<Result<Answer>>(outside(std::move(answer), names));
+    auto shared = std::make_shared<Result<Answer>>(
+        outside(discreet(std::move(answer), from.reference), names));
     // The request goes on the loop, too: it may be large, and the store's thread has better to do.
-    const auto tell = [&loop, request, shared, then] {
+    const auto tell = [&loop = from.loop, request, shared, then] {
       loop.post([request, shared, then] { then(std::move(*shared)); });
     };
     if (minutes == nullptr || !*shared) return tell();

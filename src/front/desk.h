@@ -8,13 +8,17 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <hapax/store.h>
 
 #include "front/bell.h"
 #include "front/caller.h"
+#include "front/discretion.h"
 #include "front/duplicates.h"
 #include "front/readers.h"
 #include "metrics/meter.h"
@@ -23,37 +27,63 @@
 
 namespace hapax::front {
 
+// Where a question comes from: the loop that is to be answered, and what the log calls the request.
+struct From {
+  // NOLINTNEXTLINE(google-explicit-constructor): most have nothing but a loop.
+  From(net::Loop& on, std::string name = {}) : loop(on), reference(std::move(name)) {}
+
+  net::Loop& loop;
+  std::string reference;  // empty: it has no name
+};
+
 class Desk {
  public:
-  Desk(Store& store, std::size_t readers, metrics::Meter* meter = nullptr)
-      : store_(store), meter_(meter), readers_(readers) {}
+  // Without discretion callers are told everything: they are the owner of the store.
+  Desk(Store& store, std::size_t readers, metrics::Meter* meter = nullptr,
+       const Discretion* discretion = nullptr)
+      : store_(store), meter_(meter), discretion_(discretion), readers_(readers) {}
 
   using Steady = std::chrono::steady_clock::time_point;
   using Then = std::function<void(Result<Answer>)>;
 
   // Answers on the loop. The request's names are rewritten to the caller's tenant; the answer's
   // are as the caller knows them.
-  void commit(net::Loop& loop, const Caller& caller, const wire::SharedRequest& request, Then then);
+  void commit(const From& from, const Caller& caller, const wire::SharedRequest& request,
+              Then then);
 
   // Writes a line to the tenant's audit that no operation of the tenant caused.
   void audit(const std::string& tenant, std::string line);
 
   // Reads on a thread that may wait, and answers on the loop.
   template <class Read, class Then>
-  void ask(net::Loop& loop, Read read, Then then) {
+  void ask(const From& from, Read read, Then then) {
     using Value = decltype(read(store_));
     auto shared = std::make_shared<Then>(std::move(then));
     const bool taken = readers_.ask(
-        loop, [this, read = std::move(read)]() mutable { return read(store_); },
+        from.loop,
+        [this, reference = from.reference, read = std::move(read)]() mutable {
+          return discreet(read(store_), reference);
+        },
         [shared](Value value) { (*shared)(std::move(value)); });
     if (taken) return;
-    loop.post([shared] {
+    from.loop.post([shared] {
       (*shared)(Value(Error{Errc::kUnavailable, "too many reads are waiting; try again"}));
     });
   }
 
   // Reads no more: the store may go before the desk does.
   void close() { readers_.stop(); }
+
+  // A12: what the store answered, as callers may know it.
+  template <class Value>
+  [[nodiscard]] Result<Value> discreet(Result<Value> value, std::string_view reference) const {
+    if (discretion_ == nullptr) return value;
+    if (!value) return discretion_->outside(std::move(value).error(), reference);
+    if constexpr (std::is_same_v<Value, Answer>) {
+      for (Verdict& verdict : value->verdicts) discretion_->clean(verdict, reference);
+    }
+    return value;
+  }
 
   [[nodiscard]] Store& store() { return store_; }
   [[nodiscard]] Bell& bell() { return bell_; }
@@ -75,7 +105,7 @@ class Desk {
   static std::shared_ptr<Minutes> minutes_of(const Caller& caller, const wire::Request& request);
   static bool prevented(const Minutes& minutes, const Result<Answer>& answer);
   static void write_within(Minutes& minutes, wire::Request& request);
-  void submit(net::Loop& loop, const TenantNames& names, const wire::SharedRequest& request,
+  void submit(const From& from, const TenantNames& names, const wire::SharedRequest& request,
               const std::shared_ptr<Minutes>& minutes, Then then);
   void write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer, Next next);
   void with_stream(const std::string& stream, Next next);
@@ -85,6 +115,7 @@ class Desk {
 
   Store& store_;
   metrics::Meter* const meter_;
+  const Discretion* const discretion_;  // may be null
   Readers readers_;
   Bell bell_;
   Duplicates duplicates_;

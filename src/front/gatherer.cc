@@ -107,6 +107,7 @@ void Gatherer::submit(When when) {
   auto done = [this, full, since, at_end,
                asked_by = std::this_thread::get_id()](Result<Answer> answer) mutable {
     desk_.answered(full->ops, answer, since);
+    answer = desk_.discreet(std::move(answer), {});
     if (at_end && std::this_thread::get_id() == asked_by) return tell(*full, answer);
     auto shared = std::make_shared<Result<Answer>>(std::move(answer));
     loop_.post([full, shared] { tell(*full, *shared); });

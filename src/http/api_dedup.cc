@@ -126,7 +126,7 @@ void get_key(front::Desk& desk, const SharedCall& call) {
   const auto find = [key = key_of(call), bodies = bodies_for(call->caller())](Store& store) {
     return find_key(store, key, bodies);
   };
-  desk.ask(call->exchange->loop(), find, [call](const Result<KeyStatus>& status) {
+  desk.ask(call->from(), find, [call](const Result<KeyStatus>& status) {
     respond_read(call, status,
                  [&](const KeyStatus& found) { return json_of(call->name("key"), found); });
   });
@@ -171,7 +171,7 @@ void delete_key(front::Desk& desk, const SharedCall& call) {
   }
   front::Caller caller = call->caller();
   caller.rights.add(Right::kProduce);  // Who administers may remove what others may make.
-  desk.commit(call->exchange->loop(), caller, request,
+  desk.commit(call->from(), caller, request,
               [&desk, call, why = std::move(why)](const Result<Answer>& answer) {
                 respond_deleted(desk, call, answer, why);
               });
@@ -283,7 +283,7 @@ void get_figures(front::Desk& desk, const SharedCall& call) {
                          {Errc::kInvalidArgument, "queue: must not begin with the byte 0x01"});
   }
   desk.ask(
-      call->exchange->loop(),
+      call->from(),
       [&desk, stream = inside_name(call, queue)](Store& store) {
         return figures_of(desk, store, stream);
       },

@@ -108,7 +108,7 @@ void answer(front::Desk& desk, const SharedCall& call, const std::string& table,
   Question question{inside_name(call, stream),
                     std::string(request.query_value("consumer").value_or(kRelay)), *max};
   desk.ask(
-      call->exchange->loop(),
+      call->from(),
       [question = std::move(question)](Store& store) { return look(store, question); },
       [call, to_json](const Result<Outbox>& outbox) { respond_read(call, outbox, to_json); });
 }

@@ -17,7 +17,7 @@ using front::Right;
 
 template <class Read, class Then>
 void ask(front::Desk& desk, const SharedCall& call, Read read, Then then) {
-  desk.ask(call->exchange->loop(), std::move(read), std::move(then));
+  desk.ask(call->from(), std::move(read), std::move(then));
 }
 
 // --- streams

@@ -64,7 +64,7 @@ void read_records(front::Desk& desk, const SharedCall& call, Range range,
   const auto read = [stream = inside(call, "stream"), range](Store& store) {
     return store.read({stream, range.from, range.max, range.bytes_max});
   };
-  desk.ask(call->exchange->loop(), read, [&desk, call, range, waiter](Result<Records> found) {
+  desk.ask(call->from(), read, [&desk, call, range, waiter](Result<Records> found) {
     Result<Records> records = checked(call, range, std::move(found));
     const bool nothing = records && records->records.empty();
     if (!nothing || waiter->over() || call->exchange->leaving()) {

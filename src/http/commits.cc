@@ -87,7 +87,7 @@ void carry_out(front::Desk& desk, const SharedCall& call, Result<wire::SharedReq
     if (Status named = give_id(call->request(), **request); !named) request = named.error();
   }
   if (!request) return call->exchange->respond(problem_response(request.error()));
-  desk.commit(call->exchange->loop(), call->caller(), *std::move(request),
+  desk.commit(call->from(), call->caller(), *std::move(request),
               [call, tell](const Result<Answer>& answer) { tell(call, answer); });
 }
 

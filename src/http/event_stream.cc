@@ -32,7 +32,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
     const auto read = [stream = stream_, from = next_](Store& store) {
       return store.read({stream, from, kRecordsAtOnce, kBytesAtOnce});
     };
-    desk_.ask(exchange().loop(), read,
+    desk_.ask(call_->from(), read,
               [self = shared_from_this()](const Result<Records>& found) { self->found(found); });
   }
 

@@ -9,6 +9,7 @@
 
 #include <hapax/result.h>
 
+#include "front/desk.h"
 #include "front/reception.h"
 #include "http/session.h"
 #include "wire/request.h"
@@ -27,6 +28,8 @@ struct Call {
   // A5: what waits asks again before it hands anything out. An error is the client's answer.
   [[nodiscard]] Status still_admitted() { return ask_door ? ask_door(*this) : Status(Ok{}); }
   [[nodiscard]] const Request& request() const { return exchange->request(); }
+  // For the desk.
+  [[nodiscard]] front::From from() const { return {exchange->loop(), exchange->reference()}; }
   [[nodiscard]] std::string_view name(std::string_view key) const;
   // Names of the path and the query, as fields of an operation.
   [[nodiscard]] std::vector<wire::TextField> fields() const;

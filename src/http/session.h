@@ -45,6 +45,9 @@ class Exchange {
   void respond(const Response& response);
   // Header fields of whatever will be answered. REQUIRES: text that may stand in one.
   void always(std::string_view name, std::string_view value);
+  // What the log calls the request.
+  void named(std::string reference) { reference_ = std::move(reference); }
+  [[nodiscard]] const std::string& reference() const { return reference_; }
   // Is told the status when the answer is given.
   void when_answered(std::function<void(unsigned status)> act) { answered_ = std::move(act); }
   // The answer may be large: nothing more is taken from the connection before it is given.
@@ -84,6 +87,7 @@ class Exchange {
   std::optional<Response> refusal_;
   std::optional<Result<front::Admission>> admission_;
   std::string always_;  // header lines
+  std::string reference_;
   std::function<void(unsigned)> answered_;
   std::string ready_;  // waits for the answers before it
   std::function<void()> at_leave_;

@@ -187,6 +187,20 @@ void Connection::Finish::operator()(pg_conn* connection) const {
 
 Connection::Connection(pg_conn* connection, bool owned) : connection_(connection, Finish{owned}) {}
 
+// Notices of lower severity ("… already exists, skipping") are for people at a prompt.
+void Connection::hear(const Notice& notice) {
+  if (!notice) return;
+  connection_.get_deleter().notice = std::make_shared<const Notice>(notice);
+  ::PQsetNoticeReceiver(
+      raw(),
+      [](void* told, const pg_result* result) {
+        if (field(result, PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
+        (*static_cast<const Notice*>(told))("PostgreSQL warns: " +
+                                            std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)));
+      },
+      const_cast<Notice*>(connection_.get_deleter().notice.get()));
+}
+
 Connection Connection::borrow(pg_conn* connection) { return Connection(connection, false); }
 
 Result<Connection> Connection::open(const std::string& uri, const ConnectOptions& options) {
@@ -219,6 +233,7 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
     }
     made.silence_max_ = options.silence_max;
     made.hurry_fd_ = options.hurry_fd;
+    made.hear(options.notice);
     if (options.silence_max != std::chrono::milliseconds::max()) {
       ::PQsetnonblocking(made.raw(), 1);  // Else what is sent may wait for a silent server, too.
     }

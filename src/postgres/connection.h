@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +73,9 @@ struct Question {
 
 enum class Notified : std::uint8_t { kNothing, kChannel };
 
+// What a server says beside its answers, as one line.
+using Notice = std::function<void(const std::string& line)>;
+
 struct ConnectOptions {
   std::chrono::milliseconds timeout{5'000};  // for making the connection
   std::string application_name = "hapax";
@@ -79,6 +83,9 @@ struct ConnectOptions {
   std::chrono::milliseconds silence_max = std::chrono::milliseconds::max();
   // Readable from when on a second of silence is enough, because the program is to end; -1 = none.
   int hurry_fd = -1;
+  // Is told the server's warnings, once it is connected; libpq writes what comes before that, and
+  // all of it if there is none, to standard error.
+  Notice notice{};
 };
 
 class Connection {
@@ -123,9 +130,11 @@ class Connection {
  private:
   struct Finish {
     bool owned = true;
+    std::shared_ptr<const Notice> notice{};  // libpq has its address
     void operator()(pg_conn* connection) const;
   };
   explicit Connection(pg_conn* connection, bool owned);
+  void hear(const Notice& notice);
   [[nodiscard]] pg_conn* ready();
   [[nodiscard]] pg_result* answer_of(int sent);
   [[nodiscard]] static Status check(const Values& values);

@@ -36,6 +36,7 @@ http::Response nothing_there(const http::Request& request, const std::string& al
 Trace name_answer(http::Exchange& exchange, Tracer& tracer) {
   Trace trace = tracer.trace_of(exchange.request().fields);
   exchange.always("X-Request-Id", trace.request_id);
+  exchange.named(trace.request_id);
   if (!trace.parent.empty()) exchange.always("traceparent", trace.parent);
   return trace;
 }
@@ -143,8 +144,8 @@ void HttpDoor::watch(http::Exchange& exchange, const std::shared_ptr<Visit>& vis
                         {"subject", visit->subject},
                         {"method", visit->method},
                         {"route", visit->route},
-                        {"status", std::to_string(status)},
-                        {"micros", std::to_string(took.count())}});
+                        {"status", std::int64_t{status}},
+                        {"micros", std::int64_t{took.count()}}});
   });
 }
 

@@ -110,8 +110,9 @@ TEST(Health, SaysWhyItIsNotReady) {
     health.look_at(figures(trouble));
     EXPECT_TRUE(health.trouble());
   }
-  health.look_at(Error{Errc::kShuttingDown, "over"});
-  EXPECT_TRUE(has(health.trouble().value_or(""), "over"));
+  health.look_at(Error{Errc::kUnavailable, "connection to 10.1.2.3"});
+  EXPECT_TRUE(has(health.trouble().value_or(""), "does not answer"));
+  EXPECT_FALSE(has(health.trouble().value_or(""), "10.1.2.3"));  // A12
   health.look_at(figures());
   EXPECT_FALSE(health.trouble());
   health.draining();

@@ -58,12 +58,16 @@ std::string Log::line(LogLevel level, std::string_view event, Fields fields) {
   if (format_ == config::LogFormat::kJson) {
     wire::JsonObject object;
     object.add("time", time).add("level", word_of(level)).add("event", event);
-    for (const auto& [name, value] : fields) object.add(name, value);
+    for (const auto& [name, value] : fields) {
+      std::visit([&name = name, &object](const auto& one) { object.add(name, one); }, value);
+    }
     return object.text() + "\n";
   }
   std::string text = time + " " + std::string(word_of(level)) + " " + one_line(event);
   for (const auto& [name, value] : fields) {
-    text += " " + std::string(name) + "=" + text_value(value);
+    const auto* words = std::get_if<std::string>(&value);
+    text += " " + std::string(name) + "=" +
+            (words != nullptr ? text_value(*words) : std::to_string(std::get<std::int64_t>(value)));
   }
   return text + "\n";
 }

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "config/config.h"
 #include "ports/clock.h"
@@ -19,7 +21,7 @@ class Log {
  public:
   struct Field {
     std::string_view name;
-    std::string value;
+    std::variant<std::string, std::int64_t> value;
   };
   using Fields = std::initializer_list<Field>;
 

@@ -108,7 +108,7 @@ class Process {
   }
 
   void open_doors() {
-    desk_ = std::make_unique<front::Desk>(*store_, options_.readers, &meter_);
+    desk_ = std::make_unique<front::Desk>(*store_, options_.readers, &meter_, &discretion_);
     http::add_store_routes(router_, *desk_, options_.outbox);
     add_health_routes(router_, health_);
     add_metrics_route(router_,
@@ -149,7 +149,7 @@ class Process {
       const int signal = signals.wait_for(tick);
       if (signal == SIGHUP) reload();
       if (signal == SIGTERM || signal == SIGINT) return;
-      health_.look_at(store_->statistics());
+      look_at(store_->statistics());
       if (watchdog) notifier_.tell("WATCHDOG=1");  // The store has just answered.
       if (std::chrono::steady_clock::now() < next_figures) continue;
       take_figures();
@@ -159,10 +159,21 @@ class Process {
 
   void take_figures() {
     auto survey = take_survey(*store_);
-    health_.look_at(survey ? Result<Statistics>(survey->store) : survey.error());
+    look_at(survey ? Result<Statistics>(survey->store) : survey.error());
     if (!survey) return;
     meter_.know(survey->windows());
     survey_.put(*std::move(survey));
+  }
+
+  // Each change is logged, with what the health page does not tell.
+  void look_at(const Result<Statistics>& figures) {
+    const auto before = health_.trouble();
+    health_.look_at(figures);
+    const auto now = health_.trouble();
+    if (now == before) return;
+    if (!now) return log_.write(LogLevel::kInfo, "ready");
+    log_.write(LogLevel::kWarning, "not ready",
+               {{"reason", figures ? *now : figures.error().text()}});
   }
 
   EmbeddedOptions store_options() {
@@ -271,6 +282,12 @@ class Process {
   front::Accounts accounts_{limits_of(options_.tenants)};
   host::HostEntropy entropy_;
   Tracer tracer_{entropy_};
+  const front::Discretion discretion_{
+      [this] { return tracer_.next_id(); },
+      [this](const Error& error, std::string_view reference) {
+        log_.write(LogLevel::kWarning, "the store failed",
+                   {{"request", std::string(reference)}, {"reason", error.text()}});
+      }};
   metrics::Meter meter_;
   Health health_;
   SurveyBoard survey_;

@@ -25,9 +25,10 @@ class Tracer {
   // X-Request-Id and traceparent if they are well-formed; what is not is as if it were missing.
   [[nodiscard]] Trace trace_of(const http::Fields& fields);
 
- private:
-  std::string next_id();  // 16 hex digits; unlikely to come twice, not secret
+  // For what has no request of its own: 16 hex digits; unlikely to come twice, not secret.
+  [[nodiscard]] std::string next_id();
 
+ private:
   std::atomic<std::uint64_t> next_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/place_failure.h"
 #include "engine/frames.h"
 #include "engine/queries.h"
 #include "journal/names.h"
@@ -366,7 +367,7 @@ void SharedStore::append_failed(const Error& error) {
     return no_answer(error);
   }
   sent_ = false;
-  engine_->machine().refused(error);
+  engine_->machine().refused(base::place_failure(error));
 }
 
 // E8. The caller says it again.

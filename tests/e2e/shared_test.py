@@ -1,7 +1,9 @@
 """Several `hapax serve` processes on one PostgreSQL database: they behave as one, whoever dies."""
 
+import json
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -91,6 +93,68 @@ class StartTest(FolderTest):
         cluster.start()
         starting.join()
         self.assertEqual(servers[0].call("PUT", "/streams/s", {}).status, 200)
+
+
+class DiscretionTest(FolderTest):  # A12
+    """What callers are told when the database fails, and what the log has instead."""
+
+    def setUp(self):
+        super().setUp()
+        self.cluster = Cluster()
+        self.addCleanup(self.cluster.end)
+        uri = self.cluster.uri("postgres")
+        self.server = Server(self.HAPAX, self.folder, config=f"server: {{store: '{uri}'}}\n"
+                                                             "log: {format: json}\n")
+        self.addCleanup(self.server.end)
+        self.assertEqual(self.server.call("PUT", "/streams/s", {}).status, 200)
+
+    def lines(self, event):
+        lines = [json.loads(line) for line in self.server.text().splitlines()]
+        return [line for line in lines if line["event"] == event]
+
+    def check_is_told(self, secret):
+        record = {"records": [{"payload": "tea"}]}
+        answer = self.server.call("POST", "/streams/s/records", record, {"X-Request-Id": "r-1"})
+        self.assertEqual((answer.status, answer.headers["X-Request-Id"]), (503, "r-1"))
+        self.assertIn("r-1", answer.json["detail"])
+        client = self.client(self.server)
+        replies = [client.ask("SET", "k", "v"), client.ask("HX.DESCRIBE", "s")]
+        ready = self.server.call("GET", "/health/ready")
+        for text in (answer.body.decode(), ready.body.decode(), *map(str, replies)):
+            for inside in (secret, self.cluster.folder, "PostgreSQL", "libpq"):
+                self.assertNotIn(inside, text)
+        failures = {line["request"]: line["reason"] for line in self.lines("the store failed")}
+        self.assertIn(secret, failures["r-1"])
+        request = re.search("request ([0-9a-f]{16})", str(replies[0]))
+        self.assertIn(secret, failures[request[1]])
+
+    def test_a_statement_that_is_refused(self):
+        self.cluster.psql("CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE "
+                          "'not for role tester' USING ERRCODE = '42501'; END $$; CREATE TRIGGER "
+                          "no BEFORE INSERT ON hapax_store.log EXECUTE FUNCTION no()",
+                          database="postgres")
+        self.check_is_told("not for role tester")
+
+    def test_a_database_that_is_away(self):
+        self.cluster.stop()
+        wait_for(lambda: self.server.call("GET", "/health/ready").status == 503,
+                 "the server to notice")
+        self.check_is_told("connection")
+        self.assertEqual([line["level"] for line in self.lines("not ready")], ["warning"])
+        self.cluster.start()
+        wait_for(lambda: self.server.call("GET", "/health/ready").status == 200,
+                 "the server to notice that it is back")
+        wait_for(lambda: len(self.lines("ready")) == 2, "the log to tell it")
+
+    def test_a_warning_of_the_server_is_a_line_of_the_log(self):
+        self.cluster.psql("CREATE FUNCTION hm() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE "
+                          "WARNING 'hm'; RAISE NOTICE 'by the way'; RETURN NULL; END $$; CREATE "
+                          "TRIGGER hm AFTER INSERT ON hapax_store.log EXECUTE FUNCTION hm()",
+                          database="postgres")
+        for _ in range(3):
+            self.assertEqual(self.server.call("POST", "/registers/n/add", {"by": 1}).status,
+                             200)
+        self.assertEqual(len(self.lines("PostgreSQL warns: hm")), 1)
 
 
 class TroubleTest(SharedTest):

@@ -160,7 +160,7 @@ class Logs(running.SignedInTest):
         lines = [json.loads(line) for line in served.text().splitlines()]
         line = next(line for line in lines if line.get("request") == "r-1")
         self.assertEqual((line["trace"], line["tenant"], line["subject"], line["status"]),
-                         (TRACE, "acme", "ann", "404"))
+                         (TRACE, "acme", "ann", 404))
         self.assertEqual(line["route"], "/api/v1/streams/{stream}")
         self.assertNotIn("secret-name", served.text())
 

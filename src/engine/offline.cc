@@ -131,6 +131,9 @@ Result<Inspection> inspect(ports::Folder& folder) {
   if (const auto damage = journal::judge(findings, evidence)) {
     found.refusal = journal::refusal(folder, *damage).text();
   }
+  if (std::string cut = journal::cut_text(findings, evidence); !cut.empty()) {
+    found.lines.push_back(std::move(cut));
+  }
   const Time now = std::max(loaded.log_time, findings.log_time);
   HAPAX_TRY(const auto missing, find_missing(folder, *state, now));
   if (missing && !found.refusal) found.refusal = refusal(folder, *missing).text();

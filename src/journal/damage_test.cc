@@ -25,6 +25,10 @@ class Damage : public testing::Test {
       ASSERT_TRUE(scribe.open().ok());
       ASSERT_TRUE(scribe.write(2, 9).ok());
       ASSERT_TRUE(scribe.write(1, 30).ok());
+      // The first batch of a segment is marked, so the last one is another.
+      if (scribe.writer().slot().offset == kHeaderBytes) {
+        ASSERT_TRUE(scribe.write(1, 9).ok());
+      }
       last_batch_ = scribe.writer().slot();
       ASSERT_TRUE(scribe.write({"the last fact"}).ok());
       ASSERT_TRUE(!is_last || !ends_clean || scribe.mark(MarkKind::kClean).ok());
@@ -38,6 +42,7 @@ class Damage : public testing::Test {
   struct Outcome {
     Status opened = Ok{};
     std::size_t found = 0;
+    std::vector<std::string> warnings = {};
   };
   Outcome open() {
     disk_.restart();
@@ -48,7 +53,7 @@ class Damage : public testing::Test {
     SimFolder folder(disk_);
     Scribe scribe(folder, entropy_, lenient);
     Status opened = scribe.open();
-    return {std::move(opened), scribe.found().size()};
+    return {std::move(opened), scribe.found().size(), scribe.report().warnings};
   }
 
   bool verify_finds_nothing() {
@@ -134,6 +139,46 @@ TEST_F(Damage, EveryTruncationAfterACleanEnd) {
         ASSERT_EQ(outcome.opened.error().code, Errc::kCorruption) << name << " cut to " << keep;
       }
     }
+  }
+}
+
+// L20: without a mark of the end, a cut that costs facts is refused, or said.
+TEST_F(Damage, EveryTruncationAfterAnUncleanEnd) {
+  write_history(false);
+  const std::string name = segment_name(last_batch_.segment);
+  const std::uint64_t size = disk_.cached(name)->size();
+  const std::uint64_t end = disk_.cached(name)->find_last_not_of('\0') + 1;
+  for (std::uint64_t keep = 0; keep < size; ++keep) {
+    disk_.restore(image_);
+    disk_.truncate_raw(name, keep);
+    const Outcome outcome = open();
+    if (!outcome.opened.ok()) {
+      ASSERT_EQ(outcome.opened.error().code, Errc::kCorruption) << "cut to " << keep;
+      continue;
+    }
+    const bool said = std::any_of(
+        outcome.warnings.begin(), outcome.warnings.end(), [](const std::string& warning) {
+          return warning.find("it was cut. Facts behind lsn") != std::string::npos;
+        });
+    ASSERT_TRUE(said || outcome.found == witness_.acknowledged.size()) << "cut to " << keep;
+    ASSERT_FALSE(said && keep >= end + 2 * kBatchAlignment) << "only zeros were cut off";
+  }
+}
+
+// L20: a young store that was killed, cut where nothing of its first batch is left.
+TEST_F(Damage, ACutYoungStoreIsNotTakenForANewOne) {
+  {
+    SimFolder folder(disk_);
+    Scribe scribe(folder, entropy_, witness_);
+    ASSERT_TRUE(scribe.open().ok());
+    ASSERT_TRUE(scribe.write({"the only fact"}).ok());
+  }
+  disk_.restart();
+  image_ = disk_.copy();
+  for (std::uint64_t keep = 0; keep <= kHeaderBytes; ++keep) {
+    disk_.restore(image_);
+    disk_.truncate_raw(segment_name(1), keep);
+    EXPECT_EQ(open().opened.error().code, Errc::kCorruption) << "cut to " << keep;
   }
 }
 

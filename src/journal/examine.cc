@@ -249,6 +249,30 @@ bool is_empty_and_proven(const Findings& findings, const Evidence& evidence) {
   return ends_at_mark(findings, evidence) && findings.stop.offset == kHeaderBytes;
 }
 
+std::string cut_text(const Findings& findings, const Evidence& evidence) {
+  if (!evidence.mark || findings.segments.empty()) return {};
+  const Mark& mark = *evidence.mark;
+  const std::uint64_t size = findings.segments.back().size;
+  const bool same_file = mark.end.segment == findings.stop.segment && mark.salt == findings.salt;
+  // Behind the last batch there is space that was set aside: if any is left, only zeros were cut.
+  const bool torn = findings.rest.end > findings.stop.offset;
+  const bool space_left = !torn && size >= findings.stop.offset + kBatchAlignment;
+  if (!same_file || size >= mark.file_bytes || space_left) return {};
+  return segment_name(findings.stop.segment) + " has " + std::to_string(size) +
+         " bytes and had at least " + std::to_string(mark.file_bytes) +
+         " when the newest mark was written: it was cut. Facts behind lsn " + text(mark.durable) +
+         " may have been acknowledged and be lost; a backup may have them";
+}
+
+std::string torn_text(const Findings& findings, const Evidence& evidence) {
+  return segment_name(findings.stop.segment) + " offset " + std::to_string(findings.stop.offset) +
+         ": " + std::to_string(findings.rest.end - findings.stop.offset) +
+         " bytes that are not a whole batch (" + findings.rest.why +
+         "). A crash in the middle of a write leaves such bytes, and nobody was told of them. If "
+         "the file was damaged since, facts behind lsn " +
+         text(proven(findings, evidence)) + " may have been acknowledged and be lost";
+}
+
 Error refusal(const ports::Folder& folder, const Damage& damage) {
   return Error{Errc::kCorruption,
                folder.describe(damage.file) + " offset " + std::to_string(damage.offset) + ": " +

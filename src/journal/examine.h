@@ -74,7 +74,7 @@ struct Evidence {
 };
 
 // L7: what was proven durable and cannot be read is damage, never a torn tail. Without damage the
-// journal ends at findings.stop, and what lies behind it was never acknowledged.
+// journal ends at findings.stop, and nothing proves that what lies behind it was acknowledged.
 std::optional<Damage> judge(const Findings& findings, const Evidence& evidence);
 
 // The highest lsn that is known to have been durable when the process ended.
@@ -86,6 +86,13 @@ bool ended_clean(const Findings& findings, const Evidence& evidence);
 // Whether the last segment holds nothing and is proven durable itself: a mark that names its salt
 // was written behind its sync. Nothing was ever acknowledged from it, so it can be gone on with.
 bool is_empty_and_proven(const Findings& findings, const Evidence& evidence);
+
+// Whether the last segment's file was cut, as far as that can be told: it ends with its last batch,
+// or inside one, and a mark says that it was longer. What to say about it, or "".
+std::string cut_text(const Findings& findings, const Evidence& evidence);
+
+// What to say about bytes at the end that are not a whole batch.
+std::string torn_text(const Findings& findings, const Evidence& evidence);
 
 // The error a start is refused with: place, range, what is intact, what to do.
 Error refusal(const ports::Folder& folder, const Damage& damage);

@@ -31,6 +31,7 @@ HeaderBytes encode(const Mark& mark) {
   put(bytes, 32, mark.end.segment);
   put(bytes, 36, mark.end.offset);
   put(bytes, 40, to_ms(mark.log_time));
+  put(bytes, 48, mark.file_bytes);
   close_block(bytes, kMarkMagic, mark.version);
   return bytes;
 }
@@ -46,6 +47,7 @@ Result<Mark> decode_mark(std::string_view bytes) {
   mark.salt = get<std::uint64_t>(bytes, 24);
   mark.end = {get<std::uint32_t>(bytes, 32), get<std::uint32_t>(bytes, 36)};
   mark.log_time = time_from_ms(get<std::int64_t>(bytes, 40));
+  mark.file_bytes = get<std::uint32_t>(bytes, 48);
   return mark;
 }
 

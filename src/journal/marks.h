@@ -10,7 +10,8 @@
 //    4  2  format version          32  4  segment number
 //    6  2  flags                   36  4  end: offset behind the last batch in that segment
 //    8  8  counter                 40  8  log time, ms since 1970
-//   16  8  durable lsn             48 12  zeros
+//   16  8  durable lsn             48  4  size of that segment's file, at least; 0 = not known
+//                                  52  8  zeros
 //                                  60  4  CRC-32C of bytes 0 to 59
 #pragma once
 
@@ -42,6 +43,7 @@ struct Mark {
   std::uint64_t salt = 0;
   Slot end;
   Time log_time{};
+  std::uint32_t file_bytes = 0;  // The segment's file has at least so many; 0 = not known.
   std::uint16_t version = kFormatVersion;  // Read; Marks writes the present one.
   friend bool operator==(const Mark&, const Mark&) = default;
 };

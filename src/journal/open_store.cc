@@ -21,7 +21,8 @@ Result<bool> is_empty_beginning(ports::Folder& folder, const std::string& name) 
     case FileName::Kind::kSegment: {
       HAPAX_TRY(const auto file, folder.open(name, ports::OpenMode::kRead));
       HAPAX_TRY(const std::uint64_t size, file->size());
-      return name == segment_name(1) && size <= kHeaderBytes;
+      // L4: it had its name only when its header was durable, so a shorter one was cut.
+      return name == segment_name(1) && size == kHeaderBytes;
     }
     case FileName::Kind::kMarks: {
       HAPAX_TRY(const Marks marks, Marks::open(folder));

@@ -62,7 +62,7 @@ Status remove_orphans(Start& start) {
 
 // L8: bytes that look like a batch nobody was told about are kept: as a copy, and in the segment,
 // which is never cut where it could hold a proof.
-Status quarantine_torn_tail(Start& start, const Findings& findings) {
+Status quarantine_torn_tail(Start& start, const Findings& findings, const Evidence& evidence) {
   const std::uint64_t begin = findings.stop.offset;
   const std::uint64_t end = findings.rest.end;
   if (end == begin) return Ok{};
@@ -80,10 +80,8 @@ Status quarantine_torn_tail(Start& start, const Findings& findings) {
   HAPAX_TRY(const auto published, copy.publish());
   HAPAX_CHECK(sync_names(start.folder));
   start.report.torn_bytes = end - begin;
-  start.report.warnings.push_back(name + " offset " + std::to_string(begin) + ": " +
-                                  std::to_string(end - begin) +
-                                  " bytes of a batch that was never acknowledged (" +
-                                  findings.rest.why + "), copied to " + copy_name);
+  start.report.warnings.push_back(torn_text(findings, evidence) + ". They are kept in " +
+                                  copy_name);
   return Ok{};
 }
 
@@ -136,7 +134,8 @@ Result<Tail> find_tail(Start& start, const Findings& findings, const Evidence& e
   if (start.report.clean || is_empty_and_proven(findings, evidence)) {
     return Tail{findings.next, findings.stop, findings.salt, findings.chain, start.report.log_time};
   }
-  HAPAX_CHECK(with_reserve(start.folder, [&] { return quarantine_torn_tail(start, findings); }));
+  HAPAX_CHECK(
+      with_reserve(start.folder, [&] { return quarantine_torn_tail(start, findings, evidence); }));
   return begin_segment(start, findings, evidence);
 }
 
@@ -199,6 +198,9 @@ Result<Recovered> recover(ports::Folder& folder, ports::Entropy& entropy, const 
   start.report.clean = ended_clean(findings, evidence);
   start.report.log_time = std::max(findings.log_time, marks.newest().log_time);
   start.report.next = findings.next;
+  if (std::string cut = cut_text(findings, evidence); !cut.empty()) {
+    start.report.warnings.push_back(std::move(cut));
+  }
   HAPAX_CHECK(raise_format(start));
   HAPAX_CHECK(clear_leftovers(start));
   // Names that a process made and did not live to sync must not vanish under what comes next.

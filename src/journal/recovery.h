@@ -45,7 +45,7 @@ struct Report {
   std::uint64_t batches = 0;          // Visited …
   std::uint64_t facts = 0;            // … with so many facts …
   std::uint64_t bytes = 0;            // … in so many bytes.
-  std::uint64_t torn_bytes = 0;       // Never acknowledged, copied to quarantine.
+  std::uint64_t torn_bytes = 0;       // Not a whole batch, copied to quarantine.
   Lsn rewritten_first;                // Facts that were not proven durable and were written anew;
   Lsn rewritten_last;                 // both 0 if there were none.
   Time log_time{};                    // Of the last batch.

@@ -116,11 +116,8 @@ class Verification {
         continue;
       }
       check_join(*segment.header, next);
-      std::optional<Lsn> end;
-      if (index + 1 < segments->size() && (*segments)[index + 1].header.ok()) {
-        end = (*segments)[index + 1].header->first;
-      }
-      next = check_batches(segment.number, end);
+      const bool more = index + 1 < segments->size() && (*segments)[index + 1].header.ok();
+      next = check_batches(segment.number, more ? &*(*segments)[index + 1].header : nullptr);
     }
   }
 
@@ -136,9 +133,19 @@ class Verification {
     blame(segment_name(header.number), 0, missing);
   }
 
-  // The lsn behind the segment's last intact batch.
-  Lsn check_batches(std::uint32_t number, std::optional<Lsn> end) {
+  // Whether nothing is wrong with a segment that ends here: those that followed it are gone, and
+  // the oldest snapshot has all that they said.
+  [[nodiscard]] bool ends_before_cleaned(SegmentReader& reader, std::uint64_t offset,
+                                         const SegmentHeader* following) const {
+    if (following == nullptr || following->number == reader.header().number + 1) return false;
+    const auto content = reader.end_of_content(offset);
+    return content.ok() && *content == offset && following->first <= needed_from();
+  }
+
+  // The lsn behind the segment's last intact batch. `following`: the next segment's header.
+  Lsn check_batches(std::uint32_t number, const SegmentHeader* following) {
     const std::string name = segment_name(number);
+    const std::optional<Lsn> end = following ? std::optional(following->first) : std::nullopt;
     auto reader = SegmentReader::open(folder_, *identity_, number);
     if (!reader.ok()) {
       blame(name, 0, reader.error().detail);
@@ -158,6 +165,7 @@ class Verification {
         blame(name, offset, batch.error().detail);
         return end.value_or(expected.first);
       }
+      if (ends_before_cleaned(*reader, offset, following)) break;
       const auto later = find_intact(*reader, offset, expected.first);
       // Without a later batch this may be the end of the journal, or a segment without a header
       // may follow: check_end() and check_segments() know.
@@ -208,12 +216,13 @@ class Verification {
       if (!said) blame(damage->file, damage->offset, refusal(folder_, *damage).detail);
       return;
     }
+    const Evidence evidence{mark_, newest_snapshot_};
+    if (std::string cut = cut_text(*findings, evidence); !cut.empty()) {
+      report_.notes.push_back(std::move(cut));
+    }
     if (findings->rest.end > findings->stop.offset) {
-      report_.notes.push_back(segment_name(findings->stop.segment) + " offset " +
-                              std::to_string(findings->stop.offset) + ": " +
-                              std::to_string(findings->rest.end - findings->stop.offset) +
-                              " bytes of a batch that was never acknowledged; the next start "
-                              "copies them to quarantine");
+      report_.notes.push_back(torn_text(*findings, evidence) +
+                              ". The next start copies them to quarantine");
     }
   }
 

@@ -109,6 +109,22 @@ TEST_F(Verify, AllowsASegmentThatTheSnapshotMadeSuperfluous) {
   EXPECT_TRUE(look().intact()) << look().problems.front().text;
 }
 
+// What cleaning left out is not a reason to distrust the disk.
+TEST_F(Verify, AllowsAHoleBetweenSegmentsThatTheSnapshotMadeSuperfluous) {
+  {
+    SimFolder folder(disk_);
+    const SnapshotHeader header{SnapshotKind::kSnapshot, identity_.store_id, 1, 20, {}};
+    SnapshotWriter snapshot = SnapshotWriter::create(folder, header).value();
+    ASSERT_TRUE(snapshot.finish().ok());
+  }
+  disk_.remove_raw(snapshot_name(10));
+  disk_.remove_raw(segment_name(2));
+  EXPECT_TRUE(look().intact()) << look().problems.front().text;
+  // A cut in front of the hole is not part of it.
+  disk_.truncate_raw(segment_name(1), slots_[1].offset + 10);
+  EXPECT_FALSE(look().intact());
+}
+
 TEST_F(Verify, NotesWhatIsNotOurs) {
   {
     SimFolder folder(disk_);

@@ -73,13 +73,27 @@ Result<Durable> Writer::write(Batch& batch) {
   tail_.chain = batch.checksum();
   tail_.log_time = batch.log_time();
   slot_ = slot_after(slot_, batch.bytes(), options_.segment_bytes);
+  HAPAX_CHECK(prove_first());
   return Durable(last);
+}
+
+// L20: the first batch of a process, and the first of a segment, is acknowledged only when a mark
+// proves it. Otherwise a file that was cut right behind its header would look like one that nothing
+// was ever written to. The mark also says how long the file was, so that a later cut is noticed.
+Status Writer::prove_first() {
+  if (proven_) return Ok{};
+  Status marked = put_mark(MarkKind::kRunning);
+  if (!marked.ok() && marked.error().code != Errc::kNoSpace) return marked;
+  proven_ = true;
+  return Ok{};
 }
 
 Status Writer::write_mark(MarkKind kind) {
   if (poisoned_) return Error{Errc::kIo, "the journal is poisoned by an earlier failure"};
-  if (kind == MarkKind::kClean) HAPAX_CHECK(trim());
-  return put_mark(kind);
+  if (kind != MarkKind::kClean) return put_mark(kind);
+  file_bytes_ = tail_.end.offset;
+  HAPAX_CHECK(put_mark(kind));
+  return trim();
 }
 
 // L2: after a failed sync the kernel may have dropped the dirty pages and marked them clean, so a
@@ -132,6 +146,9 @@ Status Writer::enter_segment() {
   file_ = *std::move(created);
   reserved_ = kHeaderBytes;
   zeroed_ = kHeaderBytes;
+  measured_ = kHeaderBytes;
+  file_bytes_ = kHeaderBytes;
+  proven_ = false;
   tail_.end = slot_;
   tail_.salt = header.salt;
   return Ok{};
@@ -141,8 +158,9 @@ Status Writer::enter_segment() {
 Status Writer::seal_segment() {
   const Mark& newest = marks_.newest();
   if (newest.end == tail_.end && newest.salt == tail_.salt) return Ok{};
-  HAPAX_CHECK(trim());
-  return put_mark(MarkKind::kRunning);
+  file_bytes_ = tail_.end.offset;
+  HAPAX_CHECK(put_mark(MarkKind::kRunning));
+  return trim();
 }
 
 // A file system that cannot set aside as much as it is asked for may keep what it found, so on a
@@ -200,6 +218,11 @@ Status Writer::roll_back(Error refusal) {
     slot_.offset = static_cast<std::uint32_t>((size + 7) / 8 * 8);
     return refusal;
   }
+  if (file_bytes_ > slot_.offset) {
+    file_bytes_ = slot_.offset;
+    ignore(put_mark(MarkKind::kRunning), "without it a start may say that the file was cut");
+    if (poisoned_) return Error{Errc::kIo, "the journal is poisoned by an earlier failure"};
+  }
   auto cut = file_->truncate(slot_.offset);
   if (cut.ok()) cut = sync_file(*file_);
   if (!cut.ok()) {
@@ -207,6 +230,7 @@ Status Writer::roll_back(Error refusal) {
   }
   reserved_ = slot_.offset;
   zeroed_ = slot_.offset;
+  measured_ = slot_.offset;
   return refusal;
 }
 
@@ -215,19 +239,31 @@ Status Writer::sync(Lsn last) {
     auto synced = sync_file(*file_);
     if (!synced.ok()) return poisoned(std::move(synced).error().within("make a batch durable"));
     durable_ = last;
+    HAPAX_CHECK(measure());
   }
   if (base::mutant(base::Mutant::kAckBeforeSync)) durable_ = last;
   return Ok{};
 }
 
+// Not every file system sets aside what it is asked for, so the file is asked how long it is.
+Status Writer::measure() {
+  if (measured_ == reserved_) return Ok{};
+  auto size = file_->size();
+  if (!size.ok()) return poisoned(std::move(size).error().within("measure a segment"));
+  measured_ = reserved_;
+  file_bytes_ = static_cast<std::uint32_t>(*size);
+  return Ok{};
+}
+
 // Gives back what was set aside behind the last batch. Not synced: those bytes are zeros, whether
-// they are there or not.
+// they are there or not. The mark of the shorter file was written before.
 Status Writer::trim() {
   if (reserved_ <= tail_.end.offset) return Ok{};
   auto cut = file_->truncate(tail_.end.offset);
   if (!cut.ok()) return poisoned(Error{Errc::kIo, std::move(cut).error().detail}.within("trim"));
   reserved_ = tail_.end.offset;
   zeroed_ = tail_.end.offset;
+  measured_ = tail_.end.offset;
   return Ok{};
 }
 
@@ -238,6 +274,7 @@ Status Writer::put_mark(MarkKind kind) {
   mark.salt = tail_.salt;
   mark.end = tail_.end;
   mark.log_time = tail_.log_time;
+  mark.file_bytes = file_bytes_;
   auto written = with_reserve(folder_, [&] { return marks_.write(mark); });
   if (!written.ok()) return poisoned(std::move(written).error().within("write a durable mark"));
   return Ok{};

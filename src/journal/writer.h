@@ -88,6 +88,8 @@ class Writer {
   Status append(std::string_view bytes);
   Status roll_back(Error refusal);
   Status sync(Lsn last);
+  Status measure();
+  Status prove_first();
   Status trim();
   Status put_mark(MarkKind kind);
   Error poisoned(Error error);
@@ -102,6 +104,9 @@ class Writer {
   std::unique_ptr<ports::File> file_;  // of the segment tail_.end is in
   std::uint64_t reserved_ = 0;         // its size
   std::uint64_t zeroed_ = 0;           // up to here all of it was written, be it with zeros
+  std::uint64_t measured_ = 0;         // `reserved_` when its size was last asked for
+  std::uint32_t file_bytes_ = 0;       // its size at its last sync, or what it will be cut to
+  bool proven_ = false;                // L20: of a batch of this process in this segment
   Lsn durable_;
   bool poisoned_ = false;
   std::atomic<Room> room_{Room::kOrdinary};

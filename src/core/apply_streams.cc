@@ -65,6 +65,10 @@ void add_to_runs(State& state, Stream& stream, const RecordAppended& fact, base:
 
 void remember_group(State& state, Stream& stream, const RecordAppended& fact, Undo* undo) {
   if (fact.group_hash == 0 || !stream.settings.track_groups) return;
+  if (!stream.has_groups) {
+    stream.has_groups = true;
+    record(undo, [owner = &stream](State&) { owner->has_groups = false; });
+  }
   const Sequence* known = stream.group_last.find(fact.group_hash);
   const Sequence before = known == nullptr ? Sequence{0} : *known;
   const bool made = stream.group_last.set(fact.group_hash, fact.sequence);
@@ -86,17 +90,42 @@ void remember_addressee(State& state, Stream& stream, const RecordAppended& fact
   add_text(state, *stream.tenant, addressed_bytes(fact.lineage->consumer), undo);
 }
 
-Producer& ensure_producer(State& state, Stream& stream, std::string_view name, Undo* undo) {
+// D7: whether collect() took out what is forgotten makes no difference.
+void forget_groups(State& state, Stream& stream, Sequence before, Time now, Undo* undo) {
+  constexpr std::int64_t kSlices = 16;
+  const Window window = stream.settings.window;
+  if (!stream.has_groups || window.is_forever()) return;
+  const std::int64_t slice =
+      std::max<std::int64_t>(1'000, std::int64_t{window.raw()} * 1'000 / kSlices);
+  const std::int64_t end_ms = to_ms(window.end(now)) + slice - 1;
+  const Time end = time_from_ms(end_ms - end_ms % slice);
+  const auto [found, made] = stream.groups_end.try_emplace(end, before);
+  record(undo, [owner = &stream, end, made = made, old = found->second](State&) {
+    if (made) {
+      owner->groups_end.erase(end);
+    } else {
+      owner->groups_end.at(end) = old;
+    }
+  });
+  found->second = before;
+  if (made) state.groups_due.emplace(end, stream.uid);
+}
+
+Producer& ensure_producer(State& state, Stream& stream, std::string_view name, Time now,
+                          Undo* undo) {
   const auto found = stream.producers.find(name);
   if (found != stream.producers.end()) {
     Producer& producer = found->second;
     if (producer.retired) {
-      producer.retired = false;
-      ++stream.producers_active;
-      record(undo, [owner = &stream, back = &producer](State&) {
-        back->retired = true;
+      record(undo, [owner = &stream, back = &producer, before = producer](State&) {
+        *back = before;
         --owner->producers_active;
       });
+      // P6: one that is forgotten is as new, whether collect() has come by or not.
+      if (producer.is_forgotten(now)) producer = Producer{};
+      producer.retired = false;
+      producer.forgotten_at = Time::max();
+      ++stream.producers_active;
     }
     return producer;
   }
@@ -125,8 +154,8 @@ void forget_oldest(State& state, const Stream& stream, Producer& producer, Undo*
 }
 
 void note_producer(State& state, Stream& stream, const ProducerMark& mark, Producer::Stored stored,
-                   Undo* undo) {
-  Producer& producer = ensure_producer(state, stream, mark.name, undo);
+                   Time now, Undo* undo) {
+  Producer& producer = ensure_producer(state, stream, mark.name, now, undo);
   Producer* const changed = &producer;
   if (producer.epoch != mark.epoch) {
     // A new epoch starts over: what the old one stored is no longer asked for.
@@ -162,9 +191,11 @@ void apply_stream(State& state, const StreamMade& fact, base::Where, Time now, U
   stream->settings = fact.settings;
   stream->created_at = now;
   stream->horizon_floor = now;
+  note_retention(state, *stream);
   state.streams.push_back(std::move(stream));
   state.stream_names.emplace(std::string(fact.name), fact.stream);
   record(undo, [name = std::string(fact.name), whose = &tenant, counted](State& s) {
+    s.retaining.erase(StreamUid{s.streams.size()});
     s.streams.pop_back();
     s.stream_names.erase(name);
     whose->streams -= counted;
@@ -174,14 +205,17 @@ void apply_stream(State& state, const StreamMade& fact, base::Where, Time now, U
 
 void apply_stream(State& state, const StreamConfigured& fact, base::Where, Time now, Undo* undo) {
   Stream& stream = state.stream(fact.stream);
-  record(undo, [owner = &stream, settings = stream.settings, floor = stream.horizon_floor](State&) {
-    owner->settings = settings;
-    owner->horizon_floor = floor;
-  });
+  record(undo,
+         [owner = &stream, settings = stream.settings, floor = stream.horizon_floor](State& s) {
+           owner->settings = settings;
+           owner->horizon_floor = floor;
+           note_retention(s, *owner);
+         });
   // D4: a longer window does not bring back ids that are already forgotten: the horizon says so.
   // A shorter one forgets nothing early: each id keeps the expiry it was promised.
   stream.horizon_floor = stream.horizon(now);
   stream.settings = fact.settings;
+  note_retention(state, stream);
   if (!stream.settings.track_groups && !stream.group_last.empty()) {
     const std::uint64_t bytes = stream.group_last.size() * kGroupBytes;
     state.shrink(*stream.tenant, bytes);
@@ -190,6 +224,14 @@ void apply_stream(State& state, const StreamConfigured& fact, base::Where, Time 
       owner->group_last = std::move(before);
       s.grow(*owner->tenant, bytes);
     });
+  }
+  if (!stream.settings.track_groups && stream.has_groups) {
+    record(undo, [owner = &stream, before = stream.groups_end](State&) {
+      owner->groups_end = before;
+      owner->has_groups = true;
+    });
+    stream.groups_end.clear();
+    stream.has_groups = false;
   }
 }
 
@@ -202,12 +244,14 @@ void apply_stream(State& state, const StreamGone& fact, base::Where, Time, Undo*
   stream.tenant->streams -= counted;
   stream.tenant->storage -= stream.bytes;
   state.stream_names.erase(stream.name);
+  state.retaining.erase(fact.stream);
   state.graveyard.push_back(std::move(state.streams[fact.stream.value - 1]));
   record(undo, [uid = fact.stream, freed, counted](State& s) {
     auto& slot = s.streams[uid.value - 1];
     slot = std::move(s.graveyard.back());
     s.graveyard.pop_back();
     s.stream_names.emplace(slot->name, uid);
+    note_retention(s, *slot);
     s.grow(*slot->tenant, freed);
     slot->tenant->streams += counted;
     slot->tenant->storage += slot->bytes;
@@ -235,18 +279,18 @@ void apply_stream(State& state, const RecordAppended& fact, base::Where at, Time
   remember_group(state, stream, fact, undo);
   remember_addressee(state, stream, fact, undo);
   if (fact.producer) {
-    note_producer(state, stream, *fact.producer, {fact.sequence, fact.fingerprint, now}, undo);
+    note_producer(state, stream, *fact.producer, {fact.sequence, fact.fingerprint, now}, now, undo);
   }
 }
 
-void apply_stream(State& state, const ProducerNoted& fact, base::Where, Time, Undo* undo) {
+void apply_stream(State& state, const ProducerNoted& fact, base::Where, Time now, Undo* undo) {
   note_producer(state, state.stream(fact.stream), fact.producer,
-                {fact.sequence, fact.fingerprint, fact.first_seen}, undo);
+                {fact.sequence, fact.fingerprint, fact.first_seen}, now, undo);
 }
 
-void apply_stream(State& state, const ProducerRaised& fact, base::Where, Time, Undo* undo) {
+void apply_stream(State& state, const ProducerRaised& fact, base::Where, Time now, Undo* undo) {
   Stream& stream = state.stream(fact.stream);
-  Producer& producer = ensure_producer(state, stream, fact.producer, undo);
+  Producer& producer = ensure_producer(state, stream, fact.producer, now, undo);
   HAPAX_ASSERT(fact.epoch > producer.epoch, "an opened epoch is above the one before it");
   const std::uint64_t freed = producer.stored.size() * sizeof(Producer::Stored);
   record(undo, [changed = &producer, before = producer, whose = stream.tenant, freed,
@@ -271,7 +315,7 @@ void apply_stream(State& state, const IdRenewed& fact, base::Where, Time now, Un
   remember_id(state, state.stream(fact.stream), entry, now, undo);
 }
 
-void apply_stream(State& state, const RecordsTrimmed& fact, base::Where, Time, Undo* undo) {
+void apply_stream(State& state, const RecordsTrimmed& fact, base::Where, Time now, Undo* undo) {
   Stream& stream = state.stream(fact.stream);
   HAPAX_ASSERT(fact.before > stream.first && fact.before <= stream.last.next(),
                "trimming moves forward, within the stream");
@@ -288,6 +332,7 @@ void apply_stream(State& state, const RecordsTrimmed& fact, base::Where, Time, U
   stream.bytes -= bytes;
   stream.tenant->storage -= bytes;
   state.trimmed.push_back(fact.stream);
+  forget_groups(state, stream, fact.before, now, undo);
 }
 
 void apply_stream(State& state, const RunMoved& fact, base::Where at, Time, Undo* undo) {
@@ -311,7 +356,7 @@ void apply_stream(State& state, const RunMoved& fact, base::Where at, Time, Undo
   });
 }
 
-void apply_stream(State& state, const ProducerRetired& fact, base::Where, Time, Undo* undo) {
+void apply_stream(State& state, const ProducerRetired& fact, base::Where, Time now, Undo* undo) {
   Stream& stream = state.stream(fact.stream);
   const auto found = stream.producers.find(fact.producer);
   HAPAX_ASSERT(found != stream.producers.end(), "only a known producer is retired");
@@ -324,6 +369,10 @@ void apply_stream(State& state, const ProducerRetired& fact, base::Where, Time, 
   });
   producer.stored.clear();
   producer.retired = true;
+  producer.forgotten_at = stream.settings.window.end(now);
+  if (producer.forgotten_at != Time::max()) {
+    state.producers_due.emplace(producer.forgotten_at, stream.uid, fact.producer);
+  }
   --stream.producers_active;
   state.shrink(*stream.tenant, freed);
 }

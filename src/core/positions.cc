@@ -13,11 +13,12 @@ std::uint64_t bytes_of(std::string_view name, std::string_view value) {
 }
 
 // Above every epoch that was handed out or that a producer chose.
-Epoch epochs_end(const State& state) {
+Epoch epochs_end(const State& state, Time now) {
   Epoch end = state.next_epoch;
   for (const auto& stream : state.streams) {
     if (stream == nullptr) continue;
     for (const auto& [name, producer] : stream->producers) {
+      if (producer.is_forgotten(now)) continue;
       end = std::max(end, producer.epoch.next());
     }
   }
@@ -91,7 +92,7 @@ void apply_rest(State& state, const JournalGap& fact, base::Where, Time now, Und
   });
   state.next_fence.value += lost;
   state.version_floor.value += lost;
-  state.next_epoch = Epoch{epochs_end(state).value + lost};
+  state.next_epoch = Epoch{epochs_end(state, now).value + lost};
   state.first_token.value += lost * limits::kReceiveMax;
   for (auto& [uid, consumer] : state.consumers)
     consumer.next_token.value += lost * limits::kReceiveMax;

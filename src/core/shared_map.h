@@ -53,7 +53,8 @@ class SharedMap {
     using reference = const value_type&;
 
     const_iterator() = default;
-    const_iterator(const SharedMap* map, std::size_t leaf) : map_(map), leaf_(leaf) {}
+    const_iterator(const SharedMap* map, std::size_t leaf, std::size_t place = 0)
+        : map_(map), leaf_(leaf), place_(place) {}
     reference operator*() const { return (*map_->leaves_[leaf_].elements)[place_]; }
     pointer operator->() const { return &**this; }
     const_iterator& operator++() {
@@ -94,6 +95,23 @@ class SharedMap {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] const_iterator begin() const { return {this, 0}; }
   [[nodiscard]] const_iterator end() const { return {this, leaves_.size()}; }
+
+  // Calls visit(key, value) in ascending order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [key, value] : *this) visit(key, value);
+  }
+
+  // The first element whose key is not below.
+  template <class Like>
+  [[nodiscard]] const_iterator lower_bound(const Like& key) const {
+    if (leaves_.empty()) return end();
+    const std::size_t at = leaf_of(key);
+    const Leaf& leaf = *leaves_[at].elements;
+    const auto found = lower_bound(leaf, key);
+    if (found == leaf.end()) return {this, at + 1};
+    return {this, at, static_cast<std::size_t>(found - leaf.begin())};
+  }
 
   // Valid until the next change.
   template <class Like>

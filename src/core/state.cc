@@ -1,6 +1,7 @@
 #include "core/state.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/assert.h"
 #include "base/mutant.h"
@@ -61,6 +62,64 @@ void drop_addressed(State& state, Stream& stream) {
   }
 }
 
+bool has_groups_over(const Stream& stream, Time now) {
+  return !stream.groups_end.empty() && stream.groups_end.begin()->first <= now;
+}
+
+// Walks the keys of a stream once, over many calls. Answers the work it did.
+std::size_t sweep_groups(State& state, Stream& stream, Time now, std::size_t work_max) {
+  auto& sweep = stream.groups_sweep;
+  if (sweep.below == Sequence{0}) sweep = {stream.groups_floor(now), 0};
+  std::vector<GroupHash> forgotten;
+  std::size_t work = 0;
+  auto at = stream.group_last.lower_bound(sweep.next);
+  for (; at != stream.group_last.end() && work < work_max; ++at, ++work) {
+    if (at->second < sweep.below) forgotten.push_back(at->first);
+  }
+  const bool whole = at == stream.group_last.end();
+  if (!whole) sweep.next = at->first;
+  for (const GroupHash group : forgotten) stream.group_last.erase(group);
+  state.shrink(*stream.tenant, forgotten.size() * kGroupBytes);
+  ++work;  // The end of a walk is work, too.
+  if (!whole) return work;
+  std::erase_if(stream.groups_end,
+                [&](const auto& end) { return end.first <= now && end.second <= sweep.below; });
+  sweep = {};
+  return work;
+}
+
+std::size_t collect_groups(State& state, Time now, std::size_t work_max) {
+  std::size_t work = 0;
+  while (work < work_max && !state.groups_due.empty() && state.groups_due.begin()->first <= now) {
+    const StreamUid uid = state.groups_due.begin()->second;
+    Stream* const stream = state.streams[uid.value - 1].get();
+    if (stream == nullptr || !has_groups_over(*stream, now)) {
+      state.groups_due.erase(state.groups_due.begin());
+      ++work;
+      continue;
+    }
+    work += sweep_groups(state, *stream, now, work_max - work);
+  }
+  return work;
+}
+
+std::size_t collect_producers(State& state, Time now, std::size_t work_max) {
+  std::size_t work = 0;
+  auto& due = state.producers_due;
+  for (; work < work_max && !due.empty() && std::get<0>(*due.begin()) <= now; ++work) {
+    const auto& [when, uid, name] = *due.begin();
+    if (Stream* const stream = state.streams[uid.value - 1].get(); stream != nullptr) {
+      const auto found = stream->producers.find(name);
+      if (found != stream->producers.end() && found->second.is_forgotten(now)) {
+        state.shrink(*stream->tenant, kProducerBytes + name.size());
+        stream->producers.erase(found);
+      }
+    }
+    due.erase(due.begin());
+  }
+  return work;
+}
+
 }  // namespace
 
 void apply(State& state, const Fact& fact, base::Where at, Time now, Undo* undo) {
@@ -80,6 +139,27 @@ bool Stream::is_for(std::string_view consumer, Sequence sequence) const {
   if (base::mutant(base::Mutant::kRedriveReachesAll)) return true;
   const auto found = addressed.find(sequence);
   return found == addressed.end() || found->second == consumer;
+}
+
+Sequence Stream::groups_floor(Time now) const {
+  Sequence floor;
+  for (const auto& [end, before] : groups_end) {
+    if (end > now) break;
+    floor = std::max(floor, before);
+  }
+  return floor;
+}
+
+Sequence Stream::last_of_group(GroupHash group, Time now) const {
+  const Sequence* found = group_last.find(group);
+  if (found == nullptr || *found < groups_floor(now)) return Sequence{0};
+  return *found;
+}
+
+const Producer* Stream::find_producer(std::string_view producer, Time now) const {
+  const auto found = producers.find(producer);
+  if (found == producers.end() || found->second.is_forgotten(now)) return nullptr;
+  return &found->second;
 }
 
 const Run* Stream::run_starting_at(Sequence first_of_run) const {
@@ -146,13 +226,23 @@ Leftover collect(State& state, Time now, std::size_t work_max) {
   collect_transactions(state, now, work_max);
   const bool claims = collect_claims(state, now, work_max) == work_max;
   const bool registers = collect_registers(state, now, work_max) == work_max;
-  return {claims || registers, expire(state, now, work_max)};
+  const bool groups = collect_groups(state, now, work_max) >= work_max;
+  const bool producers = collect_producers(state, now, work_max) == work_max;
+  return {claims || registers || groups || producers, expire(state, now, work_max)};
 }
 
 bool expire(State& state, Time now, std::size_t work_max) {
   const bool ids = state.ids.expire(now, work_max) == work_max;
   const bool settled = state.settled.expire(now, work_max) == work_max;
   return ids || settled;
+}
+
+void note_retention(State& state, const Stream& stream) {
+  if (stream.settings.retention == Retention{}) {
+    state.retaining.erase(stream.uid);
+  } else {
+    state.retaining.insert(stream.uid);
+  }
 }
 
 std::optional<Sequence> retention_target(const State& state, const Stream& stream, Time now) {

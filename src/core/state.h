@@ -48,10 +48,13 @@ struct Producer {
     Sequence last;  // 0 = no longer known
   };
   Epoch epoch;
-  ProducerSequence next;      // the one expected now
-  std::deque<Stored> stored;  // the latest ones; back() is next - 1
-  bool retired = false;       // only a higher epoch may come back
-  Former former;              // kept when an epoch is opened
+  ProducerSequence next;            // the one expected now
+  std::deque<Stored> stored;        // the latest ones; back() is next - 1
+  bool retired = false;             // only a higher epoch may come back
+  Time forgotten_at = Time::max();  // P6: of a retired one
+  Former former;                    // kept when an epoch is opened
+
+  [[nodiscard]] bool is_forgotten(Time now) const { return retired && forgotten_at <= now; }
 
   // What a new writer must know of the ones before it.
   [[nodiscard]] Former before() const {
@@ -75,6 +78,15 @@ struct Stream {
   // C9: kept records that are for one consumer alone, by its name: it may be made again meanwhile.
   std::map<Sequence, std::string> addressed;
   SharedMap<GroupHash, Sequence> group_last;
+  bool has_groups = false;  // a record with a tracked group key was appended
+  // D7: from which instant on the keys are forgotten whose last record lies below. Trims of one
+  // slice of the window are forgotten together, so that these are few.
+  std::map<Time, Sequence> groups_end;
+  // Where collect() is among the keys; no part of the state.
+  struct {
+    Sequence below;  // it takes those out; 0 = it is not under way
+    GroupHash next = 0;
+  } groups_sweep;
   StringMap<Producer> producers;
   std::uint32_t producers_active = 0;  // not retired
   std::map<std::string, ConsumerUid, std::less<>> consumers;
@@ -85,6 +97,12 @@ struct Stream {
     const Time by_window = now - std::chrono::seconds{settings.window.raw()};
     return std::max(horizon_floor, by_window);
   }
+  // D7: the last record of a group key; 0 = none, or it is forgotten.
+  [[nodiscard]] Sequence last_of_group(GroupHash group, Time now) const;
+  // The keys whose last record lies below are forgotten.
+  [[nodiscard]] Sequence groups_floor(Time now) const;
+  // P6: none if nobody of that name is known, or it is forgotten.
+  [[nodiscard]] const Producer* find_producer(std::string_view producer, Time now) const;
   // Whether the record is there to be read.
   [[nodiscard]] bool keeps(Sequence sequence) const {
     return sequence >= first && sequence <= last && !removed.contains(sequence);
@@ -166,6 +184,7 @@ class State {
   // streams
   std::vector<std::unique_ptr<Stream>> streams;  // by uid - 1; null = deleted
   StringMap<StreamUid> stream_names;
+  std::set<StreamUid> retaining;  // those whose records leave by themselves
   Remembered<IdEntry> ids;
 
   // claims
@@ -202,6 +221,9 @@ class State {
   // Waiting for collect(): their facts may still be rolled back.
   std::vector<std::unique_ptr<Stream>> graveyard;  // deleted streams
   std::vector<StreamUid> trimmed;                  // streams with runs below `first`
+  // Where collect() will find something over, and when. Hints: what they name may have changed.
+  std::set<std::pair<Time, StreamUid>> groups_due;
+  std::set<std::tuple<Time, StreamUid, std::string>> producers_due;
 
   std::uint64_t memory_max = std::uint64_t{4} << 30;  // see memory_bytes()
   std::uint64_t text_bytes = 0;    // rough memory of everything but ids and settled claims
@@ -277,13 +299,16 @@ void drop_live(State& state, std::uint32_t segment, std::uint64_t bytes);
 
 // What a bounded piece of tidying did not get to.
 struct Leftover {
-  bool claims = false;   // open claims, results and registers that are over
+  bool claims = false;   // open claims, results, registers, group keys and producers that are over
   bool entries = false;  // expired ids and settled claims
 };
 // Removes what died by the passing of log time or by facts. Only when nothing can be rolled back.
 Leftover collect(State& state, Time now, std::size_t work_max);
 // Takes expired ids and settled claims out. At any time. Answers whether some are left.
 bool expire(State& state, Time now, std::size_t work_max);
+
+// State::retaining follows every change of a stream's settings.
+void note_retention(State& state, const Stream& stream);
 
 // First record that retention still wants, if that is above the stream's `first`.
 [[nodiscard]] std::optional<Sequence> retention_target(const State& state, const Stream& stream,

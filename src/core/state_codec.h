@@ -34,6 +34,7 @@ struct RunsImage {
 };
 struct GroupsImage {
   SharedMap<GroupHash, Sequence>::Image groups;
+  Sequence floor;  // those whose last record lies below are forgotten
 };
 struct ClaimsImage {
   SharedTable<std::shared_ptr<const OpenClaim>>::Image claims;

@@ -228,15 +228,16 @@ TEST(StateCodec, WritesTheBytesOfTheDocumentedFormat) {
   EXPECT_EQ(hex(encoded(store.state)),
             "02020101066f726465727380510100000000010000000080804000e807904e0068e5cf8b01000000"
             "68e5cf8b0100000104f701010104400262f70100202c36964ce81102a22c36964ce81102a2000000"
-            "00000000002c36964ce81102a200012c36964ce81102a20401017003010000000001066d7a27e5b6"
-            "43d67d4ad468f22d9a895900020101010101630a000001904e0403010001027731010100010130dd"
-            "e5cf8b0100000068e5cf8b0100000068e5cf8b01000000012c36964ce81102a20101010300020401"
-            "5a392375c9799f6c13d6e4087fb75085000173026b312c98f91af3943f89cf34f0a9908f78f10277"
-            "320001010068e5cf8b01000030dde5cf8b010000805101008051010001056b61666b610234320100"
-            "68e5cf8b01000000000001447aaec5ce468a976e4991a77bf8682b01720176010068e5cf8b010000"
-            "0000ffffffffffffff7f020101740101006052e6cf8b010000014200020100447aaec5ce468a976e"
-            "4991a77bf8682b0000000000000000000000000000000000040172056c6174657200000000000000"
-            "0000000000000000000000000000000001008040d58b0100000101a80101019f03");
+            "00000000002c36964ce81102a200000100012c36964ce81102a204010170030100000000ffffffff"
+            "ffffff7f01066d7a27e5b643d67d4ad468f22d9a895900020101010101630a000001904e04030100"
+            "01027731010100010130dde5cf8b0100000068e5cf8b0100000068e5cf8b01000000012c36964ce8"
+            "1102a201010103000204015a392375c9799f6c13d6e4087fb75085000173026b312c98f91af3943f"
+            "89cf34f0a9908f78f10277320001010068e5cf8b01000030dde5cf8b010000805101008051010001"
+            "056b61666b61023432010068e5cf8b01000000000001447aaec5ce468a976e4991a77bf8682b0172"
+            "0176010068e5cf8b0100000000ffffffffffffff7f020101740101006052e6cf8b01000001420002"
+            "0100447aaec5ce468a976e4991a77bf8682b0000000000000000000000000000000000040172056c"
+            "61746572000000000000000000000000000000000000000000000001008040d58b0100000101a801"
+            "01019f03");
 }
 
 std::string unhex(std::string_view text) {
@@ -311,6 +312,21 @@ const Damage kDamages[] = {
      "impossible run"},
     {"RunLargest", [](State& s) { orders(s).runs.edit(0).largest = 1; }, "impossible run"},
     {"Removed", [](State& s) { orders(s).removed.add(Sequence{5}); }, "beyond its last one"},
+    {"AddressedBehindTheLast", [](State& s) { orders(s).addressed.emplace(Sequence{99}, "c"); },
+     "has a record for one consumer beyond its last"},
+    {"AddressedToNobody", [](State& s) { orders(s).addressed.emplace(Sequence{3}, ""); },
+     "does not parse"},
+    {"PendingForAnother",
+     [](State& s) { orders(s).addressed.emplace(consumer(s).pending.begin()->first, "another"); },
+     "with another consumer that it is for"},
+    {"GroupsEndBehindTheLast",
+     [](State& s) { orders(s).groups_end.emplace(time_from_ms(1), Sequence{99}); },
+     "forgets group keys that it cannot have"},
+    {"GroupsOfNobody", [](State& s) { orders(s).has_groups = false; },
+     "knows group keys that it cannot have"},
+    {"ProducerForgottenAtWork",
+     [](State& s) { orders(s).producers["p"].forgotten_at = time_from_ms(1); },
+     "forgets producer 'p' at an impossible time"},
     {"GroupLast", [](State& s) { orders(s).group_last.set(7, Sequence{5}); },
      "has record 5 as the last of a group; its own last is 4"},
     {"ProducerAhead", [](State& s) { orders(s).producers["p"].stored[0].at.value = 9; },
@@ -322,7 +338,7 @@ const Damage kDamages[] = {
     {"ProducerNext", [](State& s) { orders(s).producers["p"].next = {}; },
      "an impossible producer, 'p'"},
     {"ConsumerOfNothing", [](State& s) { consumer(s).stream = StreamUid{2}; },
-     "consumer 1, from byte 135 on, belongs to stream 2, which does not exist"},
+     "consumer 1, from byte 146 on, belongs to stream 2, which does not exist"},
     {"ConsumerUid", [](State& s) { s.next_consumer = ConsumerUid{1}; }, "after next_consumer, 1"},
     {"Token", [](State& s) { consumer(s).pending.at(Sequence{1}).token = Token{3}; },
      "has record 1 with an impossible state"},
@@ -337,7 +353,7 @@ const Damage kDamages[] = {
        auto past = std::make_shared<PastAttempts>(1, beyond);
        consumer(s).pending.at(Sequence{1}).past = std::move(past);
      },
-     "consumer 1, from byte 135 on, does not parse"},
+     "consumer 1, from byte 146 on, does not parse"},
     {"Group", [](State& s) { orders(s).runs.edit(0).groups[1] = 7; },
      "has record 2 with another group than in its stream"},
     {"AckedTokens", [](State& s) { consumer(s).acked_tokens.add(Sequence{1}); },
@@ -348,7 +364,7 @@ const Damage kDamages[] = {
      },
      "has the fence of another one"},
     {"ClaimState", [](State& s) { claim(s).state = ClaimState::kCompleted; },
-     "open claim 1, from byte 200 on, is completed"},
+     "open claim 1, from byte 211 on, is completed"},
     {"Fence", [](State& s) { s.next_fence = Fence{1}; }, "has fence 1; the next one is 1"},
     {"Lease", [](State& s) { claim(s).lease_until = time_from_ms(std::int64_t{1} << 50); },
      "an impossible time"},

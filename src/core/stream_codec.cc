@@ -21,6 +21,7 @@ void fields(Io& io, F& f) {
 template <class Io, Is<Producer> F>
 void fields(Io& io, F& f) {
   io.all(f.epoch, f.next, f.retired, f.former);
+  io.since(2, f.forgotten_at);
 }
 
 namespace {
@@ -256,12 +257,51 @@ void put_group(GroupHash group, Sequence last, Put& put) {
   put(last);
 }
 
-void encode_groups(Stream& stream, Writing& out) {
-  if (stream.group_last.size() > kFewGroups) {
-    return out.share(GroupsImage{stream.group_last.snapshot()});
+// `Groups` is a SharedMap or what a snapshot holds of it. Those below `floor` are forgotten.
+template <class Groups>
+void put_groups(const Groups& groups, Sequence floor, Put& put) {
+  std::uint64_t kept = groups.size();
+  if (floor > Sequence{0}) {
+    groups.for_each([&](GroupHash, Sequence last) { kept -= last < floor ? 1U : 0U; });
   }
-  out.put(std::uint64_t{stream.group_last.size()});
-  for (const auto& [group, last] : stream.group_last) put_group(group, last, out.put);
+  put(kept);
+  groups.for_each([&](GroupHash group, Sequence last) {
+    if (last >= floor) put_group(group, last, put);
+  });
+}
+
+void encode_groups(Stream& stream, Writing& out) {
+  const Time over_at = out.image.over_at;
+  const auto kept = stream.groups_end.upper_bound(over_at);
+  out.put.all(stream.has_groups,
+              static_cast<std::uint64_t>(std::distance(kept, stream.groups_end.end())));
+  for (auto end = kept; end != stream.groups_end.end(); ++end) {
+    out.put.all(end->first, end->second);
+  }
+  const Sequence floor = stream.groups_floor(over_at);
+  if (stream.group_last.size() > kFewGroups) {
+    return out.share(GroupsImage{stream.group_last.snapshot(), floor});
+  }
+  put_groups(stream.group_last, floor, out.put);
+}
+
+Status decode_groups_end(Reading& in, State& into, Stream& stream) {
+  if (in.get.version() < 2) return Ok{};
+  in.get(stream.has_groups);
+  const std::uint64_t count = in.count();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Time end{};
+    Sequence before;
+    in.get.all(end, before);
+    const bool ascends = i == 0 || end > stream.groups_end.rbegin()->first;
+    if (!in.get.ok() || !ascends || !is_plausible(end)) return in.unreadable();
+    if (!stream.has_groups || before == Sequence{0} || before > stream.last.next()) {
+      return in.broken("forgets group keys that it cannot have");
+    }
+    stream.groups_end.emplace_hint(stream.groups_end.end(), end, before);
+    into.groups_due.emplace(end, stream.uid);
+  }
+  return Ok{};
 }
 
 Status decode_groups(Reading& in, Stream& stream) {
@@ -282,12 +322,16 @@ Status decode_groups(Reading& in, Stream& stream) {
     before = group;
   }
   if (!in.get.ok()) return in.unreadable();
+  if (in.get.version() < 2) stream.has_groups = count > 0;
+  if (count > 0 && !stream.has_groups) return in.broken("knows group keys that it cannot have");
   return Ok{};
 }
 
-void encode_producers(const Stream& stream, Put& put) {
-  put(std::uint64_t{stream.producers.size()});
-  for (const auto& [name, producer] : sorted(stream.producers)) {
+void encode_producers(const Stream& stream, Time over_at, Put& put) {
+  auto producers = sorted(stream.producers);
+  std::erase_if(producers, [&](const auto& one) { return one.second->is_forgotten(over_at); });
+  put(std::uint64_t{producers.size()});
+  for (const auto& [name, producer] : producers) {
     put.all(name, *producer, std::uint64_t{producer->stored.size()});
     Producer::Stored before{{}, {}, stream.created_at};
     for (const Producer::Stored& stored : producer->stored) {
@@ -319,7 +363,7 @@ bool decode_stored(Reading& in, const Stream& stream, Producer& producer) {
   return in.get.ok();
 }
 
-Status decode_producers(Reading& in, Stream& stream) {
+Status decode_producers(Reading& in, State& into, Stream& stream) {
   const std::uint64_t count = in.count();
   std::string before;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -329,6 +373,12 @@ Status decode_producers(Reading& in, Stream& stream) {
     if (!in.get.ok() || (i > 0 && name <= before)) return in.unreadable();
     if (!decode_stored(in, stream, producer)) {
       return in.broken("has an impossible producer, '" + name + "'");
+    }
+    if (producer.forgotten_at != Time::max()) {
+      if (!producer.retired || !is_plausible(producer.forgotten_at)) {
+        return in.broken("forgets producer '" + name + "' at an impossible time");
+      }
+      into.producers_due.emplace(producer.forgotten_at, stream.uid, name);
     }
     stream.producers_active += producer.retired ? 0 : 1;
     before = name;
@@ -356,7 +406,7 @@ bool is_living(std::string_view bits, std::size_t place) {
   return (static_cast<unsigned char>(bits[place / 8]) >> place % 8 & 1) != 0;
 }
 
-Status decode_stream(Reading& in, Stream& stream) {
+Status decode_stream(Reading& in, State& into, Stream& stream) {
   in.get(stream);
   if (!in.get.ok()) return in.unreadable();
   if (stream.first == Sequence{0} || stream.last.value >= kSequenceEnd ||
@@ -371,8 +421,9 @@ Status decode_stream(Reading& in, Stream& stream) {
   HAPAX_CHECK(decode_removed(in, stream));
   HAPAX_CHECK(decode_addressed(in, stream));
   HAPAX_CHECK(check_places(in, stream));
+  HAPAX_CHECK(decode_groups_end(in, into, stream));
   HAPAX_CHECK(decode_groups(in, stream));
-  return decode_producers(in, stream);
+  return decode_producers(in, into, stream);
 }
 
 }  // namespace
@@ -382,9 +433,7 @@ void spell(const RunsImage& image, Spelling& out) {
 }
 
 void spell(const GroupsImage& image, Spelling& out) {
-  out.put(std::uint64_t{image.groups.size()});
-  image.groups.for_each(
-      [&out](GroupHash group, Sequence last) { put_group(group, last, out.put); });
+  put_groups(image.groups, image.floor, out.put);
 }
 
 void encode_streams(State& state, Writing& out) {
@@ -396,7 +445,7 @@ void encode_streams(State& state, Writing& out) {
     encode_removed(*stream, out.put);
     encode_addressed(*stream, out.put);
     encode_groups(*stream, out);
-    encode_producers(*stream, out.put);
+    encode_producers(*stream, out.image.over_at, out.put);
   }
   for (const auto& stream : state.graveyard) {
     for (const Run& run : stream->runs) out.waiting.add(run.at.segment, run.at.length);
@@ -418,7 +467,7 @@ Status decode_streams(Reading& in, State& into) {
     in.begin("stream", i + 1);
     auto stream = std::make_unique<Stream>();
     stream->uid = StreamUid{i + 1};
-    HAPAX_CHECK(decode_stream(in, *stream));
+    HAPAX_CHECK(decode_stream(in, into, *stream));
     if (!into.stream_names.emplace(stream->name, stream->uid).second) {
       return in.broken("has the name of another one, '" + stream->name + "'");
     }
@@ -427,6 +476,7 @@ Status decode_streams(Reading& in, State& into) {
     stream->tenant->storage += stream->bytes;
     into.grow(*stream->tenant, text_bytes_of(*stream));
     for (const Run& run : stream->runs) into.grow(*stream->tenant, text_bytes_of(run));
+    note_retention(into, *stream);
     into.streams[i] = std::move(stream);
   }
   return Ok{};

@@ -46,14 +46,14 @@ std::optional<Verdict> decide_new_epoch(const ProducerMark& mark) {
 // None: it is the expected one, to be stored.
 std::optional<Verdict> decide_producer(const Stream& stream, const ProducerMark& mark,
                                        const Fingerprint& content, Time now) {
-  const auto found = stream.producers.find(mark.name);
+  const Producer* known = stream.find_producer(mark.name, now);
   const bool starts = mark.sequence == ProducerSequence{0};
-  if (found == stream.producers.end()) {
+  if (known == nullptr) {
     // P1: a producer nobody knows must start at 0: its earlier records may be stored and forgotten.
     if (starts) return decide_new_epoch(mark);
     return UnknownProducer{mark.epoch, mark.sequence};
   }
-  const Producer& producer = found->second;
+  const Producer& producer = *known;
   const bool too_old =
       producer.retired ? mark.epoch <= producer.epoch : mark.epoch < producer.epoch;
   if (too_old) return Fenced{producer.epoch.value, mark.epoch.value};
@@ -67,17 +67,18 @@ std::optional<Verdict> decide_producer(const Stream& stream, const ProducerMark&
 // --- append ----------------------------------------------------------------------------------
 
 // A producer that is new, or comes back after it was retired, needs a place.
-std::optional<Error> check_producers(const Stream& stream, std::string_view name) {
+std::optional<Error> check_producers(const Stream& stream, std::string_view name, Time now) {
   if (stream.producers_active < stream.settings.producers_max) return std::nullopt;
-  const auto found = stream.producers.find(name);
-  if (found != stream.producers.end() && !found->second.retired) return std::nullopt;
+  const Producer* known = stream.find_producer(name, now);
+  if (known != nullptr && !known->retired) return std::nullopt;
   return Error{Errc::kLimitExceeded,
                "stream '" + stream.name + "' knows " + std::to_string(stream.producers_active) +
                    " producers, its budget; '" + std::string(name) +
                    "' was refused. Retire one that will not come back, or raise producers_max."};
 }
 
-std::optional<Error> check_room(const State& state, const Stream& stream, const Append& op) {
+std::optional<Error> check_room(const State& state, const Stream& stream, const Append& op,
+                                Time now) {
   if (op.payload.size() > stream.settings.record_bytes_max) {
     return limit_error("record of stream '" + stream.name + "'", op.payload.size(),
                        stream.settings.record_bytes_max);
@@ -86,7 +87,7 @@ std::optional<Error> check_room(const State& state, const Stream& stream, const 
   auto full = is_the_stores(stream.name) ? check_budget(state, *stream.tenant, more)
                                          : check_memory(state, *stream.tenant, more);
   if (full) return full;
-  return op.producer ? check_producers(stream, op.producer->name) : std::nullopt;
+  return op.producer ? check_producers(stream, op.producer->name, now) : std::nullopt;
 }
 
 // Counted as it is stored, with id, group key, headers and what the journal adds.
@@ -105,7 +106,7 @@ std::optional<Error> check_quota(const Stream& stream, const RecordAppended& fac
 }
 
 std::optional<Verdict> check_expectation(const Stream& stream, const Append& op,
-                                         const AppendHashes& hashes) {
+                                         const AppendHashes& hashes, Time now) {
   if (!op.expect) return std::nullopt;
   Sequence actual = stream.last;
   if (op.expect->of == ExpectLast::Of::kGroup) {
@@ -114,8 +115,7 @@ std::optional<Verdict> check_expectation(const Stream& stream, const Append& op,
                       "stream '" + stream.name +
                           "' does not track group keys; set track_groups to expect one"}};
     }
-    const Sequence* found = stream.group_last.find(hashes.group);
-    actual = found == nullptr ? Sequence{0} : *found;
+    actual = stream.last_of_group(hashes.group, now);
   }
   if (actual == op.expect->last) return std::nullopt;
   return ExpectationFailed{actual, {}};
@@ -146,7 +146,9 @@ Verdict answer_known_id(Turn& turn, const Stream& stream, const IdEntry& known,
     return Refused{*std::move(error)};
   }
   if (op.producer) {
-    if (auto error = check_producers(stream, op.producer->name)) return Refused{*std::move(error)};
+    if (auto error = check_producers(stream, op.producer->name, turn.now())) {
+      return Refused{*std::move(error)};
+    }
     turn.emit(ProducerNoted{stream.uid, *op.producer, known.sequence(), hashes.content,
                             known.first_seen()});
   }
@@ -222,8 +224,12 @@ Verdict run_append(Turn& turn, Stream& stream, const Append& op, const AppendHas
   }
   // Repeats are answered before room and expectations are looked at: a retry of what succeeded
   // must not be told that it failed.
-  if (auto refusal = check_expectation(stream, op, hashes)) return *std::move(refusal);
-  if (auto error = check_room(turn.state(), stream, op)) return Refused{*std::move(error)};
+  if (auto refusal = check_expectation(stream, op, hashes, turn.now())) {
+    return *std::move(refusal);
+  }
+  if (auto error = check_room(turn.state(), stream, op, turn.now())) {
+    return Refused{*std::move(error)};
+  }
   Verdict verdict = store_record(turn, stream, op, hashes, id);
   if (std::holds_alternative<Appended>(verdict)) keep_retention(turn, stream);
   return verdict;
@@ -345,12 +351,12 @@ Verdict run(Turn& turn, const Trim& op) {
 Verdict run(Turn& turn, const RetireProducer& op) {
   const Stream* stream = turn.state().find_stream(op.stream);
   if (stream == nullptr) return Refused{no_stream(op.stream)};
-  const auto found = stream->producers.find(op.producer);
-  if (found == stream->producers.end()) {
+  const Producer* known = stream->find_producer(op.producer, turn.now());
+  if (known == nullptr) {
     return Refused{{Errc::kNotFound, "stream '" + stream->name + "' has no producer '" +
                                          std::string(op.producer) + "'"}};
   }
-  if (!found->second.retired) {
+  if (!known->retired) {
     turn.emit(ProducerRetired{stream->uid, op.producer});
     const std::string subject = stream->name + "/" + std::string(op.producer);
     audit(turn, "retire-producer", subject, op.actor, op.reason);
@@ -363,14 +369,15 @@ Verdict run(Turn& turn, const RetireProducer& op) {
 Verdict run(Turn& turn, const OpenProducer& op) {
   const Stream* stream = turn.state().find_stream(op.stream);
   if (stream == nullptr) return Refused{no_stream(op.stream)};
-  if (auto error = check_producers(*stream, op.producer)) return Refused{*std::move(error)};
-  const auto found = stream->producers.find(op.producer);
-  const bool is_known = found != stream->producers.end();
-  const std::uint64_t more = is_known ? 0 : kProducerBytes + op.producer.size();
+  if (auto error = check_producers(*stream, op.producer, turn.now())) {
+    return Refused{*std::move(error)};
+  }
+  const Producer* found = stream->find_producer(op.producer, turn.now());
+  const std::uint64_t more = found != nullptr ? 0 : kProducerBytes + op.producer.size();
   if (auto error = check_growth(turn.state(), *stream->tenant, 0, more)) {
     return Refused{*std::move(error)};
   }
-  const Producer known = is_known ? found->second : Producer{};
+  const Producer known = found != nullptr ? *found : Producer{};
   // Epochs of the store's own counter are never given out twice, not even after a repair.
   const Epoch epoch = std::max(turn.state().next_epoch, known.epoch.next());
   const Producer::Former former = known.before();

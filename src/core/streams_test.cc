@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/test_door.h"
+#include "core/text_bytes.h"
 
 namespace hapax::core {
 namespace {
@@ -299,6 +300,90 @@ TEST_F(Transactions, CollectingCostsWhatIsDue) {
   EXPECT_EQ(store.state.transactions.size(), 1U);
   EXPECT_EQ(store.state.transactions_open, 0U);
   EXPECT_EQ(store.state.transactions_due.size(), 1U);
+}
+
+// --- what is forgotten -----------------------------------------------------------------------
+
+// D7.
+TEST_F(Rules, AGroupKeyIsForgottenWhenItsLastRecordIsGoneAndItsWindowIsOver) {
+  run(ConfigureStream{"orders", {.window = Window{seconds{160}}}});
+  Append op = record("tea");
+  op.group = "gone";
+  run(op);
+  op.group = "kept";
+  run(op);
+  const std::uint64_t both = store.state.text_bytes;
+  run(Trim{"orders", Sequence{2}});
+  op.group = "gone";
+  op.expect = ExpectLast{ExpectLast::Of::kGroup, Sequence{0}};
+  pass(seconds{159});
+  collect(store.state, store.now, 100);
+  EXPECT_EQ(run(op), Verdict{(ExpectationFailed{Sequence{1}, {}})});
+  pass(seconds{11});  // The window and a sixteenth of it.
+  op.group = "kept";
+  EXPECT_EQ(run(op), Verdict{(ExpectationFailed{Sequence{2}, {}})});
+  // It counts as forgotten before anything was cleared away, and a roll-back brings nothing back.
+  op.group = "gone";
+  EXPECT_EQ(run(op), Verdict{Appended{Sequence{3}}});
+  store.roll_back();
+  store.begin(Duration{0});
+  collect(store.state, store.now, 100);
+  EXPECT_LT(store.state.text_bytes, both);
+  EXPECT_EQ(store.state.find_stream("orders")->group_last.size(), 1U);
+  EXPECT_EQ(run(op), Verdict{Appended{Sequence{3}}});
+}
+
+TEST_F(Rules, GroupKeysOfAWindowWithoutEndAreNeverForgotten) {
+  run(ConfigureStream{"orders", {.window = Window::forever()}});
+  Append op = record("tea");
+  op.group = "g";
+  run(op);
+  run(Trim{"orders", Sequence{2}});
+  pass(std::chrono::days{1'000});
+  collect(store.state, store.now, 100);
+  op.expect = ExpectLast{ExpectLast::Of::kGroup, Sequence{0}};
+  EXPECT_EQ(run(op), Verdict{(ExpectationFailed{Sequence{1}, {}})});
+}
+
+TEST_F(Rules, ForgettingManyGroupKeysTakesManyCollections) {
+  run(ConfigureStream{"orders", {.window = Window{seconds{16}}}});
+  Append op = record("tea");
+  std::vector<std::string> groups;
+  for (int i = 0; i < 1'000; ++i) groups.push_back("g" + std::to_string(i));
+  for (const std::string& group : groups) {
+    op.group = group;
+    run(op);
+  }
+  run(Trim{"orders", Sequence{901}});
+  pass(seconds{18});
+  const auto& known = store.state.find_stream("orders")->group_last;
+  EXPECT_TRUE(collect(store.state, store.now, 10).claims);
+  EXPECT_GE(known.size(), 990U);
+  for (int i = 0; i < 200; ++i) collect(store.state, store.now, 10);
+  EXPECT_EQ(known.size(), 100U);
+  EXPECT_FALSE(collect(store.state, store.now, 10).claims);
+}
+
+// P6.
+TEST_F(Rules, ARetiredProducerIsForgottenAfterTheWindow) {
+  run(ConfigureStream{"orders", {.window = Window{seconds{100}}}});
+  run(produced(3, 0, "tea"));
+  run(RetireProducer{"orders", "till", "ann", "closed"});
+  pass(seconds{99});
+  collect(store.state, store.now, 100);
+  EXPECT_EQ(run(produced(3, 0, "tea")), Verdict{(Fenced{3, 3})});
+  pass(seconds{1});
+  EXPECT_EQ(run(produced(2, 1, "tea")), Verdict{(UnknownProducer{Epoch{2}, ProducerSequence{1}})});
+  EXPECT_EQ(run(produced(2, 0, "tea")), Verdict{Appended{Sequence{2}}});
+  store.roll_back();
+  store.begin(Duration{0});
+  EXPECT_EQ(store.state.find_stream("orders")->producers_active, 0U);
+  const std::uint64_t before = store.state.text_bytes;
+  collect(store.state, store.now, 100);
+  EXPECT_EQ(before - store.state.text_bytes, kProducerBytes + 4);
+  EXPECT_TRUE(store.state.find_stream("orders")->producers.empty());
+  EXPECT_TRUE(store.state.producers_due.empty());
+  EXPECT_EQ(run(produced(2, 0, "tea")), Verdict{Appended{Sequence{2}}});
 }
 
 // --- registers -------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ class Telling {
       for (const auto& [segment, bytes] : slice) say("results", end, segment, bytes);
     }
     for (const auto& [name, uid] : ordered(state.stream_names)) say("stream name", name, uid);
+    for (const StreamUid uid : state.retaining) say("retaining", uid);
     for (const auto& stream : state.streams) {
       if (stream == nullptr) say("no stream");
       if (stream != nullptr) tell(*stream);
@@ -132,6 +133,9 @@ class Telling {
     say("retention", set.retention.age, set.retention.bytes, set.retention.count,
         set.retention.acked_by_all);
     say("removed", stream.removed);
+    for (const auto& [sequence, consumer] : stream.addressed) say("for", sequence, consumer);
+    if (stream.has_groups) say("has groups");
+    for (const auto& [end, before] : stream.groups_end) say("groups end", end, before);
     for (const Run& run : stream.runs) {
       say("run", run.first, run.count, run.largest, run.at.segment, run.at.offset, run.at.length,
           run.time);
@@ -139,8 +143,8 @@ class Telling {
     }
     for (const auto& [group, last] : ordered(stream.group_last)) say("group", group, last);
     for (const auto& [name, producer] : ordered(stream.producers)) {
-      say("producer", name, producer.epoch, producer.next, producer.retired, producer.former.epoch,
-          producer.former.next, producer.former.last);
+      say("producer", name, producer.epoch, producer.next, producer.retired, producer.forgotten_at,
+          producer.former.epoch, producer.former.next, producer.former.last);
       for (const Producer::Stored& stored : producer.stored) {
         say("stored", stored.at, stored.fingerprint, stored.time);
       }

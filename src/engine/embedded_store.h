@@ -123,7 +123,7 @@ class EmbeddedStore final : public MachineStore {
   std::int64_t tended_ms_ = 0;
   std::int64_t collected_ms_ = 0;
   std::int64_t sliced_ms_ = 0;
-  std::size_t sweep_from_ = 0;
+  core::StreamUid sweep_from_;
   std::string refusal_;  // why the latest batch was refused
   bool told_full_ = false;
   bool told_jump_ = false;

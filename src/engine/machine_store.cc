@@ -204,8 +204,9 @@ Result<std::optional<Position>> MachineStore::find_position(std::string_view sou
 Result<std::optional<ProducerStatus>> MachineStore::find_producer(std::string_view stream,
                                                                   std::string_view producer) {
   HAPAX_CHECK(check_sound());
-  return ask<std::optional<ProducerStatus>>(
-      [&](const core::State& state, Time) { return look_up_producer(state, stream, producer); });
+  return ask<std::optional<ProducerStatus>>([&](const core::State& state, Time now) {
+    return look_up_producer(state, stream, producer, now);
+  });
 }
 
 Result<StreamStats> MachineStore::describe(std::string_view stream) {

@@ -108,13 +108,12 @@ std::optional<Position> look_up_position(const core::State& state, std::string_v
 
 Result<std::optional<ProducerStatus>> look_up_producer(const core::State& state,
                                                        std::string_view stream,
-                                                       std::string_view producer) {
+                                                       std::string_view producer, Time now) {
   const core::Stream* known = state.find_stream(stream);
   if (known == nullptr) return core::no_stream(stream);
-  const auto found = known->producers.find(producer);
-  if (found == known->producers.end()) return std::optional<ProducerStatus>{};
-  return std::optional<ProducerStatus>{
-      {found->second.epoch, found->second.next, found->second.retired}};
+  const core::Producer* found = known->find_producer(producer, now);
+  if (found == nullptr) return std::optional<ProducerStatus>{};
+  return std::optional<ProducerStatus>{{found->epoch, found->next, found->retired}};
 }
 
 Result<StreamStats> describe_stream(const core::State& state, std::string_view name, Time now) {
@@ -144,17 +143,19 @@ std::vector<std::string> list_streams(const core::State& state) {
   return names;
 }
 
-std::size_t sweep_retention(core::Turn& turn, std::size_t from, std::size_t count) {
-  const auto& streams = turn.state().streams;
-  if (streams.empty()) return 0;
-  const std::size_t begin = from < streams.size() ? from : 0;
-  const std::size_t end = std::min(streams.size(), begin + count);
-  for (std::size_t i = begin; i < end; ++i) {
-    if (streams[i] == nullptr) continue;
-    const auto target = core::retention_target(turn.state(), *streams[i], turn.now());
-    if (target) turn.emit(core::RecordsTrimmed{streams[i]->uid, *target});
+core::StreamUid sweep_retention(core::Turn& turn, core::StreamUid from, std::size_t count) {
+  constexpr std::size_t kLooksPerTrim = 16;
+  const auto& retaining = turn.state().retaining;
+  std::size_t looks = count * kLooksPerTrim;
+  for (auto at = retaining.lower_bound(from); at != retaining.end(); ++at, --looks) {
+    if (looks == 0 || count == 0) return *at;
+    const core::Stream& stream = turn.state().stream(*at);
+    const auto target = core::retention_target(turn.state(), stream, turn.now());
+    if (!target) continue;
+    turn.emit(core::RecordsTrimmed{stream.uid, *target});
+    --count;
   }
-  return end;
+  return core::StreamUid{0};
 }
 
 }  // namespace hapax::engine

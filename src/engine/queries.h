@@ -50,13 +50,15 @@ struct ClaimLook {
                                                        std::string_view source);
 [[nodiscard]] Result<std::optional<ProducerStatus>> look_up_producer(const core::State& state,
                                                                      std::string_view stream,
-                                                                     std::string_view producer);
+                                                                     std::string_view producer,
+                                                                     Time now);
 [[nodiscard]] Result<StreamStats> describe_stream(const core::State& state, std::string_view name,
                                                   Time now);
 [[nodiscard]] std::vector<std::string> list_streams(const core::State& state);
 
-// Trims what retention no longer wants, for `count` streams from the given place on; answers where
-// to go on.
-std::size_t sweep_retention(core::Turn& turn, std::size_t from, std::size_t count);
+// Trims what retention no longer wants, in at most `count` streams from the given one on; answers
+// where to go on. Looking at a stream that has nothing to trim costs little, so it looks at some
+// more of those.
+core::StreamUid sweep_retention(core::Turn& turn, core::StreamUid from, std::size_t count);
 
 }  // namespace hapax::engine

@@ -144,7 +144,7 @@ TEST_F(SpaceTest, RetentionGoesOnWhenTheDiskIsFull) {
   clock_.advance(100'000);
   machine().act(
       [](core::Turn& turn) {
-        sweep_retention(turn, 0, 10);
+        sweep_retention(turn, core::StreamUid{}, 10);
         return true;
       },
       Machine::Purpose::kFreesSpace);
@@ -152,6 +152,37 @@ TEST_F(SpaceTest, RetentionGoesOnWhenTheDiskIsFull) {
   pass_seconds(8);
   EXPECT_LE(segments(), 2U);
   EXPECT_TRUE(append_kilobyte());
+}
+
+// Streams that are gone, and those that keep everything, take nobody's turn.
+TEST_F(SpaceTest, ASweepLooksOnlyAtStreamsWhoseRecordsLeaveByThemselves) {
+  reopen(std::uint64_t{1} << 30);
+  const StreamSettings leaves{.retention = {.age = Duration{60'000}}};
+  for (int i = 0; i < 400; ++i) {
+    const std::string name = "gone" + std::to_string(i);
+    commit({CreateStream{name, leaves}, DeleteStream{name}});
+  }
+  for (int i = 0; i < 40; ++i) commit({CreateStream{"kept" + std::to_string(i), {}}});
+  commit({CreateStream{"s", leaves}});
+  commit({Append{.stream = "s", .payload = "p"}});
+  commit({CreateStream{"t", leaves}});
+  commit({Append{.stream = "t", .payload = "p"}});
+  clock_.advance(100'000);
+  core::StreamUid next;
+  machine().act([&](core::Turn& turn) {
+    next = sweep_retention(turn, next, 1);
+    return true;
+  });
+  EXPECT_TRUE(write().ok());
+  EXPECT_EQ(state().find_stream("s")->first, Sequence{2});
+  EXPECT_EQ(state().find_stream("t")->first, Sequence{1});
+  machine().act([&](core::Turn& turn) {
+    next = sweep_retention(turn, next, 1);
+    return true;
+  });
+  EXPECT_TRUE(write().ok());
+  EXPECT_EQ(state().find_stream("t")->first, Sequence{2});
+  EXPECT_EQ(next, core::StreamUid{0});
 }
 
 // R4: that a last small batch was written does not mean that there is room.

@@ -184,7 +184,7 @@ class SharedStore final : public engine::MachineStore {
   std::int64_t keeper_tried_ms_ = 0;
   std::int64_t tended_ms_ = 0;
   std::int64_t followed_ms_ = 0;
-  std::size_t sweep_from_ = 0;
+  core::StreamUid sweep_from_;
 
   std::thread driver_;
   std::thread background_;

@@ -125,7 +125,7 @@ class World {
   RunResult result_;
 
   journal::Batch* sealed_ = nullptr;
-  std::size_t sweep_from_ = 0;
+  core::StreamUid sweep_from_;
   std::optional<Memory> memory_;
   bool troubled_ = false;  // faults are on
   bool refused_ = false;   // damage was found and the store does not start

@@ -288,9 +288,9 @@ std::optional<Error> check_growth(const State& state, Tenant& tenant, std::uint6
   return after <= before ? std::nullopt : check_memory(state, tenant, after - before);
 }
 
-std::optional<Error> check_storage(Tenant& tenant, std::uint64_t more) {
+std::optional<Error> check_storage(Tenant& tenant, std::uint64_t more, std::uint64_t beyond) {
   const std::uint64_t max = tenant.share.storage_max;
-  if (max == 0 || more == 0 || tenant.storage + more <= max) return std::nullopt;
+  if (max == 0 || more == 0 || tenant.storage + more <= max + beyond) return std::nullopt;
   ++tenant.refused;
   return Error{Errc::kQuotaExceeded, "this tenant stores " + std::to_string(tenant.storage) +
                                          " bytes, and may store " + std::to_string(max) +

@@ -235,7 +235,9 @@ template <class Op>
 Verdict conclude_audited(Turn& turn, const Ruling& ruling, std::string_view act, const Op& op) {
   if (ruling.fact) {
     turn.emit(*ruling.fact);
-    audit(turn, act, subject_of(op.scope, op.key), op.actor, op.reason);
+    if (auto full = audit(turn, act, subject_of(op.scope, op.key), op.actor, op.reason)) {
+      return Refused{*std::move(full)};
+    }
   }
   return ruling.verdict;
 }

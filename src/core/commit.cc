@@ -298,6 +298,20 @@ bool tells_nothing(const Answer& answer) {
          std::all_of(answer.verdicts.begin(), answer.verdicts.end(), empty);
 }
 
+// What only frees something: storage, memory, or what somebody waits for. Beside it stand audit
+// lines.
+bool only_frees(const Commit& commit) {
+  return std::all_of(commit.ops.begin(), commit.ops.end(), [](const Op& op) {
+    const auto* append = std::get_if<Append>(&op);
+    if (append != nullptr) return is_the_stores(append->stream);
+    return std::holds_alternative<Trim>(op) || std::holds_alternative<DeleteStream>(op) ||
+           std::holds_alternative<DeleteConsumer>(op) ||
+           std::holds_alternative<ConfigureStream>(op) ||
+           std::holds_alternative<RetireProducer>(op) || std::holds_alternative<Forget>(op) ||
+           std::holds_alternative<Resolve>(op) || std::holds_alternative<Unset>(op);
+  });
+}
+
 }  // namespace
 
 void Turn::charge_commit(std::string_view id, base::Hash128 hash) {
@@ -337,6 +351,7 @@ Executed execute(Turn& turn, const CommitRequest& request) {
     }
   }
   turn.use(request.commit.detail);
+  turn.use_reserve(only_frees(request.commit) ? kAuditReserve : 0);
   const Turn::Mark mark = turn.mark();
   Executed executed = run_commit(turn, request);
   const auto* answer = std::get_if<Answer>(&executed);

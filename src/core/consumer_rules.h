@@ -14,7 +14,8 @@ Result<Consumer*> make_consumer(Turn& turn, const Stream& stream, std::string_vi
 
 // The last attempt of a record failed: it becomes a dead letter. C6: the dead letter and the end of
 // the record for this consumer become true together, so a record is never in both places and never
-// in none. After an error the turn is rolled back by whoever runs it, as for every refusal.
+// in none. A7: without room for it nothing happens and the record stays (kQuotaExceeded). After
+// another error the turn is rolled back by whoever runs it, as for every refusal.
 Status bury(Turn& turn, const Stream& stream, const Consumer& consumer, Sequence sequence,
             AttemptEnding ending, std::string_view reason);
 

@@ -146,6 +146,12 @@ Verdict run(Turn& turn, const Seek& op) {
 
 Status bury(Turn& turn, const Stream& stream, const Consumer& consumer, Sequence sequence,
             AttemptEnding ending, std::string_view reason) {
+  const std::string name = dead_letters_of(stream, consumer.settings.dead_letters);
+  const Run* run = stream.run_of(sequence);
+  HAPAX_ASSERT(run != nullptr, "only a kept record becomes a dead letter");
+  if (auto full = check_storage(turn.state().tenants.of(name), run->largest)) {
+    return *std::move(full);
+  }
   HAPAX_TRY(Lineage lineage, first_lineage(turn, stream, sequence));
   const Pending& pending = consumer.pending.at(sequence);
   const bool nacked = ending == AttemptEnding::kNacked;
@@ -159,7 +165,6 @@ Status bury(Turn& turn, const Stream& stream, const Consumer& consumer, Sequence
   lineage.attempts = pending.attempts;
   lineage.first_handed_out = pending.first_handed_out;
   lineage.last_handed_out = pending.last_handed_out;
-  const std::string name = dead_letters_of(stream, consumer.settings.dead_letters);
   HAPAX_CHECK(copy_record(turn, stream, sequence, ensure_stream(turn, name), lineage));
   turn.emit(Acked{consumer.uid, sequence, true});
   return Ok{};

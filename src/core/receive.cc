@@ -126,8 +126,11 @@ Status give_up(Turn& turn, const Stream& stream, const Consumer& consumer,
       continue;
     }
     const Run* run = stream.run_of(sequence);
-    HAPAX_CHECK(bury(turn, stream, consumer, sequence, AttemptEnding::kLeaseRanOut,
-                     lease_ran_out(consumer.pending.at(sequence))));
+    const Status buried = bury(turn, stream, consumer, sequence, AttemptEnding::kLeaseRanOut,
+                               lease_ran_out(consumer.pending.at(sequence)));
+    // The others go on; it is given up when there is room again.
+    if (!buried && buried.error().code == Errc::kQuotaExceeded) break;
+    HAPAX_CHECK(buried);
     bytes += run->at.length / run->count;
     if (bytes > kDeadLetterBytesPerReceive) break;
   }

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "base/tenant_frame.h"
 #include "base/utf8.h"
 #include "core/text_bytes.h"
 #include "core/turn.h"
@@ -177,10 +178,8 @@ Verdict store_record(Turn& turn, Stream& stream, const Append& op, const AppendH
   fact.payload = op.payload;
   if (auto error = check_quota(stream, fact)) return Refused{*std::move(error)};
   const std::uint64_t bytes = op.payload.size() + op.id.size() + op.group.size() + headers.size();
-  if (auto error =
-          is_the_stores(stream.name) ? std::nullopt : check_storage(*stream.tenant, bytes)) {
-    return Refused{*std::move(error)};
-  }
+  const std::uint64_t beyond = is_the_stores(stream.name) ? turn.reserve() : 0;
+  if (auto error = check_storage(*stream.tenant, bytes, beyond)) return Refused{*std::move(error)};
   turn.emit(fact);
   return Appended{fact.sequence};
 }
@@ -359,7 +358,9 @@ Verdict run(Turn& turn, const RetireProducer& op) {
   if (!known->retired) {
     turn.emit(ProducerRetired{stream->uid, op.producer});
     const std::string subject = stream->name + "/" + std::string(op.producer);
-    audit(turn, "retire-producer", subject, op.actor, op.reason);
+    if (auto error = audit(turn, "retire-producer", subject, op.actor, op.reason)) {
+      return Refused{*std::move(error)};
+    }
   }
   return Done{};
 }
@@ -397,18 +398,22 @@ Verdict run(Turn& turn, const Append& op, const AppendHashes& hashes) {
   return run_append(turn, *stream, named, {content.hash, hashes.content, hashes.group});
 }
 
-void audit(Turn& turn, std::string_view act, std::string_view subject, std::string_view actor,
-           std::string_view reason) {
-  const Stream& stream = ensure_stream(turn, kAuditStream);
+std::optional<Error> audit(Turn& turn, std::string_view act, std::string_view subject,
+                           std::string_view actor, std::string_view reason) {
+  if (!base::frame_of(subject).empty()) return std::nullopt;
   std::string line = "{\"act\":" + json_text(act);
   line += ",\"subject\":" + json_text(subject);
   line += ",\"actor\":" + json_text(actor);
   line += ",\"reason\":" + json_text(reason) + "}";
+  Tenant& tenant = turn.state().tenants.of(kAuditStream);
+  if (auto full = check_storage(tenant, line.size(), turn.reserve())) return full;
+  const Stream& stream = ensure_stream(turn, kAuditStream);
   RecordAppended fact;
   fact.stream = stream.uid;
   fact.sequence = stream.last.next();
   fact.payload = line;
   turn.emit(fact);
+  return std::nullopt;
 }
 
 Result<Sequence> copy_record(Turn& turn, const Stream& from, Sequence sequence, Stream& to,

@@ -44,7 +44,11 @@ struct Tenant {
   Load* latest_load = nullptr;            // … and what it has; null: none
 };
 
-// Audits: a tenant that is at its limits must be able to delete, and that is audited.
+// A7: a tenant that is at its limits must be able to delete, and that is audited. So the lines of
+// acts that only free something may go beyond storage_max, by as much as this.
+inline constexpr std::uint64_t kAuditReserve = std::uint64_t{64} << 10;
+
+// Audits: written by the store or its server.
 [[nodiscard]] inline bool is_the_stores(std::string_view stream) {
   return base::without_frame(stream).starts_with('$');
 }

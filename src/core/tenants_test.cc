@@ -226,6 +226,80 @@ TEST_F(TenantsTest, StorageCountsAnswersThatAreKept) {
   EXPECT_TRUE(std::holds_alternative<Answer>(store.commit({.ops = {&gone, 1}, .id = other})));
 }
 
+// A7: a dead letter is stored, too. Without room for it the record stays where it is.
+TEST_F(TenantsTest, StorageBindsDeadLetters) {
+  share({.storage_max = 5'000});
+  const std::string stream = thief("s");
+  const std::string dead = thief("s.dead");
+  run(CreateStream{stream, {}});
+  run(CreateConsumer{stream, "c", {.attempts_max = 1}});
+  const std::string big(3'000, 'x');
+  ASSERT_TRUE(holds(run(Append{.stream = stream, .payload = big})));
+  const Receive receive{.stream = stream, .consumer = "c", .max = 9, .lease = Duration{1'000}};
+  const auto received = [&] { return std::get<Received>(run(receive)).deliveries; };
+  const Delivery held = received().at(0);
+  const Nack nack{stream, "c", {held.record.sequence, held.token}};
+  EXPECT_THAT(refusal(nack, Errc::kQuotaExceeded), HasSubstr("storage_max"));
+  // The end of the lease gives it up no more than the nack did, and the others go on.
+  ASSERT_TRUE(holds(run(Append{.stream = stream, .payload = "small"})));
+  store.keep();
+  store.begin(Duration{1'000});
+  ASSERT_EQ(received().size(), 1U);
+  EXPECT_EQ(store.state.find_stream(dead), nullptr);
+  EXPECT_LE(of_thief().storage, 5'000U);
+  share({.storage_max = 10'000});
+  EXPECT_TRUE(received().empty());
+  ASSERT_NE(store.state.find_stream(dead), nullptr);
+  EXPECT_EQ(store.state.find_stream(dead)->last, Sequence{1});
+}
+
+// A7: so are the lines of the audit. What frees space has a reserve for its own.
+TEST_F(TenantsTest, StorageBindsAuditLines) {
+  const std::string stream = thief("s");
+  const std::string audit = thief("$audit");
+  const std::string text(1'000, 't');
+  run(CreateStream{stream, {}});
+  run(CreateStream{audit, {}});
+  share({.storage_max = 5'000});
+  const auto noted = [&](const Op& act) {
+    const std::vector<Op> ops{act, Append{.stream = audit, .payload = text}};
+    return std::get<Answer>(store.commit({.ops = ops, .notes = 1})).committed;
+  };
+  std::vector<std::string> names;
+  for (int i = 0; i < 200; ++i) names.push_back("c" + std::to_string(i));
+  int made = 0;
+  while (noted(CreateConsumer{stream, names[static_cast<std::size_t>(made)], {}})) ++made;
+  EXPECT_EQ(made, 4);
+  EXPECT_EQ(store.state.find_stream(stream)->consumers.size(), 4U) << "nothing is left of the act";
+  EXPECT_LE(of_thief().storage, 5'000U);
+  for (int i = 0; i < made; ++i) {
+    EXPECT_TRUE(noted(DeleteConsumer{stream, names[static_cast<std::size_t>(i)]}));
+  }
+  int freed = 0;
+  while (freed < 1'000 && noted(Trim{stream, Sequence{1}})) ++freed;
+  EXPECT_LT(freed, 70);
+  EXPECT_LE(of_thief().storage, 5'000U + kAuditReserve);
+  // What frees more than its line takes is never refused.
+  EXPECT_TRUE(noted(Trim{audit, Sequence{60}}));
+}
+
+TEST_F(TenantsTest, StorageBindsTheStoresOwnAudit) {
+  share({.storage_max = 5'000});
+  const std::string reason(limits::kReasonBytesMax, 'r');
+  const auto forgets = [&](const std::string& scope, const std::string& key) {
+    run(Claim{.scope = scope, .key = key});
+    return holds(run(Forget{.scope = scope, .key = key, .actor = "a", .reason = reason}));
+  };
+  int lines = 0;
+  while (lines < 1'000 && forgets("q", std::to_string(lines))) ++lines;
+  EXPECT_GT(lines, 10);
+  EXPECT_LT(lines, 80);
+  EXPECT_LE(store.state.tenants.of("").storage, 5'000U + kAuditReserve);
+  EXPECT_EQ(store.state.open_claims.size(), 1U) << "the last one is not forgotten without a line";
+  // Of a tenant the server keeps the audit, at the tenant's cost.
+  EXPECT_TRUE(forgets(thief("q"), "k"));
+}
+
 // A7: registers go within the tenant's time.
 TEST_F(TenantsTest, ARegisterSaysWhenItGoes) {
   using Kind = Expiry::Kind;

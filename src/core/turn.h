@@ -82,6 +82,9 @@ class Turn {
   }
 
   void use(Detail detail) { detail_ = detail; }
+  // What its audit lines may take beyond the tenant's storage.
+  void use_reserve(std::uint64_t bytes) { reserve_ = bytes; }
+  [[nodiscard]] std::uint64_t reserve() const { return reserve_; }
   [[nodiscard]] std::size_t receive_bytes_max() const {
     return brief() ? limits::kBriefReceiveBytesMax : limits::kReceiveBytesMax;
   }
@@ -116,6 +119,7 @@ class Turn {
   Undo& undo_;
   Door door_;
   Detail detail_ = Detail::kFull;
+  std::uint64_t reserve_ = 0;
   std::size_t told_ = 0;
   std::size_t told_results_ = 0;
 };
@@ -144,9 +148,10 @@ Verdict run(Turn& turn, const OpenProducer& op);
 Verdict run(Turn& turn, const Append& op, const AppendHashes& hashes);
 // What a message id is remembered under, in its scope.
 [[nodiscard]] base::Hash128 scoped_id(const Stream& stream, const AppendHashes& hashes);
-// Writes an act of a person to the stream kAuditStream.
-void audit(Turn& turn, std::string_view act, std::string_view subject, std::string_view actor,
-           std::string_view reason);
+// Writes an act of a person to the stream kAuditStream, if it has room there: an act that cannot be
+// audited is refused. Of a tenant's acts the server keeps the audit, in the tenant's own stream.
+std::optional<Error> audit(Turn& turn, std::string_view act, std::string_view subject,
+                           std::string_view actor, std::string_view reason);
 // Copies a kept record to the end of `to`, with lineage and without remembering its id again; what
 // is remembered instead is `remembered_as`, unless that is zero.
 Result<Sequence> copy_record(Turn& turn, const Stream& from, Sequence sequence, Stream& to,
@@ -203,8 +208,9 @@ inline constexpr std::string_view kAuditStream = "$audit";
 // The same for something that grows from `before` to `after` bytes. What does not grow always fits.
 [[nodiscard]] std::optional<Error> check_growth(const State& state, Tenant& tenant,
                                                 std::uint64_t before, std::uint64_t after);
-// Whether the tenant may store `more` bytes.
-[[nodiscard]] std::optional<Error> check_storage(Tenant& tenant, std::uint64_t more);
+// Whether the tenant may store `more` bytes, and so many beyond its share.
+[[nodiscard]] std::optional<Error> check_storage(Tenant& tenant, std::uint64_t more,
+                                                 std::uint64_t beyond = 0);
 // Whether one that has `has` of the `used` things of which there are at most `all` may have
 // another.
 [[nodiscard]] bool may_have_one_more(std::uint64_t share, std::uint64_t has, std::uint64_t used,

@@ -39,6 +39,14 @@ Result<Answer> outside(Result<Answer> answer, const TenantNames& names) {
   return error;
 }
 
+// Why the audit that was to be written with the act was refused, and the act with it.
+std::optional<Error> refused_audit(std::size_t own, const std::vector<Verdict>& verdicts) {
+  for (std::size_t i = own; i < verdicts.size(); ++i) {
+    if (const auto* refused = std::get_if<Refused>(&verdicts[i])) return refused->error;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Status check(const Caller& caller, const Op& op) {
@@ -84,6 +92,10 @@ void Desk::submit(const From& from, const TenantNames& names, const wire::Shared
     };
     if (minutes == nullptr || !*shared) return tell();
     std::vector<Verdict>& verdicts = (*shared)->verdicts;
+    if (auto full = refused_audit(minutes->lines.size(), verdicts)) {
+      *shared = *std::move(full);
+      return tell();
+    }
     verdicts.resize(std::min(minutes->lines.size(), verdicts.size()));
     // What is repeated was written with the first answer.
     if (minutes->within != 0 || (*shared)->repeated) return tell();
@@ -120,14 +132,17 @@ void Desk::write_within(Minutes& minutes, wire::Request& request) {
 }
 
 // Whether it was the audit that could not be written. A full disk must not keep anybody from
-// deleting: then the act goes first, and its audit follows if it can.
+// deleting: then the act goes first, and its audit follows if it can. A7: a tenant that has no room
+// for the audit left is refused the act itself; what frees room has a reserve.
 bool Desk::prevented(const Minutes& minutes, const Result<Answer>& answer) {
   if (minutes.within == 0) return false;
   if (!answer) return answer.error().code == Errc::kNoSpace;
   const std::size_t own = std::min(minutes.lines.size(), answer->verdicts.size());
-  return std::any_of(
-      answer->verdicts.begin() + static_cast<std::ptrdiff_t>(own), answer->verdicts.end(),
-      [](const Verdict& verdict) { return std::holds_alternative<Refused>(verdict); });
+  return std::any_of(answer->verdicts.begin() + static_cast<std::ptrdiff_t>(own),
+                     answer->verdicts.end(), [](const Verdict& verdict) {
+                       const auto* refused = std::get_if<Refused>(&verdict);
+                       return refused != nullptr && refused->error.code != Errc::kQuotaExceeded;
+                     });
 }
 
 // Of the others only some may have held: what did is written before it is answered.

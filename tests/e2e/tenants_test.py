@@ -294,6 +294,29 @@ class Exhaustion(running.SignedInTest):
         wait_for(lambda: served.call("POST", "/streams/s/records", big, token=THIEF)[0] == 201,
                  "the count after the deletion")
 
+    def test_storage_binds_what_the_server_writes(self):
+        served = self.limited("storage_max: 10kB")
+        served.call("PUT", "/streams/s", token=THIEF)
+        served.call("PUT", "/streams/s/consumers/c", {"attempts_max": 1}, token=THIEF)
+        served.call("POST", "/streams/s/records", {"payload": "x" * 6000}, token=THIEF)
+        _, _, got = served.call("POST", "/streams/s/consumers/c/receive", {}, token=THIEF)
+        nack = {"receipt": got["records"][0]["receipt"]}
+        status, _, body = served.call("POST", "/streams/s/consumers/c/nack", nack, token=THIEF)
+        self.assertEqual((status, body["code"]), (507, "HX1006"))  # No room for the dead letter.
+        made = 0
+        while made < 200:
+            path = f"/streams/s/consumers/c{made}"
+            status, _, body = served.call("PUT", path, {}, token=THIEF)
+            if status != 200:
+                break
+            made += 1
+        self.assertEqual((status, body["code"]), (507, "HX1006"))  # No room for the audit.
+        consumers = served.call("GET", "/streams/s/consumers", token=THIEF)[2]["consumers"]
+        self.assertEqual(len(consumers), made + 1)
+        for path in ("/streams/s/consumers/c0", "/streams/s"):
+            self.assertEqual(served.call("DELETE", path, token=THIEF)[0], 200)
+        self.assertEqual(served.call("PUT", "/streams/s", token=THIEF)[0], 200)
+
     def test_rate(self):
         served = self.limited("rate: 1, burst: 3")
         ops = {"ops": [{"op": "get", "name": "r"}] * 100}  # A debt of more than a minute.

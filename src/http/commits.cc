@@ -28,7 +28,9 @@ Result<std::string> idempotency_key(const Request& request) {
     for (std::size_t i = 0; i < raw.size(); ++i) {
       const bool escapes = raw[i] == '\\' && i + 1 < raw.size();
       if (escapes) ++i;
-      if (!escapes && (raw[i] == '"' || raw[i] == '\\')) return bad("a quote is not escaped");
+      // RFC 9651: only these two are escaped, and always. Else two texts would be one key.
+      const bool special = raw[i] == '"' || raw[i] == '\\';
+      if (escapes != special) return bad("only \\ and \" are escaped in a quoted key, and always");
       key.push_back(raw[i]);
     }
   } else {

@@ -23,6 +23,9 @@ using Expected = std::optional<std::string>;
 
 inline constexpr std::string_view kForever = "forever";
 
+// Of either alphabet, and of a query in which '+' has become a space. Nothing if it is neither.
+[[nodiscard]] std::optional<std::string> bytes_of_base64(std::string_view text);
+
 template <std::integral Integer>
 requires(!std::same_as<Integer, bool>) Expected from_text(std::string_view text, Integer& value) {
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -12,14 +12,17 @@ namespace hapax::http {
 
 namespace {
 
-// "http://host/path" becomes "/path": the host was checked, and we serve only one.
-std::string_view origin_form(std::string_view target) {
+// Takes "http://host" from the front of a target, if it is there, and answers the host.
+std::optional<std::string_view> take_authority(std::string_view& target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!target.starts_with(scheme)) continue;
-    const std::size_t slash = target.find('/', scheme.size());
-    return slash == std::string_view::npos ? "/" : target.substr(slash);
+    if (!same_name(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const std::size_t end = std::min(target.find_first_of("/?"), target.size());
+    const std::string_view authority = target.substr(0, end);
+    target.remove_prefix(end);
+    return authority;
   }
-  return target;
+  return std::nullopt;
 }
 
 bool split_query(std::string_view text, Request& request) {
@@ -136,7 +139,7 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
     } else {
       const int high = i + 2 < text.size() ? wire::hex_digit(text[i + 1]) : -1;
       const int low = i + 2 < text.size() ? wire::hex_digit(text[i + 2]) : -1;
-      if (high < 0 || low < 0 || high + low == 0) return std::nullopt;
+      if (high < 0 || low < 0) return std::nullopt;
       out.push_back(static_cast<char>(high * 16 + low));
       i += 2;
     }
@@ -145,10 +148,13 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
 }
 
 bool split_target(Request& request) {
-  const std::string_view target = origin_form(request.target);
-  if (!target.starts_with('/')) return false;
+  std::string_view target = request.target;
+  const auto absolute = take_authority(target);
+  request.authority = absolute.value_or(request.fields.get("Host"));
+  if (!absolute && !target.starts_with('/')) return false;
   const std::size_t question = std::min(target.find('?'), target.size());
-  std::string_view path = target.substr(1, question - 1);
+  std::string_view path = target.substr(0, question);
+  if (path.starts_with('/')) path.remove_prefix(1);
   while (!path.empty()) {
     const std::size_t slash = std::min(path.find('/'), path.size());
     auto segment = percent_decode(path.substr(0, slash), false);

@@ -36,6 +36,8 @@ struct Request {
   Fields fields;
   std::string body;
 
+  std::string authority;  // that it is addressed to: of an absolute target, or the Host field
+
   // Of the target: percent-decoded.
   std::vector<std::string> path;  // segments
   std::vector<std::pair<std::string, std::string>> query;
@@ -61,9 +63,9 @@ enum class Framing : std::uint8_t { kWhole, kChunked, kUntilClose };
                                   bool head_only);
 [[nodiscard]] std::string chunk_of(std::string_view bytes);  // an empty one ends the body
 
-// Fills path and query; false if the target is not one we serve.
+// Fills authority, path and query; false if the target is not one we serve.
 [[nodiscard]] bool split_target(Request& request);
-// Nothing for a broken escape, or one that hides a zero byte.
+// Nothing for a broken escape.
 [[nodiscard]] std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space);
 
 }  // namespace hapax::http

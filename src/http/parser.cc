@@ -5,6 +5,8 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "http/authority.h"
+
 namespace hapax::http {
 
 namespace beast = boost::beast::http;
@@ -33,6 +35,17 @@ std::string_view ambiguity(std::string_view header) {
                        (header[i + 1] == ' ' || header[i + 1] == '\t');
     if (folds) return "a header field is folded over several lines";
   }
+  return {};
+}
+
+// Both say who is asked: what they say must be understood, and be the same.
+std::string_view misaddressed(const Request& request) {
+  const bool named = request.fields.has("Host");
+  const std::string_view host = request.fields.get("Host");
+  if (named && !host_of(host)) return "Host is not a name or an address, with a port or without";
+  if (!named && request.authority.empty()) return {};
+  if (!host_of(request.authority)) return "the target names no host that can be understood";
+  if (named && !same_name(host, request.authority)) return "the target and Host differ";
   return {};
 }
 
@@ -139,10 +152,14 @@ Progress Parser::accept_header() {
     }
     chunks_.emplace(limits_.body_bytes_max);
   }
-  if (request_.version == 11 && fields.count("Host") != 1) {
+  if (const std::size_t hosts = fields.count("Host");
+      hosts > 1 || (hosts == 0 && request_.version == 11)) {
     return broken(400, "HTTP/1.1 needs the Host field exactly once");
   }
   if (!split_target(request_)) return broken(400, "the target is not a path with good escapes");
+  if (const std::string_view why = misaddressed(request_); !why.empty()) {
+    return broken(400, std::string(why));
+  }
   const std::string_view expectation = fields.get("Expect");
   if (!expectation.empty() && !same_name(expectation, "100-continue")) {
     return broken(417, "the only expectation understood is 100-continue");

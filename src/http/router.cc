@@ -86,6 +86,7 @@ Router::Found Router::find(std::string_view method, const std::vector<std::strin
     if (!matches(segments_[i], path)) continue;
     if (routes_[i].method != wanted) {
       found.allowed += (found.allowed.empty() ? "" : ", ") + routes_[i].method;
+      if (routes_[i].method == "GET") found.allowed += ", HEAD";
       continue;
     }
     found.route = &routes_[i];

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "http/body_encoding.h"
+#include "http/date.h"
 #include "http/problem.h"
 
 namespace hapax::http {
@@ -34,7 +35,7 @@ void Exchange::always(std::string_view name, std::string_view value) {
 
 std::string Exchange::dressed(const Response& response, Framing framing) {
   std::string text = text_of(response, framing, keep_alive_, head_only_);
-  if (!always_.empty()) text.insert(text.find("\r\n") + 2, always_);
+  text.insert(text.find("\r\n") + 2, "Date: " + date_now() + "\r\n" + always_);
   if (answered_) std::exchange(answered_, nullptr)(response.status);
   return text;
 }

@@ -31,6 +31,11 @@ Result<SharedTls> load_tls(const TlsFiles& files) {
   tls->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |
                    asio::ssl::context::no_sslv3 | asio::ssl::context::no_tlsv1 |
                    asio::ssl::context::no_tlsv1_1);
+  // Of TLS 1.2 only what keeps a recorded conversation secret although the key is lost later, and
+  // seals each record as a whole. TLS 1.3 has nothing else.
+  if (SSL_CTX_set_cipher_list(tls->native_handle(), "ECDHE+AESGCM:ECDHE+CHACHA20") != 1) {
+    return Error{Errc::kUnavailable, "OpenSSL knows none of the cipher suites of TLS 1.2"};
+  }
   tls->use_certificate_chain_file(files.certificate, error);
   if (error) return failed(files.certificate, error);
   tls->use_private_key_file(files.key, asio::ssl::context::pem, error);

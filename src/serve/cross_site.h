@@ -15,6 +15,6 @@ namespace hapax::serve {
 enum class Hosts : std::uint8_t { kAny, kThisMachine };
 
 // A9: kForbidden for what another site sent, by the fields that browsers set and pages cannot.
-[[nodiscard]] Status check_site(const http::Fields& fields, Hosts hosts);
+[[nodiscard]] Status check_site(const http::Request& request, Hosts hosts);
 
 }  // namespace hapax::serve

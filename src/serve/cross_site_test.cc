@@ -8,9 +8,10 @@ namespace {
 using List = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
 bool passes(const List& list, Hosts hosts = Hosts::kThisMachine) {
-  http::Fields fields;
-  for (const auto& [name, value] : list) fields.add(name, value);
-  const Status checked = check_site(fields, hosts);
+  http::Request request;
+  for (const auto& [name, value] : list) request.fields.add(name, value);
+  request.authority = request.fields.get("Host");
+  const Status checked = check_site(request, hosts);
   EXPECT_TRUE(checked || checked.error().code == Errc::kForbidden);
   return checked.ok();
 }
@@ -37,10 +38,30 @@ TEST(CrossSite, PagesOfOthersDoNot) {
   }
 }
 
+// A9: of two lines somebody else would read the other one.
+TEST(CrossSite, WhatIsSaidTwiceDoesNot) {
+  EXPECT_FALSE(passes({{"Host", "localhost:1"},
+                       {"Origin", "http://localhost:1"},
+                       {"Origin", "https://evil.example"}}));
+  EXPECT_FALSE(passes(
+      {{"Host", "localhost"}, {"Sec-Fetch-Site", "none"}, {"Sec-Fetch-Site", "cross-site"}}));
+  EXPECT_FALSE(passes({{"Host", "localhost"}, {"Sec-Fetch-Site", "none, cross-site"}}));
+  EXPECT_FALSE(passes({{"Host", "localhost"}, {"Sec-Fetch-Site", ""}}));
+}
+
+// A9
+TEST(CrossSite, WhoIsAskedCountsAndNotWhatHostSays) {
+  http::Request request;
+  request.fields.add("Host", "localhost");
+  request.authority = "evil.example";
+  EXPECT_FALSE(check_site(request, Hosts::kThisMachine));
+}
+
 // A9: a name of theirs that leads to this machine.
 TEST(CrossSite, ARebindingNameDoesNot) {
   for (const char* host : {"evil.example", "evil.example:7171", "127.0.0.1.evil.example", "h", "",
-                           "10.0.0.1:7171", "[::2]:7171", "localhost.evil.example"}) {
+                           "10.0.0.1:7171", "[::2]:7171", "localhost.evil.example", "localhost:x",
+                           "[::1].evil.example", "[::1]x", "localhost.", "127.1"}) {
     EXPECT_FALSE(passes({{"Host", host}})) << host;
     EXPECT_FALSE(passes({{"Host", host}, {"Origin", "http://" + std::string(host)}})) << host;
   }

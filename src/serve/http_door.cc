@@ -25,10 +25,14 @@ std::string_view bearer(std::string_view field) {
 }
 
 http::Response nothing_there(const http::Request& request, const std::string& allowed) {
-  http::Response response = http::problem_response(http::Problem{
-      allowed.empty() ? 404U : 405U,
-      allowed.empty() ? "there is nothing at " + request.target : "this path knows " + allowed});
-  if (!allowed.empty()) response.fields.add("Allow", allowed);
+  if (allowed.empty()) {
+    return http::problem_response(http::Problem{
+        404U, "there is nothing at " + request.target +
+                  "; GET / is a page of all paths, and GET /openapi.json describes them"});
+  }
+  http::Response response =
+      http::problem_response(http::Problem{405U, "this path knows " + allowed});
+  response.fields.add("Allow", allowed);
   return response;
 }
 
@@ -82,7 +86,7 @@ Result<front::Admission> HttpDoor::admission_of(const http::Request& header,
   const http::Fields& fields = header.fields;
   if (const auto& anybody = doorway_.reception.anybody()) {
     // A9: who needs no credential must at least not be sent by another site.
-    HAPAX_CHECK(check_site(fields, doorway_.hosts));
+    HAPAX_CHECK(check_site(header, doorway_.hosts));
     return front::Admission{*anybody};
   }
   if (fields.count("Authorization") > 1) {

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <hapax/embedded.h>
@@ -171,7 +172,10 @@ class Process {
     health_.look_at(figures);
     const auto now = health_.trouble();
     if (now == before) return;
-    if (!now) return log_.write(LogLevel::kInfo, "ready");
+    if (std::exchange(told_trouble_, now.has_value()) && !now) {
+      return log_.write(LogLevel::kInfo, "ready again");
+    }
+    if (!now) return;  // It has just started.
     log_.write(LogLevel::kWarning, "not ready",
                {{"reason", figures ? *now : figures.error().text()}});
   }
@@ -297,6 +301,7 @@ class Process {
   const MetricsPage metrics_page_ = [this](const std::optional<std::string>& tenant) {
     return metrics_page(sources_, server_->statistics(), tenant);
   };
+  bool told_trouble_ = false;       // the log said that it is not ready
   std::atomic<bool> open_ = false;  // there is a store, and everything below is made
   http::Router early_router_;
   http::Router router_;

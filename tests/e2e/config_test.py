@@ -146,9 +146,10 @@ class Serve(Folder):
         self.assertEqual(refused.exception.code, 413)
         refused.exception.close()
 
-    def make_certificate(self):
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+    EC = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
+
+    def make_certificate(self, kind=EC):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", *kind, "-nodes", "-days", "2", "-subj", "/CN=localhost",
                         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem",
                         "-out", "cert.pem"],
                        cwd=self.folder, check=True, capture_output=True, timeout=60)
@@ -177,6 +178,32 @@ class Serve(Folder):
         process.send_signal(signal.SIGHUP)
         self.assertIn("certificates were read anew", process.stderr.readline())
         self.assertNotEqual(self.serial(url), first)
+        self.stop(process)
+
+    def test_tls_1_2_has_no_static_rsa_and_no_cbc(self):
+        self.make_certificate(("rsa:2048",))
+        path = self.write("server:\n  data: d\n  resp: {address: ''}\n"
+                          "  http: {address: '127.0.0.1:0',"
+                          " tls: {certificate: cert.pem, key: key.pem}}\n")
+        process, url = self.start("--config", path)
+        host, port = url.removeprefix("https://").split("/")[0].split(":")
+
+        def speaks(suite):
+            context = ssl.create_default_context(cafile=os.path.join(self.folder, "cert.pem"))
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            context.set_ciphers(suite)
+            with socket.create_connection((host, int(port)), timeout=30) as plain:
+                try:
+                    with context.wrap_socket(plain, server_hostname=host) as link:
+                        return link.cipher()[0] == suite
+                except ssl.SSLError:
+                    return False
+
+        self.assertTrue(speaks("ECDHE-RSA-AES128-GCM-SHA256"))
+        self.assertTrue(speaks("ECDHE-RSA-CHACHA20-POLY1305"))
+        for suite in ("AES128-GCM-SHA256", "AES256-SHA", "ECDHE-RSA-AES128-SHA",
+                      "ECDHE-RSA-AES256-SHA384", "AES128-SHA256"):
+            self.assertFalse(speaks(suite), suite)
         self.stop(process)
 
     def test_a_wrong_file_or_variable_or_missing_keys_refuse_the_start(self):

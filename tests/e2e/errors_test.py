@@ -164,11 +164,17 @@ class Doors(running.SignedInTest):
         for fields in (["Host: 127.0.0.1:" + port, "Origin: https://evil.example"],
                        ["Host: 127.0.0.1:" + port, "Origin: null"],
                        ["Host: 127.0.0.1:" + port, "Sec-Fetch-Site: cross-site"],
+                       ["Host: 127.0.0.1:" + port, "Origin: http://127.0.0.1:" + port,
+                        "Origin: https://evil.example"],
                        ["Host: evil.example:" + port],
                        ["Host: evil.example:" + port, "Origin: http://evil.example:" + port]):
             answer = self.raw(served, [*head, *fields])
             self.assertTrue(answer.startswith("HTTP/1.1 403 "), answer)
             self.assertIn("HX1014", answer)
+        absolute = f"GET http://evil.example:{port}/api/v1/streams HTTP/1.1"
+        for host, status in (("127.0.0.1", 400), ("evil.example", 403)):
+            answer = self.raw(served, [absolute, f"Host: {host}:{port}", "Connection: close"])
+            self.assertTrue(answer.startswith(f"HTTP/1.1 {status} "), answer)
         own = {"Origin": served.url, "Sec-Fetch-Site": "same-origin"}
         self.assertEqual(
             served.call("POST", "/streams/s/records", {"payload": "x"}, headers=own)[2]["sequence"],

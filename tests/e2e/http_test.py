@@ -1,5 +1,7 @@
 """The HTTP door, route by route, as docs/reference/http.md describes it."""
 
+import base64
+import email.utils
 import gzip
 import http.client
 import json
@@ -8,7 +10,9 @@ import re
 import socket
 import struct
 import threading
+import time
 import unittest
+import urllib.parse
 
 import running
 
@@ -53,6 +57,40 @@ class Reads(running.ServerTest):
             answer = self.call("POST", "/claims/pay/o-1/settle", {"fence": fence})
             self.assertEqual((answer.status, answer.headers["Hapax-Verdict"]), (409, "fenced"))
             self.assertIn(why, answer.json["detail"])
+
+    def test_an_id_of_any_bytes_is_found(self):
+        every = bytes(range(2, 256))
+        for number in range(0, len(every), 127):
+            raw = every[number:number + 127] + b"\0\xff+/"
+            plain = base64.b64encode(raw).decode()
+            record = {"id_base64": plain, "payload": "x"}
+            sequence = self.call("POST", "/streams/orders/records", record).json["sequence"]
+            for path in ("/streams/orders/ids/" + urllib.parse.quote(raw, safe=""),
+                         "/streams/orders/ids?id=" + urllib.parse.quote(raw, safe=""),
+                         "/streams/orders/ids?id_base64=" + urllib.parse.quote(plain, safe=""),
+                         "/streams/orders/ids?id_base64=" + plain,
+                         "/streams/orders/ids?id_base64=" + base64.urlsafe_b64encode(raw).decode()):
+                answer = self.call("GET", path)
+                self.assertEqual((answer.status, answer.json["sequence"]), (200, sequence), path)
+        for query in ("", "?id_base64=!", "?id=a&id_base64=YQ"):
+            answer = self.call("GET", "/streams/orders/ids" + query)
+            self.assertEqual((answer.status, answer.json["code"]), (400, "HX1001"), query)
+
+    def test_a_name_has_any_bytes(self):
+        for path in ("/streams/a%00%2fb", "/registers/a%00%2f%ff"):
+            body = {"value": "1"} if "registers" in path else {}
+            self.assertEqual(self.call("PUT", path, body).status, 200, path)
+            self.assertEqual(self.call("GET", path).status, 200, path)
+            self.assertEqual(self.call("GET", path + "%00").json["code"], "HX1003")
+
+    def test_every_answer_has_its_date_and_no_way_is_a_dead_end(self):
+        for method, path in (("GET", "/streams"), ("HEAD", "/streams"), ("GET", "/health/live"),
+                             ("GET", "/nothing"), ("PUT", "/streams/s?no=1")):
+            date = email.utils.parsedate_to_datetime(self.call(method, path).headers["Date"])
+            self.assertLess(abs(date.timestamp() - time.time()), 60)
+        self.assertIn("/openapi.json", self.call("GET", "/nothing").json["detail"])
+        answer = self.call("DELETE", "/streams")
+        self.assertEqual((answer.status, answer.headers["Allow"]), (405, "GET, HEAD"))
 
     def test_registers_positions_producers_ids_and_the_horizon(self):
         self.call("PUT", "/registers/leader", {"value": "a"})

@@ -144,7 +144,7 @@ class DiscretionTest(FolderTest):  # A12
         self.cluster.start()
         wait_for(lambda: self.server.call("GET", "/health/ready").status == 200,
                  "the server to notice that it is back")
-        wait_for(lambda: len(self.lines("ready")) == 2, "the log to tell it")
+        wait_for(lambda: len(self.lines("ready again")) == 1, "the log to tell it")
 
     def test_a_warning_of_the_server_is_a_line_of_the_log(self):
         self.cluster.psql("CREATE FUNCTION hm() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE "

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <hapax/store.h>
 
@@ -22,10 +21,6 @@ struct PostgresStoreOptions {
   Duration clock_jump_max{std::chrono::hours{24}};  // a larger jump at start is not believed …
   bool accept_clock_jump = false;                   // … unless told so, once
   std::function<void(const std::string&)> log{};    // one line per notable event; none = stderr
-  // Whether anybody waits for records that other processes may append; asked often.
-  std::function<bool()> watched{};
-  // Streams that they appended to; on a thread of the store, must not block.
-  std::function<void(const std::vector<std::string>&)> appended{};
 };
 
 // `uri`: postgres://user@host/database, as libpq reads it.

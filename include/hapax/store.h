@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <hapax/ops.h>
@@ -99,6 +100,30 @@ struct StreamStats {
   std::vector<ConsumerStats> consumers;
 };
 
+// Streams that there are, with their figures, a piece at a time: one question to the store for
+// each.
+struct StreamScan {
+  std::uint64_t cursor = 0;  // 0 = from the beginning; then StreamPage::next
+  std::uint32_t max = 1'000;
+};
+struct StreamPage {
+  std::vector<StreamStats> streams;  // in the order in which they were made
+  std::uint64_t next = 0;            // 0 = that was all
+};
+
+// What somebody waits for. The views are needed only during the call.
+struct StreamWatch {
+  std::string_view stream{};
+  // Empty: only what changes the records of the stream counts. Otherwise also what lets this
+  // consumer have one: a nack, the ack of a group's oldest record, a free place, a seek.
+  std::string_view consumer{};
+};
+struct ClaimWatch {  // until the claim is settled, resolved, released or forgotten
+  std::string_view scope{};
+  std::string_view key{};
+};
+using Watch = std::variant<StreamWatch, ClaimWatch>;
+
 struct Statistics {
   std::uint64_t streams = 0;
   std::uint64_t ids = 0;
@@ -166,10 +191,11 @@ class Store {
   // As commit(), answered by `done`: on a thread of the store, on that of a caller who leads it, or
   // at once on one's own if no state could accept the commit. It must not block, but it may submit.
   // Answers may overtake each other. All that the commit's views refer to must live until then.
+  // It never waits: while too much is waiting already, the answer is kUnavailable, at once.
   virtual void submit(const Commit& commit, Done done) = 0;
   // As submit(), but the calling thread may do the work itself, the wait for the disk included, if
-  // nobody else does it and the disk is quick: for who has nothing better to do than to wait for
-  // `done`, which then runs inside of this call.
+  // nobody else does it and the disk is quick; `done` then runs inside of this call. Use this when
+  // the calling thread would only wait until `done` runs.
   virtual void submit_here(const Commit& commit, Done done) { submit(commit, std::move(done)); }
 
   [[nodiscard]] virtual Result<Records> read(const ReadRange& range) = 0;
@@ -188,7 +214,22 @@ class Store {
       std::string_view stream, std::string_view producer) = 0;
   [[nodiscard]] virtual Result<StreamStats> describe(std::string_view stream) = 0;
   [[nodiscard]] virtual Result<std::vector<std::string>> streams() = 0;
+  // One that is there all the while is told once. Without an answer of its own, a store tells all
+  // streams at once.
+  [[nodiscard]] virtual Result<StreamPage> scan_streams(const StreamScan& scan);
   [[nodiscard]] virtual Result<Statistics> statistics() = 0;
+
+  using Changed = std::function<void()>;
+  // Calls `changed` once, after the next fact that may give something to somebody who waits for
+  // this. It means "look again": who looks may find nothing. Whoever watches first and looks then
+  // misses nothing. Facts of other processes of a shared store count, too. What time alone brings
+  // is not told: Received::next_due and Claim's lease say when to look. `changed` runs on a thread
+  // of the store or of a caller that leads it, and must not block.
+  [[nodiscard]] virtual std::uint64_t watch(const Watch& /*watch*/, Changed /*changed*/) {
+    return 0;
+  }
+  // A call of `changed` that has begun may still be running.
+  virtual void unwatch(std::uint64_t /*number*/) {}
 
   // What tenants may take from now on; asked once for each, on a thread of the store. Without it
   // nobody has a limit of its own. What is beyond a new share stays.
@@ -198,5 +239,16 @@ class Store {
     return std::vector<TenantUse>{};
   }
 };
+
+inline Result<StreamPage> Store::scan_streams(const StreamScan& /*scan*/) {
+  HAPAX_TRY(const std::vector<std::string> names, streams());
+  StreamPage page;
+  for (const std::string& name : names) {
+    Result<StreamStats> stats = describe(name);
+    if (!stats) continue;  // It was deleted meanwhile.
+    page.streams.push_back(*std::move(stats));
+  }
+  return page;
+}
 
 }  // namespace hapax

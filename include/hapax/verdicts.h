@@ -164,6 +164,10 @@ struct Delivery {
 struct Received {  // "records"
   std::vector<Delivery> deliveries;
   bool left_out = false;  // of the only record there is its sequence: too large for Detail::kBrief
+  // Of an answer without records: the log time at which a lease or a delay ends, so that there may
+  // be one. The end of time: only a change can bring one (Store::watch). A repeated answer does not
+  // know it.
+  Time next_due = Time::max();
   friend bool operator==(const Received&, const Received&) = default;
 };
 struct Stale {        // the receipt is not the latest one of that record

@@ -58,7 +58,6 @@ shared::SharedOptions to_shared(const PostgresStoreOptions& options, std::uint32
   to.engine.clock_jump =
       options.accept_clock_jump ? engine::LogClock::Jump::kAccept : engine::LogClock::Jump::kRefuse;
   to.patience = options.patience;
-  to.watched = options.watched;
   return to;
 }
 
@@ -113,7 +112,6 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
   const shared::SharedPorts borrowed{ports->log, ports->folder, ports->clock, ports->entropy};
   HAPAX_TRY(auto store,
             shared::SharedStore::open(ports, borrowed, to_shared(options, segment_bytes), log));
-  if (options.appended) store->on_news(options.appended);
   return std::unique_ptr<Store>(std::move(store));
 }
 

@@ -28,6 +28,7 @@ class Depot {
   Undo undo;
   Time now = time_from_ms(1'700'000'000'000);
   bool disk_fails = false;
+  std::function<void(const Fact&)> on_fact;  // before it is applied
 
   Depot() { emit(StreamMade{StreamUid{1}, "orders", StreamSettings{}}); }
 
@@ -119,6 +120,7 @@ class Depot {
   Turn make_turn() { return {state, now, undo, {this, write, read_record, nullptr, size, cut}}; }
   static base::Where write(void* self, const Fact& fact) {
     Depot& depot = *static_cast<Depot*>(self);
+    if (depot.on_fact) depot.on_fact(fact);
     Line line{{}, {}, depot.now};
     encode(fact, line.bytes);
     const Line* before = depot.journal_.empty() ? nullptr : &depot.journal_.back();

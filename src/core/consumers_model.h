@@ -94,6 +94,7 @@ class ModelConsumer {
       }
     }
     Received received;
+    if (chosen.empty()) received.next_due = next_due();
     for (const std::uint64_t at : chosen) {
       Delivery& delivery = received.deliveries.emplace_back();
       delivery.token = Token{line(at).token};
@@ -186,6 +187,16 @@ class ModelConsumer {
     std::vector<std::uint64_t> all;
     for (const auto& [when, at] : sorted) all.push_back(at);
     return all;
+  }
+
+  [[nodiscard]] Time next_due() const {
+    const bool room = count(ModelLine::kOut) < settings_.in_flight_max;
+    Time next = Time::max();
+    for (const ModelLine& l : lines) {
+      const bool counts = l.state == ModelLine::kOut || (room && l.state == ModelLine::kWaiting);
+      if (counts) next = std::min(next, l.due);
+    }
+    return next;
   }
 
   void hand_out(std::uint64_t at, Duration lease, const std::string& owner) {

@@ -259,6 +259,17 @@ Received hand_out(Turn& turn, const Consumer& consumer, const Receive& op, const
   return received;
 }
 
+// C11: when time alone may bring a record to a consumer that was handed none: the end of a lease
+// and, while there is room in flight, of a delay. At once, if there is more to look at than one
+// receive does.
+Time next_due(const Stream& stream, const Consumer& consumer, bool passed_some, Time now) {
+  const bool room = consumer.in_flight < consumer.settings.in_flight_max;
+  if (room && passed_some && consumer.next <= stream.last) return now;
+  Time next = consumer.due.empty() ? Time::max() : consumer.due.begin()->first;
+  if (room && !consumer.waiting.empty()) next = std::min(next, consumer.waiting.begin()->first);
+  return next;
+}
+
 }  // namespace
 
 Verdict run(Turn& turn, const Receive& op) {
@@ -274,8 +285,13 @@ Verdict run(Turn& turn, const Receive& op) {
   auto given_up = give_up(turn, *stream, *consumer, leaving.exhausted);
   if (!given_up) return Refused{std::move(given_up).error()};
   const HandOut out = decide_hand_out(turn, *stream, *consumer, op, std::move(leaving.gone));
-  if (out.sequences.empty() && out.next == consumer->next) return Received{};
-  return hand_out(turn, *consumer, op, out);
+  const bool passes_some = out.next != consumer->next;
+  Received received;
+  if (!out.sequences.empty() || passes_some) received = hand_out(turn, *consumer, op, out);
+  if (received.deliveries.empty()) {
+    received.next_due = next_due(*stream, *consumer, passes_some, turn.now());
+  }
+  return received;
 }
 
 }  // namespace hapax::core

@@ -34,6 +34,7 @@ EmbeddedStore::EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine
       ports_(std::move(ports)),
       engine_(std::move(engine)),
       on_fatal_(std::move(on_fatal)) {
+  engine_->machine().wake(watches());
   state_thread_ = std::thread([this] { run_state(); });
   journal_thread_ = std::thread([this] { run_journal(); });
   background_thread_ = std::thread([this] { run_background(); });

@@ -46,7 +46,7 @@ class EmbeddedStore final : public MachineStore {
   static constexpr std::chrono::milliseconds kTendEvery{250};
   [[nodiscard]] static bool is_refusal(const Error& error);
 
-  void hand_over(Task task, Lead lead) override;
+  [[nodiscard]] bool hand_over(Task& task, Lead lead, WhenFull when_full) override;
   [[nodiscard]] Statistics figures() override { return engine_->machine().statistics(); }
   [[nodiscard]] Status add_disk_figures(Statistics& stats) override;
   [[nodiscard]] bool may_lead(Lead lead) const;

@@ -8,7 +8,8 @@ namespace hapax::engine {
 
 namespace {
 
-constexpr std::size_t kTasksBytesMax = std::size_t{64} << 20;  // then callers wait: back-pressure
+// Then callers wait, and loops of connections are refused: back-pressure.
+constexpr std::size_t kTasksBytesMax = std::size_t{64} << 20;
 constexpr std::size_t kTasksMax = 16'384;
 constexpr std::chrono::milliseconds kIdleBeforeMark{20};
 // What lies behind the latest mark is written anew by a start after a crash.
@@ -29,16 +30,18 @@ constexpr std::size_t kWakeBytes = std::size_t{8} << 10;
 // --- callers
 // ---------------------------------------------------------------------------------------
 
-void EmbeddedStore::hand_over(Task task, Lead lead) {
+bool EmbeddedStore::hand_over(Task& task, Lead lead, WhenFull when_full) {
   const auto* commit = std::get_if<CommitTask>(&task);
   const std::size_t bytes = commit == nullptr ? 0 : commit->request.bytes;
   std::unique_lock lock(mutex_);
   // E4: the leader, from whom `done` may submit, never waits for room that only it can make.
   const bool makes_room = leader_ == std::this_thread::get_id();
-  room_.wait(lock, [&] {
-    const bool has_room = tasks_bytes_ < kTasksBytesMax && tasks_.size() < kTasksMax;
-    return makes_room || tasks_.empty() || has_room;
-  });
+  const auto has_room = [&] {
+    const bool some = tasks_bytes_ < kTasksBytesMax && tasks_.size() < kTasksMax;
+    return makes_room || tasks_.empty() || some;
+  };
+  if (when_full == WhenFull::kRefuse && !has_room()) return false;
+  room_.wait(lock, has_room);
   tasks_bytes_ += bytes;
   tasks_.push_back(std::move(task));
   if (may_lead(lead)) {
@@ -46,6 +49,7 @@ void EmbeddedStore::hand_over(Task task, Lead lead) {
   } else if (!leader_ && worth_waking()) {  // Who leads looks at what has come when it ends.
     state_wake_.notify_one();
   }
+  return true;
 }
 
 bool EmbeddedStore::may_lead(Lead lead) const {

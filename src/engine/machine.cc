@@ -195,6 +195,7 @@ journal::Batch& Machine::seal() {
   std::swap(in_flight_.batch, building_.batch);
   in_flight_.undo.swap(building_.undo);
   in_flight_.waiting.swap(building_.waiting);
+  std::swap(in_flight_.wakes, building_.wakes);
   in_flight_.slot = building_.slot;
   in_flight_.ordinary = building_.ordinary;
   in_flight_.only_appends = building_.only_appends;
@@ -221,6 +222,7 @@ void Machine::retire(const journal::Durable& proof) {
   latest_ = in_flight_.batch.log_time();
   HAPAX_ASSERT(answerable_.empty(), "a batch is answered before the next one is retired");
   answerable_.swap(in_flight_.waiting);
+  std::swap(durable_wakes_, in_flight_.wakes);
 }
 
 void Machine::answer() {
@@ -229,6 +231,7 @@ void Machine::answer() {
     deliver(one);
   }
   answerable_.clear();
+  if (watches_ != nullptr) watches_->tell(durable_wakes_);
 }
 
 bool Machine::may_try_again(const WaitingCommit& commit, const Error& error) const {
@@ -262,6 +265,8 @@ void Machine::look_again(Waiting waiting, const Error& error, bool may_write) {
 std::vector<Machine::Waiting> Machine::roll_back() {
   building_.undo.roll_back(*state_, 0);
   in_flight_.undo.roll_back(*state_, 0);
+  building_.wakes.clear();
+  in_flight_.wakes.clear();
   std::vector<Waiting> waiting;
   waiting.swap(in_flight_.waiting);
   for (Waiting& one : building_.waiting) waiting.push_back(std::move(one));
@@ -525,6 +530,9 @@ base::Where Machine::door_write(void* self, const core::Fact& fact) {
     return {slot.segment, slot.offset, 0};
   }
   if (!std::holds_alternative<core::RecordAppended>(fact)) machine.building_.only_appends = false;
+  if (machine.watches_ != nullptr && machine.watches_->any()) {
+    machine.building_.wakes.note(core::wake_of(*machine.state_, fact));
+  }
   const FrameSpan span = write_frame(machine.building_.batch, fact);
   return {slot.segment, slot.offset + span.offset, span.length};
 }

@@ -36,6 +36,7 @@
 #include "engine/answers.h"
 #include "engine/log_clock.h"
 #include "engine/prepare.h"
+#include "engine/watches.h"
 #include "journal/batch.h"
 #include "journal/segment_files.h"
 #include "journal/writer.h"
@@ -111,6 +112,8 @@ class Machine {
   // Forgets expired ids; at any time.
   bool expire(std::size_t work_min);
 
+  // Those who wait for facts from now on. They outlive the machine.
+  void wake(Watches& watches) { watches_ = &watches; }
   // No fact, and undone by nothing: it says what is decided from now on.
   void set_shares(ShareOf share_of) { state_->tenants.set(std::move(share_of)); }
 
@@ -157,6 +160,7 @@ class Machine {
     journal::Slot slot;
     core::Undo undo;
     std::vector<Waiting> waiting;
+    Wakes wakes;  // Some of facts that were taken back may be among them.
     bool sealed = false;
     bool ordinary = false;     // Not all of its facts only free space.
     bool only_appends = true;  // All of its facts are appended records.
@@ -201,6 +205,8 @@ class Machine {
   Stage building_;
   Stage in_flight_;
   std::vector<Waiting> answerable_;  // for batches that are durable
+  Wakes durable_wakes_;              // of these
+  Watches* watches_ = nullptr;       // none: nobody waits
   std::uint64_t commits_ = 0;
   std::uint64_t batches_ = 0;
   std::uint64_t written_bytes_ = 0;

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/place_failure.h"
 #include "engine/queries.h"
 
@@ -86,9 +87,10 @@ Result<Answer> MachineStore::commit(const Commit& commit) {
   HAPAX_CHECK(check_sound());
   HAPAX_TRY(Prepared request, prepare(commit, key_));
   Handover<Finished> handover;
-  hand_over(CommitTask{std::move(request),
-                       [&handover](Finished finished) { handover.put(std::move(finished)); }},
-            Lead::kAlways);
+  hand_over_or_wait(
+      CommitTask{std::move(request),
+                 [&handover](Finished finished) { handover.put(std::move(finished)); }},
+      Lead::kAlways);
   return finish(handover.take());
 }
 
@@ -110,22 +112,30 @@ void MachineStore::submit(const Commit& commit, Done done, Lead lead) {
     done(std::move(request).error());
     return;
   }
-  hand_over(CommitTask{*std::move(request),
-                       [this, done = std::move(done)](Finished finished) {
-                         done(finish(std::move(finished)));
-                       }},
-            lead);
+  Task task = CommitTask{*std::move(request), [this, done = std::move(done)](Finished finished) {
+                           done(finish(std::move(finished)));
+                         }};
+  if (hand_over(task, lead, WhenFull::kRefuse)) return;
+  Finished refused;
+  refused.answer =
+      Error{Errc::kUnavailable, "too much is waiting for the store; nothing happened. Try again."};
+  std::get<CommitTask>(task).reply(std::move(refused));
+}
+
+void MachineStore::hand_over_or_wait(Task task, Lead lead) {
+  const bool taken = hand_over(task, lead, WhenFull::kWait);
+  HAPAX_ASSERT(taken, "whoever waits for room gets it");
 }
 
 template <class Value>
 Result<Value> MachineStore::ask(std::function<Result<Value>(const core::State&, Time)> question) {
   Handover<Result<Value>> handover;
-  hand_over(LookTask{[&handover, &question](const core::State& state, Time now) {
-                       auto seen = std::make_shared<Result<Value>>(question(state, now));
-                       return [&handover, seen] { handover.put(std::move(*seen)); };
-                     },
-                     [&handover](const Error& error) { handover.put(error); }},
-            Lead::kAlways);
+  hand_over_or_wait(LookTask{[&handover, &question](const core::State& state, Time now) {
+                               auto seen = std::make_shared<Result<Value>>(question(state, now));
+                               return [&handover, seen] { handover.put(std::move(*seen)); };
+                             },
+                             [&handover](const Error& error) { handover.put(error); }},
+                    Lead::kAlways);
   return handover.take();
 }
 
@@ -221,6 +231,28 @@ Result<std::vector<std::string>> MachineStore::streams() {
       [&](const core::State& state, Time) { return list_streams(state); });
 }
 
+Result<StreamPage> MachineStore::scan_streams(const StreamScan& scan) {
+  if (scan.max == 0) {
+    return Error{Errc::kInvalidArgument, "a scan of 0 streams; ask for at least 1"};
+  }
+  if (scan.max > limits::kReadMax) {
+    return core::limit_error("streams of a scan", scan.max, limits::kReadMax);
+  }
+  HAPAX_CHECK(check_sound());
+  return ask<StreamPage>(
+      [&](const core::State& state, Time now) { return describe_streams(state, scan, now); });
+}
+
+std::uint64_t MachineStore::watch(const Watch& watch, Changed changed) {
+  if (const auto* claim = std::get_if<ClaimWatch>(&watch)) {
+    return watches_.watch_claim(claim_hash(key_, claim->scope, claim->key), std::move(changed));
+  }
+  const auto& stream = std::get<StreamWatch>(watch);
+  return watches_.watch_stream(stream.stream, stream.consumer, std::move(changed));
+}
+
+void MachineStore::unwatch(std::uint64_t number) { watches_.end(number); }
+
 Result<Statistics> MachineStore::statistics() {
   HAPAX_TRY(Statistics stats, ask<Statistics>([&](const core::State&, Time) { return figures(); }));
   HAPAX_CHECK(add_disk_figures(stats));
@@ -229,7 +261,7 @@ Result<Statistics> MachineStore::statistics() {
 }
 
 void MachineStore::set_shares(ShareOf share_of) {
-  hand_over(SharesTask{std::move(share_of)}, Lead::kNever);
+  hand_over_or_wait(SharesTask{std::move(share_of)}, Lead::kNever);
 }
 
 Result<std::vector<TenantUse>> MachineStore::tenants() {

@@ -43,7 +43,10 @@ class MachineStore : public Store {
       std::string_view stream, std::string_view producer) final;
   [[nodiscard]] Result<StreamStats> describe(std::string_view stream) final;
   [[nodiscard]] Result<std::vector<std::string>> streams() final;
+  [[nodiscard]] Result<StreamPage> scan_streams(const StreamScan& scan) final;
   [[nodiscard]] Result<Statistics> statistics() final;
+  [[nodiscard]] std::uint64_t watch(const Watch& watch, Changed changed) final;
+  void unwatch(std::uint64_t number) final;
   void set_shares(ShareOf share_of) final;
   [[nodiscard]] Result<std::vector<TenantUse>> tenants() final;
 
@@ -62,11 +65,15 @@ class MachineStore : public Store {
   using Task = std::variant<CommitTask, LookTask, SharesTask>;
   // Whether the calling thread may drive the machine for its own task (E6).
   enum class Lead : std::uint8_t { kNever, kIfQuick, kAlways };
+  // E13: a thread that serves connections never waits for the store: while too much is waiting, its
+  // commits are refused. Whoever waits for an answer anyway waits for room, too.
+  enum class WhenFull : std::uint8_t { kWait, kRefuse };
 
   MachineStore(const digest::HashKey& key, std::shared_ptr<journal::SegmentFiles> files,
                TellPeople tell);
 
-  virtual void hand_over(Task task, Lead lead) = 0;
+  // False: there is no room, and the task was not taken.
+  [[nodiscard]] virtual bool hand_over(Task& task, Lead lead, WhenFull when_full) = 0;
   // While the machine is looked at.
   [[nodiscard]] virtual Statistics figures() = 0;
   // From the disk, on the caller's thread.
@@ -75,6 +82,7 @@ class MachineStore : public Store {
   [[nodiscard]] Status check_sound();
   void stop_serving(const Error& error);
   void tell(const std::string& line) const { tell_(line); }
+  [[nodiscard]] Watches& watches() { return watches_; }
 
  private:
   template <class Value>
@@ -83,10 +91,12 @@ class MachineStore : public Store {
   [[nodiscard]] Result<Value> serve(Result<Value> value);
   [[nodiscard]] Result<Answer> finish(Finished finished);
   void submit(const Commit& commit, Done done, Lead lead);
+  void hand_over_or_wait(Task task, Lead lead);
 
   const digest::HashKey key_;
   const std::shared_ptr<journal::SegmentFiles> files_;
   const TellPeople tell_;
+  Watches watches_;
   std::mutex damage_mutex_;
   std::optional<Error> damage_;  // the first that was found; guarded by damage_mutex_
 };

@@ -116,23 +116,44 @@ Result<std::optional<ProducerStatus>> look_up_producer(const core::State& state,
   return std::optional<ProducerStatus>{{found->epoch, found->next, found->retired}};
 }
 
+namespace {
+
+StreamStats stats_of(const core::State& state, const core::Stream& stream, Time now) {
+  StreamStats stats;
+  stats.stream = stream.name;
+  stats.settings = stream.settings;
+  stats.first = stream.first;
+  stats.last = stream.last;
+  stats.bytes = stream.bytes;
+  stats.ids = state.ids.count_of(static_cast<std::uint32_t>(stream.uid.value));
+  stats.producers = stream.producers_active;
+  stats.created_at = stream.created_at;
+  stats.horizon = stream.horizon(now);
+  for (const auto& [consumer, uid] : stream.consumers) {
+    stats.consumers.push_back(core::consumer_stats(stream, state.consumers.at(uid)));
+  }
+  return stats;
+}
+
+}  // namespace
+
 Result<StreamStats> describe_stream(const core::State& state, std::string_view name, Time now) {
   const core::Stream* stream = state.find_stream(name);
   if (stream == nullptr) return core::no_stream(name);
-  StreamStats stats;
-  stats.stream = stream->name;
-  stats.settings = stream->settings;
-  stats.first = stream->first;
-  stats.last = stream->last;
-  stats.bytes = stream->bytes;
-  stats.ids = state.ids.count_of(static_cast<std::uint32_t>(stream->uid.value));
-  stats.producers = stream->producers_active;
-  stats.created_at = stream->created_at;
-  stats.horizon = stream->horizon(now);
-  for (const auto& [consumer, uid] : stream->consumers) {
-    stats.consumers.push_back(core::consumer_stats(*stream, state.consumers.at(uid)));
+  return stats_of(state, *stream, now);
+}
+
+StreamPage describe_streams(const core::State& state, const StreamScan& scan, Time now) {
+  StreamPage page;
+  for (std::uint64_t at = scan.cursor; at < state.streams.size(); ++at) {
+    if (state.streams[at] == nullptr) continue;
+    if (page.streams.size() == scan.max) {
+      page.next = at;
+      break;
+    }
+    page.streams.push_back(stats_of(state, *state.streams[at], now));
   }
-  return stats;
+  return page;
 }
 
 std::vector<std::string> list_streams(const core::State& state) {

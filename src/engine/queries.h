@@ -54,6 +54,8 @@ struct ClaimLook {
                                                                      Time now);
 [[nodiscard]] Result<StreamStats> describe_stream(const core::State& state, std::string_view name,
                                                   Time now);
+[[nodiscard]] StreamPage describe_streams(const core::State& state, const StreamScan& scan,
+                                          Time now);
 [[nodiscard]] std::vector<std::string> list_streams(const core::State& state);
 
 // Trims what retention no longer wants, in at most `count` streams from the given one on; answers

@@ -24,6 +24,7 @@ Status Replay::operator()(const journal::BatchView& batch) {
       batch, [&](journal::Lsn, base::Where where, std::string_view bytes) -> Status {
         HAPAX_TRY(const std::string_view fact, checked_fact(bytes));
         HAPAX_TRY(const core::Fact decoded, core::decode_fact(fact));
+        if (wakes_ != nullptr) wakes_->note(core::wake_of(state_, decoded));
         core::apply(state_, decoded, frame_of(where), now, nullptr);
         return Ok{};
       }));

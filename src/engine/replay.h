@@ -7,18 +7,21 @@
 #include <hapax/result.h>
 
 #include "core/state.h"
+#include "engine/watches.h"
 #include "journal/segment.h"
 
 namespace hapax::engine {
 
 class Replay {
  public:
-  explicit Replay(core::State& state) : state_(state) {}
+  // `wakes`, if given, gets what the facts give to those who wait.
+  explicit Replay(core::State& state, Wakes* wakes = nullptr) : state_(state), wakes_(wakes) {}
 
   Status operator()(const journal::BatchView& batch);
 
  private:
   core::State& state_;
+  Wakes* const wakes_;
   std::size_t facts_ = 0;  // since the latest collection
 };
 

@@ -186,20 +186,10 @@ void Desk::audit(const std::string& tenant, std::string line) {
 }
 
 void Desk::answered(std::span<const Op> ops, const Result<Answer>& answer, Steady since) {
-  if (answer) ring(ops, *answer);
+  if (answer && !answer->repeated) duplicates_.count(ops, *answer);
   if (meter_ == nullptr) return;
   if (!answer) return meter_->failed();
   meter_->answered(ops, *answer, std::chrono::steady_clock::now() - since);
-}
-
-void Desk::ring(std::span<const Op> ops, const Answer& answer) {
-  if (!answer.repeated) duplicates_.count(ops, answer);
-  for (std::size_t i = 0; i < ops.size() && i < answer.verdicts.size(); ++i) {
-    const auto* append = std::get_if<Append>(&ops[i]);
-    if (append != nullptr && std::holds_alternative<Appended>(answer.verdicts[i])) {
-      bell_.ring(append->stream);
-    }
-  }
 }
 
 }  // namespace hapax::front

@@ -1,5 +1,5 @@
 // Where front doors bring their commits: checks rights, keeps tenants apart, hands over to the
-// store and rings for whoever waits. One for the process, used from every loop.
+// store and counts what came of them. One for the process, used from every loop.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,6 @@
 
 #include <hapax/store.h>
 
-#include "front/bell.h"
 #include "front/caller.h"
 #include "front/discretion.h"
 #include "front/duplicates.h"
@@ -86,11 +85,9 @@ class Desk {
   }
 
   [[nodiscard]] Store& store() { return store_; }
-  [[nodiscard]] Bell& bell() { return bell_; }
   [[nodiscard]] const Duplicates& duplicates() const { return duplicates_; }
 
-  // A commit that was handed over at `since` has its answer: counts it, and rings for the records
-  // that it appended. From any thread.
+  // A commit that was handed over at `since` has its answer: counts it. From any thread.
   void answered(std::span<const Op> ops, const Result<Answer>& answer, Steady since);
 
  private:
@@ -110,14 +107,10 @@ class Desk {
   void write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer, Next next);
   void with_stream(const std::string& stream, Next next);
 
-  // Rings for the records that a commit appended, and counts its duplicates. From any thread.
-  void ring(std::span<const Op> ops, const Answer& answer);
-
   Store& store_;
   metrics::Meter* const meter_;
   const Discretion* const discretion_;  // may be null
   Readers readers_;
-  Bell bell_;
   Duplicates duplicates_;
   std::mutex mutex_;
   std::unordered_set<std::string> audits_;  // guarded by mutex_; streams that are known to be there

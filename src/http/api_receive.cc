@@ -15,10 +15,12 @@ namespace {
 
 class Reception : public std::enable_shared_from_this<Reception> {
  public:
-  Reception(front::Desk& desk, SharedCall call, Waiter::Time until)
+  Reception(front::Desk& desk, SharedCall call, Waiter::Steady until)
       : desk_(desk),
         call_(std::move(call)),
-        waiter_(std::make_shared<Waiter>(desk, call_, inside(call_, "stream"), until)) {}
+        waiter_(std::make_shared<Waiter>(
+            desk, call_, Waiter::For{inside(call_, "stream"), std::string(call_->name("consumer"))},
+            until)) {}
 
   void look() {
     if (Status admitted = call_->still_admitted(); !admitted) {
@@ -50,7 +52,9 @@ class Reception : public std::enable_shared_from_this<Reception> {
     const bool nothing = received != nullptr && received->deliveries.empty();
     // An empty answer is not remembered: each look has the caller's id, and a repetition finds the
     // answer that has records.
-    if (nothing && !waiter_->over() && !exchange.leaving()) return rest();
+    if (nothing && !waiter_->over() && !exchange.leaving()) {
+      return rest(received->next_due, answer->time);
+    }
     waiter_->quit();
     if (received != nullptr && !nothing && exchange.gone() && !has_id_) return give_back(*received);
     respond_one(call_, answer);
@@ -61,12 +65,17 @@ class Reception : public std::enable_shared_from_this<Reception> {
     return std::get_if<Received>(&answer->verdicts.front());
   }
 
-  void rest() {
-    waiter_->wait([self = shared_from_this()] {
+  // Until something changes, or time alone may bring a record. Log time may be slower than ours: a
+  // look that came too early says again when the next is due.
+  void rest(Time due, Time decided_at) {
+    const auto again = [self = shared_from_this()] {
       if (!self->call_->exchange->leaving()) return self->look();
       self->waiter_->quit();
       self->call_->exchange->respond(verdict_response(Received{}));
-    });
+    };
+    const bool by_time = due != Time::max();
+    const auto now = std::chrono::steady_clock::now();
+    waiter_->wait(again, by_time ? now + (due - decided_at) : Waiter::Steady::max());
   }
 
   // The client left while the store decided. Without an id nobody can ask for this answer again, so

@@ -84,7 +84,7 @@ void get_records(front::Desk& desk, const SharedCall& call) {
   if (!until) return respond_error(call, until.error());
   if (accepts(call->request(), kEventStream)) return stream_events(desk, call, range->from);
   read_records(desk, call, *range,
-               std::make_shared<Waiter>(desk, call, inside(call, "stream"), *until));
+               std::make_shared<Waiter>(desk, call, Waiter::For{inside(call, "stream")}, *until));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
       : desk_(desk),
         call_(std::move(call)),
         stream_(inside(call_, "stream")),
-        waiter_(std::make_shared<Waiter>(desk, call_, stream_, Waiter::Time::max())),
+        waiter_(std::make_shared<Waiter>(desk, call_, Waiter::For{stream_}, Waiter::Steady::max())),
         next_(from) {}
 
   void look() {
@@ -101,10 +101,11 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
       last_word_ = now;
       exchange().write(": still here\n\n");
     }
-    waiter_->wait([self = shared_from_this()] {
+    const auto again = [self = shared_from_this()] {
       if (self->exchange().gone()) return self->waiter_->quit();
       self->exchange().leaving() ? self->end() : self->look();
-    });
+    };
+    waiter_->wait(again, last_word_ + kHeartbeat);
   }
 
   void end() {

@@ -9,35 +9,51 @@ namespace hapax::http {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLookAgain{1'000};
+// How long a credential that ended goes unnoticed. The store is not asked for it.
+constexpr std::chrono::milliseconds kAdmissionEvery{1'000};
 constexpr std::chrono::milliseconds kWaitMax{60'000};
 
 }  // namespace
 
 void Waiter::listen() {
-  rung_ = false;
+  changed_ = false;
   if (number_ != 0) return;
-  number_ = desk_.bell().wait(stream_, call_->exchange->loop(), [self = shared_from_this()] {
+  const auto changed = [self = shared_from_this()] {
     self->number_ = 0;
-    self->rung_ = true;
+    self->changed_ = true;
     self->fire();
+  };
+  net::Loop& loop = call_->exchange->loop();
+  number_ = desk_.store().watch(StreamWatch{for_.stream, for_.consumer},
+                                [&loop, changed] { loop.post(changed); });
+}
+
+void Waiter::wait(std::function<void()> again, Steady due) {
+  again_ = std::move(again);
+  due_ = std::min(until_, due);
+  ++waits_;
+  call_->exchange->at_leave([self = shared_from_this()] { self->fire(); });
+  const bool now =
+      changed_ || call_->exchange->leaving() || std::chrono::steady_clock::now() >= due_;
+  if (!now) return arm();
+  call_->exchange->loop().post([self = shared_from_this(), mine = waits_] {
+    if (self->waits_ == mine) self->fire();
   });
 }
 
-void Waiter::wait(std::function<void()> again) {
-  again_ = std::move(again);
-  call_->exchange->at_leave([self = shared_from_this()] { self->fire(); });
-  net::Loop& loop = call_->exchange->loop();
-  const auto wake = [self = shared_from_this(), mine = ++waits_] {
-    if (self->waits_ == mine) self->fire();
+void Waiter::arm() {
+  const auto tick = [self = shared_from_this(), mine = waits_] {
+    if (self->waits_ != mine) return;
+    const bool due = std::chrono::steady_clock::now() >= self->due_;
+    due || !self->call_->still_admitted() ? self->fire() : self->arm();
   };
-  if (rung_ || call_->exchange->leaving()) return loop.post(wake);
-  loop.at(std::min(until_, std::chrono::steady_clock::now() + kLookAgain), wake);
+  call_->exchange->loop().at(std::min(due_, std::chrono::steady_clock::now() + kAdmissionEvery),
+                             tick);
 }
 
 void Waiter::quit() {
   again_ = nullptr;
-  if (number_ != 0) desk_.bell().cancel(stream_, std::exchange(number_, 0));
+  if (number_ != 0) desk_.store().unwatch(std::exchange(number_, 0));
 }
 
 void Waiter::fire() {
@@ -51,7 +67,7 @@ Error made_again() {
   return {Errc::kNotFound, "the stream was deleted, and one of the same name made; begin again"};
 }
 
-Result<Waiter::Time> wait_until(const SharedCall& call) {
+Result<Waiter::Steady> wait_until(const SharedCall& call) {
   HAPAX_TRY(const Duration wait, option(call, "wait_ms", Duration{0}));
   const auto span = std::clamp<std::chrono::milliseconds>(wait, Duration{0}, kWaitMax);
   return std::chrono::steady_clock::now() + span;

@@ -1,6 +1,6 @@
-// Waits for records of a stream without holding a thread: woken by the bell, by the end of the time
-// and by the client's leaving, and every second in between, because leases and delays end without a
-// ring.
+// Waits for a stream or a consumer without holding a thread and without looking now and then: woken
+// by the facts of the store (Store::watch), at a time that is given, by the end of the waiting, by
+// the client's leaving, and by the end of its credential.
 #pragma once
 
 #include <chrono>
@@ -17,38 +17,44 @@ namespace hapax::http {
 // Used on the loop of its call only.
 class Waiter : public std::enable_shared_from_this<Waiter> {
  public:
-  using Time = std::chrono::steady_clock::time_point;
+  using Steady = std::chrono::steady_clock::time_point;
 
-  // `stream` is the name as the store knows it.
-  Waiter(front::Desk& desk, SharedCall call, std::string stream, Time until)
-      : desk_(desk), call_(std::move(call)), stream_(std::move(stream)), until_(until) {}
+  // Names as the store knows them.
+  struct For {
+    std::string stream;
+    std::string consumer{};  // empty: only for its records
+  };
+  Waiter(front::Desk& desk, SharedCall call, For what, Steady until)
+      : desk_(desk), call_(std::move(call)), for_(std::move(what)), until_(until) {}
 
-  // From here on a ring is remembered. To be called before each look, so that what is appended
+  // From here on a change is remembered. To be called before each look, so that what changes
   // between the look and wait() is not slept through.
   void listen();
-  // Calls `again` once, later. After quit() never.
-  void wait(std::function<void()> again);
+  // Calls `again` once, later: at `due` if nothing happens before. After quit() never.
+  void wait(std::function<void()> again, Steady due = Steady::max());
   void quit();
 
   [[nodiscard]] bool over() const { return std::chrono::steady_clock::now() >= until_; }
 
  private:
+  void arm();
   void fire();
 
   front::Desk& desk_;
   const SharedCall call_;
-  const std::string stream_;
-  const Time until_;
-  std::uint64_t number_ = 0;  // at the bell; 0: not there
-  bool rung_ = false;
+  const For for_;
+  const Steady until_;
+  std::uint64_t number_ = 0;  // at the store; 0: not there
+  bool changed_ = false;
   std::uint64_t waits_ = 0;
+  Steady due_{};
   std::function<void()> again_;
 };
 
-// What follows is another stream's: its sequences begin anew.
+// What follows is another stream's: its sequences begin again at 1.
 [[nodiscard]] Error made_again();
 
 // As long as `wait_ms` of the query says; 0 without it.
-[[nodiscard]] Result<Waiter::Time> wait_until(const SharedCall& call);
+[[nodiscard]] Result<Waiter::Steady> wait_until(const SharedCall& call);
 
 }  // namespace hapax::http

@@ -195,11 +195,6 @@ class Process {
     store.clock_jump_max = options_.store.clock_jump_max;
     store.accept_clock_jump = options_.store.accept_clock_jump;
     store.log = [this](const std::string& line) { log_.write(LogLevel::kInfo, line); };
-    store.watched = [this] { return open_ && desk_->bell().has_waiters(); };
-    store.appended = [this](const std::vector<std::string>& streams) {
-      if (!open_) return;
-      for (const std::string& stream : streams) desk_->bell().ring(stream);
-    };
     return store;
   }
 

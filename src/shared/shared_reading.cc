@@ -58,6 +58,9 @@ Status SharedStore::read_once() {
   engine_ = engine::Engine::over(ports_.folder, ports_.clock, files_, identity_, std::move(read),
                                  options_.engine);
   engine_->machine().set_shares(share_of_);
+  engine_->machine().wake(watches());
+  news_.clear();
+  watches().tell_all();  // Nobody knows which facts led here.
   tell_losses();
   return Ok{};
 }
@@ -98,14 +101,13 @@ Status SharedStore::read_log(engine::Engine::Read& read) {
   for (;;) {
     for (const ports::LogBatch& batch : batches) {
       read.bytes += batch.bytes.size();
-      HAPAX_CHECK(follow_one(*read.state, replay, batch));
+      HAPAX_CHECK(follow_one(replay, batch));
     }
     if (tip_.none) break;
     HAPAX_TRY(part, ports_.log.read_behind(tip_));
     batches = std::move(part.batches);
     if (batches.empty()) break;
   }
-  appended_.clear();
   read.log_time = log_time_;
   read.end = {options_.engine.segment_bytes, durable_.next(), end_of_log(), log_time_};
   return Ok{};

@@ -14,7 +14,8 @@ namespace hapax::shared {
 
 namespace {
 
-constexpr std::size_t kTasksBytesMax = std::size_t{64} << 20;  // then callers wait: back-pressure
+// Then callers wait, and loops of connections are refused: back-pressure.
+constexpr std::size_t kTasksBytesMax = std::size_t{64} << 20;
 constexpr std::size_t kTasksMax = 16'384;
 constexpr std::size_t kSlice = 1'024;  // of clearing away, after each round
 
@@ -54,11 +55,6 @@ SharedStore::~SharedStore() {
   if (background_.joinable()) background_.join();
 }
 
-void SharedStore::on_news(News news) {
-  const std::lock_guard lock(mutex_);
-  news_ = std::move(news);
-}
-
 // The log is asked for its size now and then only: whoever looks at figures looks often.
 Status SharedStore::add_disk_figures(Statistics& stats) {
   constexpr std::int64_t kCountEveryMs = 30'000;
@@ -80,19 +76,22 @@ Status SharedStore::add_disk_figures(Statistics& stats) {
 // --- callers
 // ---------------------------------------------------------------------------------------
 
-void SharedStore::hand_over(Task task, Lead /*lead*/) {
+bool SharedStore::hand_over(Task& task, Lead /*lead*/, WhenFull when_full) {
   const auto* commit = std::get_if<CommitTask>(&task);
   const std::size_t bytes = commit == nullptr ? 0 : commit->request.bytes;
   std::unique_lock lock(mutex_);
   // E4: the driver, from whom `done` may submit, never waits for room that only it can make.
   const bool makes_room = driver_id_ == std::this_thread::get_id();
-  room_.wait(lock, [&] {
-    const bool has_room = tasks_bytes_ < kTasksBytesMax && tasks_.size() < kTasksMax;
-    return makes_room || tasks_.empty() || has_room;
-  });
+  const auto has_room = [&] {
+    const bool some = tasks_bytes_ < kTasksBytesMax && tasks_.size() < kTasksMax;
+    return makes_room || tasks_.empty() || some;
+  };
+  if (when_full == WhenFull::kRefuse && !has_room()) return false;
+  room_.wait(lock, has_room);
   tasks_bytes_ += bytes;
   tasks_.push_back(std::move(task));
   if (tasks_.size() == 1) wake_.notify_one();
+  return true;
 }
 
 // --- rounds
@@ -113,7 +112,7 @@ void SharedStore::run() {
 
 // Waits until there is something to do; false when the store is to stop and all is done.
 bool SharedStore::next(std::deque<Task>& tasks) {
-  const bool watched = options_.watched && options_.watched();
+  const bool watched = watches().any();
   std::unique_lock lock(mutex_);
   wake_.wait_for(lock, watched ? options_.watch_every : options_.tend_every,
                  [this] { return stop_ || !tasks_.empty(); });
@@ -173,7 +172,7 @@ void SharedStore::end_round() {
   if (failing_) return;
   if (const auto& damage = engine_->machine().damage()) stop_serving(*damage);
   clear_away();
-  announce();
+  watches().tell(news_);
 }
 
 // Nothing of the round was sent, or it was overtaken: nothing happened.
@@ -266,18 +265,18 @@ void SharedStore::ask_for_news() {
   if (news->all && !machine.in_flight() && !machine.has_facts()) machine.proven();
   if (!machine.quiescent()) return;
   clear_away();
-  announce();
+  watches().tell(news_);
 }
 
 void SharedStore::follow(const std::vector<ports::LogBatch>& news) {
   sent_ = false;
   Status followed = Ok{};
   engine_->machine().overtaken([&](core::State& state) {
-    engine::Replay replay(state);
+    engine::Replay replay(state, watches().any() ? &news_ : nullptr);
     const std::uint64_t before = durable_.value;
     std::uint64_t bytes = 0;
     for (const ports::LogBatch& batch : news) {
-      followed = follow_one(state, replay, batch);
+      followed = follow_one(replay, batch);
       if (!followed) break;
       bytes += batch.bytes.size();
     }
@@ -292,8 +291,7 @@ void SharedStore::follow(const std::vector<ports::LogBatch>& news) {
   engine_->machine().give_up(followed.error(), followed.error());
 }
 
-Status SharedStore::follow_one(core::State& state, engine::Replay& replay,
-                               const ports::LogBatch& batch) {
+Status SharedStore::follow_one(engine::Replay& replay, const ports::LogBatch& batch) {
   HAPAX_TRY(const journal::BatchView view,
             journal::view_batch(batch.bytes, {batch.at.segment, batch.at.offset}));
   if (view.header.first > durable_.next()) return gap_before(batch);
@@ -304,7 +302,6 @@ Status SharedStore::follow_one(core::State& state, engine::Replay& replay,
   }
   HAPAX_CHECK(replay(view));
   if (engine_ != nullptr) engine_->clock().follow(view.header.log_time);
-  if (options_.watched) note_appended(state, view);
   stand_behind(batch, view.checksum, {view.header.first, view.header.last()}, view.header.log_time);
   return Ok{};
 }
@@ -317,31 +314,6 @@ void SharedStore::stand_behind(const ports::LogBatch& batch, std::uint32_t check
   durable_ = facts.last;
   log_time_ = log_time;
   known_.add({batch.at, batch.mark, facts.first, facts.last, log_time});
-}
-
-void SharedStore::note_appended(const core::State& state, const journal::BatchView& batch) {
-  const Status noted = journal::for_each_fact(
-      batch, [&](journal::Lsn, base::Where, std::string_view bytes) -> Status {
-        HAPAX_TRY(const std::string_view fact, engine::checked_fact(bytes));
-        HAPAX_TRY(const core::Fact decoded, core::decode_fact(fact));
-        const auto* record = std::get_if<core::RecordAppended>(&decoded);
-        const core::Stream* stream =
-            record == nullptr ? nullptr : state.streams[record->stream.value - 1].get();
-        if (stream != nullptr && (appended_.empty() || appended_.back() != stream->name)) {
-          appended_.push_back(stream->name);
-        }
-        return Ok{};
-      });
-  HAPAX_ASSERT(noted.ok(), "what could be applied can be read");
-}
-
-void SharedStore::announce() {
-  if (appended_.empty()) return;
-  std::unique_lock lock(mutex_);
-  const News news = news_;
-  lock.unlock();
-  if (news) news(appended_);
-  appended_.clear();
 }
 
 // --- trouble

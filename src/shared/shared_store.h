@@ -59,8 +59,7 @@ struct SharedOptions {
   engine::EngineOptions engine;
   // How long callers wait for a log that does not answer, or in which others are always first.
   std::chrono::milliseconds patience{10'000};
-  // Who waits for records of others; asked often. None = nobody does.
-  std::function<bool()> watched{};
+  // While somebody waits for facts (Store::watch), those of others are asked for so often.
   std::chrono::milliseconds watch_every{20};
   std::chrono::milliseconds tend_every{250};    // what is due is done so often
   std::chrono::milliseconds keep_every{1'000};  // a process that is not the keeper tries to be
@@ -68,21 +67,16 @@ struct SharedOptions {
 
 class SharedStore final : public engine::MachineStore {
  public:
-  // Names of streams that others appended to, from the driver's thread; must not block.
-  using News = std::function<void(const std::vector<std::string>&)>;
-
   static Result<std::unique_ptr<SharedStore>> open(std::shared_ptr<void> owner, SharedPorts ports,
                                                    SharedOptions options, TellPeople tell);
   ~SharedStore() override;
-
-  void on_news(News news);
 
  private:
   SharedStore(std::shared_ptr<void> owner, SharedPorts ports, SharedOptions options,
               const journal::Identity& identity, std::shared_ptr<journal::SegmentFiles> files,
               TellPeople tell);
 
-  void hand_over(Task task, Lead lead) override;
+  [[nodiscard]] bool hand_over(Task& task, Lead lead, WhenFull when_full) override;
   [[nodiscard]] Statistics figures() override { return engine_->machine().statistics(); }
   [[nodiscard]] Status add_disk_figures(Statistics& stats) override;
 
@@ -101,7 +95,7 @@ class SharedStore final : public engine::MachineStore {
   void ask_for_news();
   [[nodiscard]] Result<ports::LogPart> read_news();
   void follow(const std::vector<ports::LogBatch>& news);
-  Status follow_one(core::State& state, engine::Replay& replay, const ports::LogBatch& batch);
+  Status follow_one(engine::Replay& replay, const ports::LogBatch& batch);
   void clear_away();
   struct Facts {
     journal::Lsn first;
@@ -109,8 +103,6 @@ class SharedStore final : public engine::MachineStore {
   };
   void stand_behind(const ports::LogBatch& batch, std::uint32_t checksum, Facts facts,
                     Time log_time);
-  void note_appended(const core::State& state, const journal::BatchView& batch);
-  void announce();
 
   // driver: trouble
   [[nodiscard]] bool is_ours(const ports::LogBatch& batch) const;
@@ -153,7 +145,6 @@ class SharedStore final : public engine::MachineStore {
   // Guarded by mutex_:
   std::deque<Task> tasks_;
   std::size_t tasks_bytes_ = 0;
-  News news_;
   bool stop_ = false;
   bool background_stop_ = false;
   engine::Snapshotter* to_write_ = nullptr;  // handed to the background until it is done
@@ -177,9 +168,9 @@ class SharedStore final : public engine::MachineStore {
   std::uint32_t batch_chain_ = 0;
   bool may_be_there_ = false;  // an append of it ended without an outcome
   std::optional<std::int64_t> silent_since_ms_;
-  bool half_read_ = false;             // reading everything failed; then failing_, too
-  std::optional<Error> failing_;       // the log does not answer; so are callers told
-  std::vector<std::string> appended_;  // streams that others appended to
+  bool half_read_ = false;        // reading everything failed; then failing_, too
+  std::optional<Error> failing_;  // the log does not answer; so are callers told
+  engine::Wakes news_;            // what others gave to those who wait here
   std::unique_ptr<ports::Lock> keeper_;
   std::int64_t keeper_tried_ms_ = 0;
   std::int64_t tended_ms_ = 0;

@@ -1,5 +1,6 @@
 // Many callers at once: one winner, one record, every call answered.
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <set>
 
@@ -188,15 +189,54 @@ TEST_P(Threads, AnAnswerMaySubmitHoweverFullTheQueueIs) {
   Commit commit;
   commit.ops = {&op, 1};
   std::atomic<int> answered = 0;
+  int refused = 0;  // at once, on this thread
   const auto answer = [&](const Result<Answer>& told) { answered += told.ok() ? 1 : 0; };
   for (int i = 0; i < kCommits; ++i) {
     store().submit(commit, [&](const Result<Answer>& told) {
+      if (!told) {
+        EXPECT_EQ(told.error().code, Errc::kUnavailable);
+        ++refused;
+        return;
+      }
       answer(told);
       store().submit(commit, answer);
     });
   }
-  wait_for([&] { return answered == 2 * kCommits; });
-  EXPECT_EQ(last("s"), Sequence{2 * kCommits});
+  const int taken = kCommits - refused;
+  wait_for([&] { return answered == 2 * taken; });
+  EXPECT_EQ(last("s"), Sequence{static_cast<std::uint64_t>(2 * taken)});
+}
+
+// E13: whoever serves connections must go on while the store stands still.
+TEST_P(Threads, SubmittingNeverWaitsForRoom) {
+  constexpr int kMany = 40'000;  // more than wait at once
+  make_stream("s");
+  const Op op = Append{.stream = "s", .payload = "p"};
+  Commit commit;
+  commit.ops = {&op, 1};
+  std::promise<void> let_go;
+  std::promise<void> stands;
+  store().submit(commit, [&](const Result<Answer>&) {
+    stands.set_value();
+    let_go.get_future().wait();
+  });
+  stands.get_future().wait();
+  std::atomic<int> stored = 0;
+  int refused = 0;
+  for (int i = 0; i < kMany; ++i) {
+    store().submit(commit, [&](const Result<Answer>& told) {
+      if (told) {
+        ++stored;
+      } else {
+        EXPECT_EQ(told.error().code, Errc::kUnavailable);
+        ++refused;
+      }
+    });
+  }
+  EXPECT_GT(refused, 0);
+  let_go.set_value();
+  wait_for([&] { return stored == kMany - refused; });
+  EXPECT_EQ(last("s"), Sequence{static_cast<std::uint64_t>(kMany - refused + 1)});
 }
 
 TEST_P(Threads, AWrongCommitIsAnsweredThroughSubmitToo) {

@@ -109,7 +109,8 @@ void describe_resp_limits(Keys& keys, RespLimits& resp) {
 
 void describe_limits(Keys& keys, Limits& limits) {
   keys.key(key_for("connections_max", Kind::kNumber, limits.connections_max,
-                   "Then new connections are closed at once", {1, 1'000'000}));
+                   "Further connections are told so and closed; fewer, if 'ulimit -n' allows fewer",
+                   {1, 1'000'000}));
   keys.key(key_for("unsent_bytes_max", Kind::kSize, limits.unsent_bytes_max,
                    "Answers a connection has not taken; then nothing is read from it. The store is "
                    "asked for at most about four times as much for it",

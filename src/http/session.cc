@@ -163,7 +163,7 @@ std::shared_ptr<Exchange> Session::add_exchange(bool keep_alive) {
 
 void Session::finish_request() {
   const std::shared_ptr<Exchange> exchange =
-      add_exchange(parser_->request().keep_alive && !draining_);
+      add_exchange(parser_->request().keep_alive && !draining_ && !limits_.one_request);
   if (Status decoded = decode_body(exchange->request(), limits_.parser.body_bytes_max); !decoded) {
     Response response = problem_response(decoded.error());
     if (response.status == 415) response.fields.add("Accept-Encoding", "gzip, zstd");

@@ -92,7 +92,6 @@ void AsioLoop::ring() {
 }
 
 void AsioLoop::add(const std::shared_ptr<Connection>& connection) {
-  counters_.open.fetch_add(1, std::memory_order_relaxed);
   connections_.insert(connection);
   connection->start();
   if (draining_) connection->drain();
@@ -101,7 +100,7 @@ void AsioLoop::add(const std::shared_ptr<Connection>& connection) {
 
 void AsioLoop::remove(const std::shared_ptr<Connection>& connection) {
   if (connections_.erase(connection) != 0) {
-    counters_.open.fetch_sub(1, std::memory_order_relaxed);
+    counters_.open.fetch_sub(1);
   }
 }
 

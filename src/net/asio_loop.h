@@ -24,6 +24,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 struct Counters {
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
+  std::atomic<std::uint64_t> paused = 0;
   std::atomic<std::uint64_t> open = 0;
   std::atomic<std::uint64_t> bytes_in = 0;
   std::atomic<std::uint64_t> bytes_out = 0;
@@ -49,7 +50,7 @@ class AsioLoop final : public Loop {
   [[nodiscard]] Counters& counters() { return counters_; }
   [[nodiscard]] Watch& watch() { return watch_; }
 
-  // On the loop's thread.
+  // On the loop's thread. REQUIRES: it is counted as open.
   void add(const std::shared_ptr<Connection>& connection);
   void remove(const std::shared_ptr<Connection>& connection);
   void will_flush(std::shared_ptr<Connection> connection);

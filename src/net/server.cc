@@ -106,6 +106,7 @@ class Listener {
  private:
   // Out of descriptors: without a pause this would spin until one is free.
   void accept_later() {
+    loops_.front()->counters().paused.fetch_add(1, std::memory_order_relaxed);
     pause_.expires_after(kAcceptPause);
     pause_.async_wait([this](const error_code& error) {
       if (!error && acceptor_.is_open()) accept();
@@ -115,20 +116,25 @@ class Listener {
   void welcome(AsioLoop& loop, tcp::socket socket) {
     Counters& counters = loop.counters();
     counters.accepted.fetch_add(1, std::memory_order_relaxed);
-    if (counters.open.load(std::memory_order_relaxed) >= loop.limits().connections_max) {
-      counters.refused.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
-    auto connection = make(loop, std::move(socket));
+    const ServerLimits& limits = loop.limits();
+    const std::uint64_t open = counters.open.load();
+    const bool beyond = open >= limits.connections_max;
+    if (beyond) counters.refused.fetch_add(1, std::memory_order_relaxed);
+    const bool brief =
+        endpoint_.make_brief_session && open < limits.connections_max + limits.brief_max;
+    if (beyond && !brief) return;
+    auto connection = make(loop, std::move(socket),
+                           beyond ? endpoint_.make_brief_session : endpoint_.make_session);
+    // Here, not on its loop: the next one that is accepted is counted behind it.
+    counters.open.fetch_add(1);
     loop.post([&loop, connection = std::move(connection)] { loop.add(connection); });
   }
 
-  std::shared_ptr<Connection> make(AsioLoop& loop, tcp::socket socket) {
-    if (!endpoint_.tls) {
-      return make_plain_connection(loop, std::move(socket), endpoint_.make_session);
-    }
+  std::shared_ptr<Connection> make(AsioLoop& loop, tcp::socket socket,
+                                   const MakeSession& make_session) {
+    if (!endpoint_.tls) return make_plain_connection(loop, std::move(socket), make_session);
     const std::lock_guard lock(mutex_);
-    return make_tls_connection(loop, std::move(socket), endpoint_.make_session, tls_);
+    return make_tls_connection(loop, std::move(socket), make_session, tls_);
   }
 
   const Endpoint endpoint_;
@@ -195,8 +201,8 @@ class AsioServer final : public Server {
   }
 
   [[nodiscard]] ServerStatistics statistics() const override {
-    return {counters_.accepted, counters_.refused, counters_.open, counters_.bytes_in,
-            counters_.bytes_out};
+    return {counters_.accepted, counters_.refused,  counters_.paused,
+            counters_.open,     counters_.bytes_in, counters_.bytes_out};
   }
 
  private:

@@ -23,19 +23,24 @@ struct Endpoint {
   std::string address;  // "127.0.0.1:7171", "[::1]:0", ":7171"; port 0 = any free one
   MakeSession make_session;
   std::optional<TlsFiles> tls;
+  // For connections beyond ServerLimits::connections_max: it says that there are too many, or
+  // answers one short question, and ends within a second or two. None: they are closed at once.
+  MakeSession make_brief_session{};
 };
 
 struct ServerLimits {
-  std::size_t connections_max = 10'000;           // then new ones are closed at once
+  std::size_t connections_max = 10'000;           // further ones get a brief session
   std::size_t unsent_max = std::size_t{4} << 20;  // of one connection; then nothing is read from it
   std::size_t read_max = std::size_t{1} << 20;  // taken from a socket before others have their turn
   std::chrono::milliseconds stuck_max{
-      60'000};  // then one that takes nothing of what is sent is cut
+      60'000};                 // then one that takes nothing of what is sent is cut
+  std::size_t brief_max = 32;  // brief sessions at once; further connections are closed at once
 };
 
 struct ServerStatistics {
   std::uint64_t accepted = 0;
-  std::uint64_t refused = 0;  // beyond connections_max
+  std::uint64_t refused = 0;  // beyond connections_max: closed, or served briefly
+  std::uint64_t paused = 0;   // times that nobody was accepted for want of descriptors
   std::uint64_t open = 0;
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;

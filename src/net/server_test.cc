@@ -132,6 +132,7 @@ class ServerTest : public testing::Test {
     endpoint.make_session = [patience](Link& link) -> std::shared_ptr<Session> {
       return std::make_shared<Echo>(link, patience);
     };
+    endpoint.make_brief_session = make_brief_;
     auto opened = Server::open({endpoint}, 1, limits);
     EXPECT_TRUE(opened);
     server_ = *std::move(opened);
@@ -139,6 +140,7 @@ class ServerTest : public testing::Test {
     return server_->addresses().front();
   }
 
+  MakeSession make_brief_;
   std::unique_ptr<Server> server_;
 };
 
@@ -246,6 +248,40 @@ TEST_F(ServerTest, ConnectionsBeyondTheLimitAreClosed) {
   EXPECT_EQ(server_->statistics().refused, 1U);
   first.send("b");
   EXPECT_EQ(first.read(1), "b");
+}
+
+// Says what it has to say, and ends.
+class Brief final : public Session {
+ public:
+  explicit Brief(Link& link) {
+    link.send("too many");
+    link.finish();
+  }
+  std::size_t take(std::string_view bytes) override { return bytes.size(); }
+  void half_closed() override {}
+  void late() override {}
+  void drain() override {}
+  void lost() override {}
+};
+
+TEST_F(ServerTest, ConnectionsBeyondTheLimitAreToldSo) {
+  make_brief_ = [](Link& link) -> std::shared_ptr<Session> {
+    return std::make_shared<Brief>(link);
+  };
+  const std::string address = start({.connections_max = 1, .brief_max = 1});
+  auto first = std::make_unique<Client>(address);
+  first->send("a");
+  EXPECT_EQ(first->read(1), "a");
+  const Client second(address);
+  EXPECT_EQ(second.read(), "too many");
+  const Client third(address);  // The second has not closed its side yet.
+  EXPECT_EQ(third.read(), "");
+  EXPECT_EQ(server_->statistics().refused, 2U);
+  first.reset();
+  while (server_->statistics().open > 1) std::this_thread::yield();
+  const Client fourth(address);
+  fourth.send("d");
+  EXPECT_NE(fourth.read(1), "");
 }
 
 TEST_F(ServerTest, StoppingEndsWhatWasBegunAndNothingElse) {

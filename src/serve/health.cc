@@ -9,7 +9,7 @@ void Health::look_at(const Result<Statistics>& figures) {
   if (figures->clock_jump_pending) {
     return set("the clock jumped while the server was off, and nobody said whether to believe it");
   }
-  serving();
+  set(std::nullopt);
 }
 
 }  // namespace hapax::serve

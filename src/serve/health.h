@@ -1,6 +1,7 @@
-// Whether the server is of use right now, and if not, why. Set by the main thread, asked by all.
+// Whether the server is of use right now, and if not, why. From any thread.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,9 +12,12 @@ namespace hapax::serve {
 
 class Health {
  public:
-  void serving() { set(std::nullopt); }
-  void draining() { set("stopping: what was begun is finished, nothing new is taken"); }
-  // What the store says of itself, while serving.
+  // Requests are taken from here on; before, nothing that the store says makes it ready.
+  void opened() { begin(Phase::kOpen, "the store was not looked at yet"); }
+  void draining() {
+    begin(Phase::kDraining, "stopping: what was begun is finished, nothing new is taken");
+  }
+  // What the store says of itself. It counts while the server is open.
   void look_at(const Result<Statistics>& figures);
 
   // Nothing: it is ready.
@@ -23,12 +27,20 @@ class Health {
   }
 
  private:
+  enum class Phase : std::uint8_t { kStarting, kOpen, kDraining };
+
+  void begin(Phase phase, std::string trouble) {
+    const std::lock_guard lock(mutex_);
+    phase_ = phase;
+    trouble_ = std::move(trouble);
+  }
   void set(std::optional<std::string> trouble) {
     const std::lock_guard lock(mutex_);
-    trouble_ = std::move(trouble);
+    if (phase_ == Phase::kOpen) trouble_ = std::move(trouble);
   }
 
   mutable std::mutex mutex_;
+  Phase phase_ = Phase::kStarting;                                              // guarded by mutex_
   std::optional<std::string> trouble_ = "starting: the journal is being read";  // guarded by mutex_
 };
 

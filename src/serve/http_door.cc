@@ -183,15 +183,14 @@ void HttpDoor::admit(const std::shared_ptr<http::Exchange>& exchange, Visit& vis
   found.route->act(call);
 }
 
-void HttpDoor::handle_early(const std::shared_ptr<http::Exchange>& exchange,
-                            const http::Router& open, Tracer& tracer) {
+void HttpDoor::handle_only(const std::shared_ptr<http::Exchange>& exchange,
+                           const http::Router& open, Tracer& tracer, std::string_view why) {
   name_answer(*exchange, tracer);
   if (const auto& refusal = exchange->refusal()) return exchange->respond(*refusal);
   const http::Request& request = exchange->request();
   const http::Router::Found found = open.find(request.method, request.path);
   if (found.route == nullptr) {
-    return exchange->respond(http::problem_response(
-        Error{Errc::kUnavailable, "the server is starting: its journal is being read; try again"}));
+    return exchange->respond(http::problem_response(Error{Errc::kUnavailable, std::string(why)}));
   }
   const auto call = std::make_shared<http::Call>();
   call->exchange = exchange;

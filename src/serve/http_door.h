@@ -33,9 +33,9 @@ class HttpDoor {
   [[nodiscard]] std::optional<Result<front::Admission>> knock(const http::Request& header,
                                                               std::string_view peer);
   void handle(const std::shared_ptr<http::Exchange>& exchange);
-  // While there is no store yet: the routes of `open` only.
-  static void handle_early(const std::shared_ptr<http::Exchange>& exchange,
-                           const http::Router& open, Tracer& tracer);
+  // While nothing else can be answered: the routes of `open` only, and why for the others.
+  static void handle_only(const std::shared_ptr<http::Exchange>& exchange, const http::Router& open,
+                          Tracer& tracer, std::string_view why);
 
  private:
   struct Visit;

@@ -59,7 +59,7 @@ TEST(HttpDoor, WhileTheStoreOpensOnlyItsHealthIsTold) {
   host::HostEntropy entropy;
   Tracer tracer(entropy);
   const http::Handler handler = [&](const std::shared_ptr<http::Exchange>& exchange) {
-    HttpDoor::handle_early(exchange, router, tracer);
+    HttpDoor::handle_only(exchange, router, tracer, "the server is starting; try again");
   };
   EXPECT_TRUE(has(ask(handler, "/health/live"), " 200 "));
   const std::string ready = ask(handler, "/health/ready");

@@ -247,6 +247,8 @@ class Writer {
     one("hapax_connections", "Connections at once.", now.open);
     one("hapax_connections_accepted_total", "Connections since the start.", now.accepted);
     one("hapax_connections_refused_total", "Connections beyond the limit.", now.refused);
+    one("hapax_connections_paused_total",
+        "Times that no connection was accepted for want of file descriptors.", now.paused);
     one("hapax_received_bytes_total", "Bytes that came in.", now.bytes_in);
     one("hapax_sent_bytes_total", "Bytes that went out.", now.bytes_out);
     page_.counter("hapax_http_responses_total", "Responses over HTTP, by class of the status.");

@@ -21,6 +21,7 @@
 #include "net/address.h"
 #include "net/server.h"
 #include "resp/session.h"
+#include "serve/descriptors.h"
 #include "serve/health.h"
 #include "serve/http_door.h"
 #include "serve/loading.h"
@@ -39,7 +40,21 @@ namespace hapax::serve {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{500};
-constexpr std::chrono::seconds kFiguresEvery{5};
+// How often people are told that there are too many connections.
+constexpr std::chrono::minutes kTellCrowdedEvery{1};
+constexpr std::string_view kStarting =
+    "the server is starting: its journal is being read; try again";
+constexpr std::string_view kCrowded =
+    "the server has as many connections as it may; try again, or ask for more "
+    "(limits.connections_max, ulimit -n)";
+constexpr std::chrono::milliseconds kBriefTime{1'000};
+
+http::SessionLimits brief(http::SessionLimits limits) {
+  limits.header_time = std::min(limits.header_time, kBriefTime);
+  limits.body_time = std::min(limits.body_time, kBriefTime);
+  limits.one_request = true;
+  return limits;
+}
 
 // Signals are taken by the main thread only; every other thread inherits the mask.
 class Signals {
@@ -77,7 +92,7 @@ class Process {
     Signals signals;
     HAPAX_TRY(reception_, Reception::open(options_.auth, accounts_, clock_, log_));
     add_health_routes(early_router_, health_);
-    HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, options_.connection_limits));
+    HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, connection_limits_));
     server_->start();  // From here on its health can be asked for.
     HAPAX_CHECK(open_store());
     open_doors();
@@ -89,6 +104,7 @@ class Process {
     notifier_.tell("STOPPING=1");
     health_.draining();
     server_->stop(options_.drain);
+    surveyor_->stop();
     desk_->close();
     open_ = false;
     store_.reset();  // What it still answers finds everybody that asked.
@@ -104,11 +120,14 @@ class Process {
     }
     HAPAX_CHECK(make_streams(*store_, options_.streams));
     store_->set_shares(shares_of(options_.tenants, options_.auth));
-    take_figures();
     return Ok{};
   }
 
+  // Figures first, requests then, and last that it is ready: nobody finds less than it was told.
   void open_doors() {
+    const Result<Survey> survey = take_survey(*store_, [] { return true; });
+    if (survey) show(*survey);
+
     desk_ = std::make_unique<front::Desk>(*store_, options_.readers, &meter_, &discretion_);
     http::add_store_routes(router_, *desk_, options_.outbox);
     add_health_routes(router_, health_);
@@ -120,14 +139,15 @@ class Process {
     http_door_ = std::make_unique<HttpDoor>(router_, doorway_of(options_.http.address));
     metrics_door_ =
         std::make_unique<HttpDoor>(metrics_router_, doorway_of(options_.metrics.address));
-    hall_ = std::make_unique<resp::Hall>(
-        resp::Hall{*desk_, *reception_, options_.version, options_.resp_limits,
-                   options_.resp_pending_max, options_.connection_limits.unsent_max,
-                   options_.resp_command_time, options_.resp_idle_time});
+    hall_ = std::make_unique<resp::Hall>(resp::Hall{
+        *desk_, *reception_, options_.version, options_.resp_limits, options_.resp_pending_max,
+        connection_limits_.unsent_max, options_.resp_command_time, options_.resp_idle_time});
     for (net::Loop* loop : server_->loops()) {
       gatherers_.push_back(std::make_unique<front::Gatherer>(*desk_, *loop));
     }
     open_ = true;
+    health_.opened();
+    look_at(survey ? Result<Statistics>(survey->store) : survey.error());
   }
 
   Doorway doorway_of(const std::string& address) {
@@ -141,29 +161,41 @@ class Process {
             here ? Hosts::kThisMachine : Hosts::kAny};
   }
 
-  // Until a signal says to stop.
+  // Until a signal says to stop. The store is looked at beside it: it may take its time.
   void work(Signals& signals) {
     const auto watchdog = watchdog_of_environment();
-    const auto tick = std::min(kTick, watchdog.value_or(kTick));
-    auto next_figures = std::chrono::steady_clock::now() + kFiguresEvery;
+    const auto tick = std::min(kTick, watchdog.value_or(2 * kTick) / 2);
+    const Surveyor::Found found{
+        [this](const Result<Statistics>& figures) { look_at(figures); },
+        [this](Survey survey) { show(std::move(survey)); }};
+    surveyor_ = std::make_unique<Surveyor>(*store_, found, Surveyor::Every{.look = tick});
+    std::uint64_t answers = 0;
     for (;;) {
       const int signal = signals.wait_for(tick);
       if (signal == SIGHUP) reload();
       if (signal == SIGTERM || signal == SIGINT) return;
-      look_at(store_->statistics());
-      if (watchdog) notifier_.tell("WATCHDOG=1");  // The store has just answered.
-      if (std::chrono::steady_clock::now() < next_figures) continue;
-      take_figures();
-      next_figures = std::chrono::steady_clock::now() + kFiguresEvery;
+      tell_crowded();
+      const bool alive = std::exchange(answers, surveyor_->answers()) != answers;
+      if (watchdog && alive) notifier_.tell("WATCHDOG=1");  // The store has answered since.
     }
   }
 
-  void take_figures() {
-    auto survey = take_survey(*store_);
-    look_at(survey ? Result<Statistics>(survey->store) : survey.error());
-    if (!survey) return;
-    meter_.know(survey->windows());
-    survey_.put(*std::move(survey));
+  void show(Survey survey) {
+    meter_.know(survey.windows());
+    survey_.put(std::move(survey));
+  }
+
+  // Connections that were turned away, now and then.
+  void tell_crowded() {
+    const net::ServerStatistics now = server_->statistics();
+    const std::uint64_t turned_away = now.refused + now.paused;
+    const auto at = std::chrono::steady_clock::now();
+    if (turned_away == turned_away_ || at < tell_crowded_from_) return;
+    turned_away_ = turned_away;
+    tell_crowded_from_ = at + kTellCrowdedEvery;
+    log_.write(LogLevel::kWarning, "too many connections: further ones are turned away",
+               {{"open", std::to_string(now.open)},
+                {"max", std::to_string(connection_limits_.connections_max)}});
   }
 
   // Each change is logged, with what the health page does not tell.
@@ -205,8 +237,11 @@ class Process {
         return std::make_shared<http::Session>(link, options_.http_limits, handler, &gate_);
       };
     };
+    const auto brief_http = [this](net::Link& link) -> std::shared_ptr<net::Session> {
+      return std::make_shared<http::Session>(link, brief_http_limits_, crowded_handler_);
+    };
     if (!options_.http.address.empty()) {
-      all.push_back({options_.http.address, http(handler_), options_.http.tls});
+      all.push_back({options_.http.address, http(handler_), options_.http.tls, brief_http});
     }
     if (!options_.resp.address.empty()) {
       all.push_back({options_.resp.address,
@@ -215,10 +250,13 @@ class Process {
                        return std::make_shared<resp::Session>(link, *hall_,
                                                               *gatherers_[link.loop().number()]);
                      },
-                     options_.resp.tls});
+                     options_.resp.tls,
+                     [](net::Link& link) -> std::shared_ptr<net::Session> {
+                       return std::make_shared<TurnedAway>(link);
+                     }});
     }
     if (!options_.metrics.address.empty()) {
-      all.push_back({options_.metrics.address, http(metrics_handler_), std::nullopt});
+      all.push_back({options_.metrics.address, http(metrics_handler_), std::nullopt, brief_http});
     }
     return all;
   }
@@ -275,7 +313,15 @@ class Process {
                {{"reason", status.error().text()}});
   }
 
+  [[nodiscard]] static net::ServerLimits within_descriptors(net::ServerLimits limits) {
+    const std::size_t most = connections_within(raise_descriptor_limit());
+    limits.connections_max = std::min(limits.connections_max, most);
+    return limits;
+  }
+
   const Options options_;
+  const net::ServerLimits connection_limits_ = within_descriptors(options_.connection_limits);
+  const http::SessionLimits brief_http_limits_ = brief(options_.http_limits);
   host::HostClock clock_;
   Log log_{options_.log, clock_};
   front::Accounts accounts_{limits_of(options_.tenants)};
@@ -302,7 +348,7 @@ class Process {
   http::Router router_;
   http::Router metrics_router_;
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
-    if (!open_) return HttpDoor::handle_early(exchange, early_router_, tracer_);
+    if (!open_) return HttpDoor::handle_only(exchange, early_router_, tracer_, kStarting);
     http_door_->handle(exchange);
   };
   const http::Gate gate_ = [this](
@@ -311,9 +357,15 @@ class Process {
     return open_ ? http_door_->knock(header, peer) : std::nullopt;
   };
   const http::Handler metrics_handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
-    if (!open_) return HttpDoor::handle_early(exchange, early_router_, tracer_);
+    if (!open_) return HttpDoor::handle_only(exchange, early_router_, tracer_, kStarting);
     metrics_door_->handle(exchange);
   };
+  // The health of a server that is full, so that it is not taken for a dead one.
+  const http::Handler crowded_handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
+    HttpDoor::handle_only(exchange, early_router_, tracer_, kCrowded);
+  };
+  std::uint64_t turned_away_ = 0;  // connections of which people were told
+  std::chrono::steady_clock::time_point tell_crowded_from_{};
   std::unique_ptr<Reception> reception_;
   std::unique_ptr<Store> store_;  // outlives everything that asks it
   std::unique_ptr<front::Desk> desk_;
@@ -322,6 +374,7 @@ class Process {
   std::unique_ptr<resp::Hall> hall_;
   std::vector<std::unique_ptr<front::Gatherer>> gatherers_;
   std::unique_ptr<net::Server> server_;
+  std::unique_ptr<Surveyor> surveyor_;
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "serve/survey.h"
 
+#include <iterator>
+#include <utility>
+
 namespace hapax::serve {
 
 metrics::NearMisses::Windows Survey::windows() const {
@@ -12,19 +15,63 @@ metrics::NearMisses::Windows Survey::windows() const {
   return windows;
 }
 
-Result<Survey> take_survey(Store& store) {
+Result<Survey> take_survey(Store& store, const GoOn& go_on) {
   Survey survey;
   HAPAX_TRY(survey.store, store.statistics());
+  if (!go_on()) return survey;
   HAPAX_TRY(survey.tenants, store.tenants());
-  HAPAX_TRY(const std::vector<std::string> names, store.streams());
-  survey.streams.reserve(names.size());
-  for (const std::string& name : names) {
-    Result<StreamStats> stats = store.describe(name);
-    if (!stats) continue;  // It was deleted meanwhile.
-    stats->stream = name;
-    survey.streams.push_back(*std::move(stats));
+  StreamScan scan;
+  while (go_on()) {
+    HAPAX_TRY(StreamPage page, store.scan_streams(scan));
+    survey.streams.insert(survey.streams.end(), std::move_iterator(page.streams.begin()),
+                          std::move_iterator(page.streams.end()));
+    scan.cursor = page.next;
+    if (page.next == 0) break;
   }
   return survey;
+}
+
+Surveyor::Surveyor(Store& store, Found found, Every every)
+    : store_(store), found_(std::move(found)), every_(every), thread_([this] { run(); }) {}
+
+void Surveyor::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Surveyor::run() {
+  auto next_survey = std::chrono::steady_clock::now() + every_.survey;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      if (wake_.wait_for(lock, every_.look, [this] { return stop_; })) return;
+    }
+    look();
+    if (std::chrono::steady_clock::now() < next_survey) continue;
+    survey();
+    next_survey = std::chrono::steady_clock::now() + every_.survey;
+  }
+}
+
+bool Surveyor::note_answer() {
+  ++answers_;
+  const std::lock_guard lock(mutex_);
+  return !stop_;
+}
+
+void Surveyor::look() {
+  const Result<Statistics> figures = store_.statistics();
+  if (note_answer()) found_.health(figures);
+}
+
+// What was cut short is not shown.
+void Surveyor::survey() {
+  auto survey = take_survey(store_, [this] { return note_answer(); });
+  if (note_answer() && survey) found_.survey(*std::move(survey));
 }
 
 }  // namespace hapax::serve

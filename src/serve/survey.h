@@ -1,10 +1,15 @@
-// Figures of the store, taken by the main thread now and then: whoever asks for them waits for
-// nobody, and asking often costs nothing.
+// Figures of the store, taken now and then on a thread of their own: whoever asks for them waits
+// for nobody, and a store that answers slowly holds up neither signals nor the end of the process.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <thread>
 #include <vector>
 
 #include <hapax/store.h>
@@ -22,7 +27,9 @@ struct Survey {
   [[nodiscard]] metrics::NearMisses::Windows windows() const;
 };
 
-[[nodiscard]] Result<Survey> take_survey(Store& store);
+// `go_on` is asked after each answer of the store; false ends it with what there is.
+using GoOn = std::function<bool()>;
+[[nodiscard]] Result<Survey> take_survey(Store& store, const GoOn& go_on);
 
 class SurveyBoard {
  public:
@@ -39,6 +46,43 @@ class SurveyBoard {
  private:
   mutable std::mutex mutex_;
   std::shared_ptr<const Survey> latest_ = std::make_shared<const Survey>();  // guarded by mutex_
+};
+
+// Looks at the store until it is stopped.
+class Surveyor {
+ public:
+  struct Found {
+    std::function<void(const Result<Statistics>&)> health;  // of each look
+    std::function<void(Survey)> survey;
+  };
+  struct Every {
+    std::chrono::milliseconds look{500};
+    std::chrono::milliseconds survey{5'000};
+  };
+  Surveyor(Store& store, Found found, Every every);
+  ~Surveyor() { stop(); }
+  Surveyor(const Surveyor&) = delete;
+  Surveyor& operator=(const Surveyor&) = delete;
+
+  // Ends after the answer that it waits for.
+  void stop();
+  // Answers of the store since the start, errors included: while it grows, the store is alive.
+  [[nodiscard]] std::uint64_t answers() const { return answers_; }
+
+ private:
+  void run();
+  void look();
+  void survey();
+  [[nodiscard]] bool note_answer();
+
+  Store& store_;
+  const Found found_;
+  const Every every_;
+  std::atomic<std::uint64_t> answers_ = 0;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;  // guarded by mutex_
+  std::thread thread_;
 };
 
 }  // namespace hapax::serve

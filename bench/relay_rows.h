@@ -55,7 +55,7 @@ inline std::int64_t now_us() {
 inline void publish_rows(Connection& connection, int rows, const std::string& name) {
   run(connection,
       "INSERT INTO hapax.outbox (part, xid, lane, id, type, key, payload) SELECT "
-      "hapax.outbox_part(), pg_current_xact_id(), hapax.outbox_lane('k' || n % 1000, ''), '" +
+      "hapax.outbox_part(), pg_current_xact_id(), hapax.outbox_lane('k' || n % 1000, 'i'), '" +
           name + "' || n, 'paid', 'k' || n % 1000, decode(repeat('77', 100), 'hex') " +
           "FROM generate_series(1, " + std::to_string(rows) + ") AS n");
 }
@@ -85,7 +85,7 @@ inline void fill_history(Connection& connection, int rows) {
       "INSERT INTO hapax.outbox (part, xid, seq, lane, id, type, key, payload, created_at) SELECT "
       "(hapax.outbox_part() + 2 + n::bigint * 29 / " +
           count +
-          ") % 32, pg_current_xact_id(), n, hapax.outbox_lane('k' || n % 1000, ''), 'h' || n, " +
+          ") % 32, pg_current_xact_id(), n, hapax.outbox_lane('k' || n % 1000, 'i'), 'h' || n, " +
           "'paid', 'k' || n % 1000, decode(repeat('77', 100), 'hex'), now() - (30 - n::bigint * "
           "29 " +
           "/ " + count + ") * interval '1 day' FROM generate_series(1, " + count + ") AS n; " +

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,12 +18,12 @@
 namespace hapax {
 
 struct Message {
-  std::string id;
+  std::string id;       // an empty one is refused (HX1002)
   std::string content;  // a known id with other content is a conflict
 };
 
 struct InboxOptions {
-  // How long an id is remembered. Longer than any sender may repeat itself, or for ever.
+  // How long an id is remembered. Longer than any sender may repeat itself, or forever.
   Window retention = Window::forever();
 };
 
@@ -74,9 +75,17 @@ class Inbox {
   [[nodiscard]] Result<Verdict> fail(const std::string& subscriber, const Message& message,
                                      Fence fence, const std::string& reason);
 
-  // Deletes ids and claims whose time is over, at most so many of each; answers how many. Call it
-  // now and then, from wherever; several callers do not get in each other's way.
+  // Deletes ids and claims whose time is over, at most so many of each; answers how many. A running
+  // relay and `hapax clean` do it; several callers do not get in each other's way.
   [[nodiscard]] Result<std::uint64_t> forget_expired(std::uint32_t most = 1'000);
+
+  // Gives ids that the subscriber has taken another retention, from when they were received on:
+  // also those that were to stay forever. Looks at `most` of them, behind the id `behind`; answers
+  // the last one, with which the next call goes on, or nothing when there are no more.
+  [[nodiscard]] Result<std::optional<std::string>> retain(const std::string& subscriber,
+                                                          Window retention,
+                                                          const std::string& behind = {},
+                                                          std::uint32_t most = 1'000);
 
  private:
   Database& database_;

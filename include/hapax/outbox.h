@@ -2,6 +2,7 @@
 // relay (`hapax relay`) delivers them afterwards. See docs/guide/outbox.md.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,9 +13,13 @@
 namespace hapax {
 
 struct Event {
-  std::string id;  // the same on every attempt to deliver it; empty = a UUIDv7 is made
+  // The same on every attempt to deliver it. None: a UUIDv7 is made. An empty one is refused
+  // (HX1002), so that a value that was never filled in cannot turn the guarantee off.
+  std::optional<std::string> id{};
   std::string type;
-  std::string key;  // of the aggregate: events of one key are delivered in order of their commits
+  // Of the aggregate: events of one key are delivered in order of their commits. None: no order. An
+  // empty one is refused.
+  std::optional<std::string> key{};
   std::string payload;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string correlation_id;

@@ -8,12 +8,18 @@ namespace hapax {
 
 namespace {
 
+using database::check_filled;
 using database::ClaimKey;
 using database::MessageRow;
 using database::Taken;
 
 // Claims of messages do not meet those of JobClaims.
 std::string scope_of(const std::string& subscriber) { return "inbox/" + subscriber; }
+
+Status check(const std::string& subscriber, const Message& message) {
+  HAPAX_CHECK(check_filled("the subscriber", subscriber));
+  return check_filled("the id of a message", message.id);
+}
 
 // Of a message that the inbox knows.
 Verdict verdict_of(const Taken& known, std::string_view fingerprint) {
@@ -42,6 +48,7 @@ std::string_view word_of(Taking taking) {
 
 Result<Handled> Inbox::handle(const std::string& subscriber, const Message& message,
                               const Work& work) {
+  HAPAX_CHECK(check(subscriber, message));
   const std::string fingerprint = database::fingerprint_of(message.content);
   const MessageRow row{subscriber, message.id, fingerprint};
   Handled handled;
@@ -66,6 +73,7 @@ Result<Accepted> Inbox::accept(const std::string& subscriber, std::span<const Me
   std::vector<MessageRow> rows;
   fingerprints.reserve(messages.size());
   for (const Message& message : messages) {
+    HAPAX_CHECK(check(subscriber, message));
     fingerprints.push_back(database::fingerprint_of(message.content));
     rows.push_back({subscriber, message.id, fingerprints.back()});
   }
@@ -81,6 +89,8 @@ Result<Accepted> Inbox::accept(const std::string& subscriber, std::span<const Me
 
 Result<Verdict> Inbox::begin(const std::string& subscriber, const Message& message,
                              const std::string& owner, Duration lease) {
+  HAPAX_CHECK(check(subscriber, message));
+  HAPAX_CHECK(database::check_lease(lease));
   const std::string fingerprint = database::fingerprint_of(message.content);
   const std::string scope = scope_of(subscriber);
   const MessageRow row{subscriber, message.id, fingerprint};
@@ -98,12 +108,15 @@ Result<Verdict> Inbox::begin(const std::string& subscriber, const Message& messa
 
 Result<Verdict> Inbox::renew(const std::string& subscriber, const Message& message, Fence fence,
                              Duration lease) {
+  HAPAX_CHECK(check(subscriber, message));
+  HAPAX_CHECK(database::check_lease(lease));
   const std::string scope = scope_of(subscriber);
   return database_.tables_->renew(ClaimKey{scope, message.id}, fence, lease);
 }
 
 Result<Verdict> Inbox::finish(const std::string& subscriber, const Message& message, Fence fence,
                               const Work& work) {
+  HAPAX_CHECK(check(subscriber, message));
   const std::string fingerprint = database::fingerprint_of(message.content);
   const std::string scope = scope_of(subscriber);
   const MessageRow row{subscriber, message.id, fingerprint};
@@ -127,11 +140,18 @@ Result<Verdict> Inbox::fail(const std::string& subscriber, const Message& messag
                             const std::string& reason) {
   const std::string scope = scope_of(subscriber);
   return database_.tables_->settle(ClaimKey{scope, message.id}, fence,
-                                   {JobStatus::kFailed, {}, reason, Window{std::chrono::days{30}}});
+                                   {JobStatus::kFailed, {}, reason, database::kFailedRetention});
 }
 
 Result<std::uint64_t> Inbox::forget_expired(std::uint32_t most) {
   return database_.tables_->forget_expired(most);
+}
+
+Result<std::optional<std::string>> Inbox::retain(const std::string& subscriber, Window retention,
+                                                 const std::string& behind, std::uint32_t most) {
+  HAPAX_CHECK(check_filled("the subscriber", subscriber));
+  return database_.tables_->retain({database::Retained::kInbox, subscriber}, retention, behind,
+                                   most);
 }
 
 }  // namespace hapax

@@ -44,9 +44,15 @@ Status check_headers(const Event& event) {
 // What every stream would refuse must not be promised to anybody.
 Status check(const Event& event) {
   if (event.type.empty()) return Error{Errc::kInvalidArgument, "an event needs a type"};
-  HAPAX_CHECK(check_size("id", event.id.size(), limits::kMessageIdBytesMax));
+  for (const auto& [what, text] : {std::pair{"id", &event.id}, {"key", &event.key}}) {
+    if (!*text) continue;
+    if ((*text)->empty()) {
+      return Error{Errc::kLimitExceeded,
+                   "the " + std::string(what) + " of an event is empty; leave it out for none"};
+    }
+    HAPAX_CHECK(check_size(what, (*text)->size(), limits::kMessageIdBytesMax));
+  }
   HAPAX_CHECK(check_size("type", event.type.size(), limits::kNameBytesMax));
-  HAPAX_CHECK(check_size("key", event.key.size(), limits::kMessageIdBytesMax));
   HAPAX_CHECK(check_size("payload", event.payload.size(), limits::kRecordBytesMax));
   return check_headers(event);
 }
@@ -67,9 +73,9 @@ Result<std::vector<std::string>> Outbox::publish(std::span<const Event> events) 
   std::vector<Event> named(events.begin(), events.end());
   std::vector<std::string> ids;
   for (Event& event : named) {
-    if (event.id.empty()) event.id = uuid7().text();
+    if (!event.id) event.id = uuid7().text();
     HAPAX_CHECK(check(event));
-    ids.push_back(event.id);
+    ids.push_back(*event.id);
   }
   if (!named.empty()) HAPAX_CHECK(database_.tables_->publish(named));
   return ids;

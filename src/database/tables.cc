@@ -27,6 +27,42 @@ void add_quoted(std::string& out, std::string_view text) {
 
 }  // namespace
 
+Status check_filled(std::string_view what, std::string_view text) {
+  if (!text.empty()) return Ok{};
+  return Error{Errc::kLimitExceeded,
+               std::string(what) +
+                   " is empty: what somebody forgot to fill in would be taken for the same as "
+                   "everything else without it; give it"};
+}
+
+Status check_lease(Duration lease) {
+  if (lease.count() > 0) return Ok{};
+  return Error{Errc::kLimitExceeded,
+               "the lease is " + std::to_string(lease.count()) + " ms; it must be positive"};
+}
+
+Status check_signed(ClaimKey key, std::string_view actor, std::string_view reason) {
+  if (!actor.empty() && !reason.empty()) return Ok{};
+  return Error{Errc::kInvalidArgument, "claim '" + std::string(key.scope) + "/" +
+                                           std::string(key.key) +
+                                           "' was left as it is: the act is audited and needs an "
+                                           "actor and a reason"};
+}
+
+std::string_view word_of(JobClaims::OnLapse on_lapse) {
+  return on_lapse == JobClaims::OnLapse::kUnknown ? "unknown" : "take_over";
+}
+
+std::string_view word_of(Resolution resolution) {
+  if (resolution == Resolution::kRelease) return "release";
+  return resolution == Resolution::kCompleted ? "completed" : "not_applied";
+}
+
+std::string_view act_of(Resolution resolution) {
+  if (resolution == Resolution::kRelease) return "release";
+  return resolution == Resolution::kCompleted ? "resolve-completed" : "resolve-not-applied";
+}
+
 std::string fingerprint_of(std::string_view content) {
   return digest::sha256(content).substr(0, 16);
 }
@@ -58,7 +94,7 @@ std::string headers_json(const Event& event) {
 
 JobStatus status_of(std::string_view word) {
   for (const JobStatus status :
-       {JobStatus::kProcessing, JobStatus::kCompleted, JobStatus::kFailed}) {
+       {JobStatus::kProcessing, JobStatus::kCompleted, JobStatus::kFailed, JobStatus::kUnknown}) {
     if (word == word_of(status)) return status;
   }
   return JobStatus::kNotSeen;

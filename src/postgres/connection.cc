@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/hex.h"
+#include "database/numbered.h"
 
 namespace hapax::postgres {
 
@@ -473,7 +474,7 @@ Error Connection::failure(const pg_result* result) {
     return {Errc::kUnavailable,
             "the connection to PostgreSQL is lost, its transaction is undone: " + text};
   }
-  std::string text(field(result, PG_DIAG_MESSAGE_PRIMARY));
+  std::string text(database::without_number(field(result, PG_DIAG_MESSAGE_PRIMARY)));
   if (text.empty()) text = trimmed(::PQerrorMessage(raw()));
   if (const auto detail = field(result, PG_DIAG_MESSAGE_DETAIL); !detail.empty()) {
     text += " (" + trimmed(detail) + ")";

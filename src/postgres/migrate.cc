@@ -31,19 +31,35 @@ std::string noted_sql(const std::string& schema, const Migration& migration) {
          database::checksum_of(migration) + "');\n";
 }
 
-std::string step_sql(const std::string& schema, const Migration& migration) {
-  return database::expanded(migration.text, "schema", schema) + noted_sql(schema, migration);
+// Some comments have an ellipsis, which databases of other encodings than UTF-8 cannot take.
+std::string in_ascii(std::string_view text) {
+  constexpr std::string_view kEllipsis = "…";
+  std::string out;
+  for (;;) {
+    const std::size_t at = text.find(kEllipsis);
+    out += text.substr(0, at);
+    if (at == std::string_view::npos) return out;
+    out += "...";
+    text.remove_prefix(at + kEllipsis.size());
+  }
 }
 
-// The partition of this moment, if each is used for so long. Days are the cheapest to count.
+std::string step_sql(const std::string& schema, const Migration& migration) {
+  return database::expanded(in_ascii(migration.text), "schema", schema) +
+         noted_sql(schema, migration);
+}
+
+// The partition of this moment, if each is used for so long. Days are the cheapest to count. Its
+// text is read by the search_path of whoever publishes, so everything has its schema.
 std::string part_sql(std::chrono::seconds period) {
   constexpr std::chrono::seconds kDay = std::chrono::days{1};
   if (period % kDay == std::chrono::seconds{0}) {
-    const std::string day = "(CURRENT_DATE - DATE '1970-01-01')";
-    return day + (period == kDay ? "" : " / " + std::to_string(period / kDay)) + " % 32";
+    const std::string day = "(CURRENT_DATE OPERATOR(pg_catalog.-) '1970-01-01'::pg_catalog.date)";
+    const std::string count = " OPERATOR(pg_catalog./) " + std::to_string(period / kDay);
+    return day + (period == kDay ? "" : count) + " OPERATOR(pg_catalog.%) 32";
   }
-  return "(date_part('epoch', CURRENT_TIMESTAMP) / " + std::to_string(period.count()) +
-         "::double precision)::integer % 32";
+  return "(pg_catalog.date_part('epoch', CURRENT_TIMESTAMP) OPERATOR(pg_catalog./) " +
+         std::to_string(period.count()) + "::double precision)::integer OPERATOR(pg_catalog.%) 32";
 }
 
 std::string retention_sql(const std::string& schema, std::chrono::seconds retention) {
@@ -60,8 +76,9 @@ std::string retention_sql(const std::string& schema, std::chrono::seconds retent
 Result<bool> has_table(Connection& connection, const std::string& schema) {
   HAPAX_TRY(const Rows rows,
             connection.ask("SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
-                           "ON n.oid = c.relnamespace WHERE n.nspname = $1 AND "
-                           "c.relname = 'migrations'",
+                           "ON n.oid OPERATOR(pg_catalog.=) c.relnamespace WHERE n.nspname "
+                           "OPERATOR(pg_catalog.=) $1 AND c.relname OPERATOR(pg_catalog.=) "
+                           "'migrations'",
                            Values().text(schema)));
   return rows.size() == 1;
 }

@@ -35,7 +35,7 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Result<relay::Taken> next(std::span<const relay::Turn> turns,
                                           std::uint32_t attempts_max) override;
   [[nodiscard]] Status release(std::span<const relay::Lease> leases) override;
-  [[nodiscard]] Result<bool> clean() override;  // one partition
+  [[nodiscard]] Result<bool> clean() override;  // one partition, some of what is over
   [[nodiscard]] Result<relay::Report> report() override;
   [[nodiscard]] Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t most) override;
   [[nodiscard]] Result<relay::Redriven> redrive(std::span<const std::string> ids) override;

@@ -18,8 +18,11 @@ namespace {
 using database::ClaimKey;
 using database::ClaimWish;
 using database::MessageRow;
+using database::Resolving;
+using database::Retained;
 using database::Settling;
 using database::Taken;
+using database::text_of;
 
 std::string interval(Duration span) { return std::to_string(span.count()) + " milliseconds"; }
 
@@ -31,10 +34,11 @@ void add_retention(Values& values, Window window) {
   }
 }
 
-// A timestamptz as milliseconds since 1970. Of the exact types that the server's own operators
-// take: what else somebody has put on the caller's search_path would be preferred.
+// A timestamptz as milliseconds since 1970. Functions and operators are named with their schema:
+// what somebody has put before pg_catalog on the caller's search_path would be taken.
 std::string ms(const std::string& column) {
-  return "(pg_catalog.date_part('epoch', " + column + ") * 1000::double precision)::bigint";
+  return "(pg_catalog.date_part('epoch', " + column +
+         ") OPERATOR(pg_catalog.*) 1000::double precision)::bigint";
 }
 
 Time time_in(const Rows& rows, std::size_t row, std::size_t column) {
@@ -61,6 +65,10 @@ Verdict claim_verdict(const Rows& rows, const ClaimWish& wish) {
   if (word == "fresh") return Claimed{fence_in(rows, 0, 1), attempt, time_in(rows, 0, 3)};
   if (word == "in_progress") {
     return InProgress{std::string(rows.at(0, 4)), time_in(rows, 0, 3), attempt};
+  }
+  if (word == "unknown") {
+    return UnknownOutcome{std::string(rows.at(0, 4)), std::string(rows.at(0, 10)),
+                          time_in(rows, 0, 7)};
   }
   if (word == "conflict") {
     return Conflict{database::to_fingerprint(rows.bytes(0, 9)),
@@ -111,11 +119,13 @@ class PostgresTables final : public database::Tables {
   }
 
   Result<std::optional<Taken>> find(const MessageRow& message) override {
-    HAPAX_TRY(
-        const Rows rows,
-        ask("SELECT fingerprint IS NULL OR fingerprint = $3, outcome, fingerprint, " +
-                ms("received_at") + " FROM {}.inbox WHERE subscriber = $1 AND message_id = $2",
-            message_values(message).bytes(message.fingerprint)));
+    HAPAX_TRY(const Rows rows,
+              ask("SELECT fingerprint IS NULL OR fingerprint OPERATOR(pg_catalog.=) $3, outcome, "
+                  "fingerprint, " +
+                      ms("received_at") +
+                      " FROM {}.inbox WHERE subscriber OPERATOR(pg_catalog.=) $1 "
+                      "AND message_id OPERATOR(pg_catalog.=) $2",
+                  message_values(message).bytes(message.fingerprint)));
     if (rows.size() == 0) return std::optional<Taken>();
     const Taking taking = rows.at(0, 0) == "t" ? Taking::kDuplicate : Taking::kConflict;
     return std::optional(Taken{taking, rows.bytes(0, 1), rows.bytes(0, 2), time_in(rows, 0, 3)});
@@ -133,10 +143,11 @@ class PostgresTables final : public database::Tables {
     Values values = key_values(key);
     values.text(wish.owner).text(interval(wish.lease));
     wish.fingerprint.empty() ? values.null() : values.bytes(wish.fingerprint);
+    values.text(database::word_of(wish.on_lapse));
     HAPAX_TRY(const Rows rows,
               ask("SELECT verdict, fence, attempt, " + ms("lease_until") + ", holder, outcome, " +
                       ms("first_seen") + ", " + ms("settled_at") + ", " + ms("expires_at") +
-                      ", stored FROM {}.check_and_lock($1, $2, $3, $4, $5)",
+                      ", stored, reason FROM {}.check_and_lock($1, $2, $3, $4, $5, $6)",
                   values));
     return claim_verdict(rows, wish);
   }
@@ -151,7 +162,7 @@ class PostgresTables final : public database::Tables {
 
   Result<Verdict> settle(ClaimKey key, Fence fence, const Settling& settling) override {
     Values values = fenced_values(key, fence);
-    values.text(word_of(settling.status)).bytes(settling.outcome).text(settling.reason);
+    values.text(hapax::word_of(settling.status)).bytes(settling.outcome).text(settling.reason);
     add_retention(values, settling.retention);
     HAPAX_TRY(
         const Rows rows,
@@ -165,6 +176,20 @@ class PostgresTables final : public database::Tables {
     return done_or_fenced(rows, fence);
   }
 
+  Status resolve(ClaimKey key, const Resolving& resolving) override {
+    Values values = key_values(key);
+    values.text(database::word_of(resolving.resolution)).text(resolving.actor);
+    values.text(resolving.reason).bytes(resolving.outcome);
+    add_retention(values, resolving.retention);
+    HAPAX_CHECK(ask("SELECT {}.resolve($1, $2, $3, $4, $5, $6, $7)", values));
+    return Ok{};
+  }
+
+  Status forget(ClaimKey key, std::string_view actor, std::string_view reason) override {
+    HAPAX_CHECK(ask("SELECT {}.forget($1, $2, $3, $4)", key_values(key).text(actor).text(reason)));
+    return Ok{};
+  }
+
   Result<JobStatus> status(ClaimKey key) override {
     HAPAX_TRY(const Rows rows, ask("SELECT {}.get_status($1, $2)", key_values(key)));
     return database::status_of(rows.at(0, 0));
@@ -173,6 +198,20 @@ class PostgresTables final : public database::Tables {
   Result<std::uint64_t> forget_expired(std::uint32_t most) override {
     HAPAX_TRY(const Rows rows, ask("SELECT {}.forget_expired($1)", Values().number(most)));
     return static_cast<std::uint64_t>(rows.number(0, 0));
+  }
+
+  Result<std::optional<std::string>> retain(const Retained& which, Window retention,
+                                            std::string_view behind, std::uint32_t most) override {
+    Values values;
+    values.text(which.name);
+    add_retention(values, retention);
+    values.text(behind).number(most);
+    const bool inbox = which.table == Retained::kInbox;
+    HAPAX_TRY(const Rows rows, ask(inbox ? "SELECT {}.inbox_retain($1, $2, $3, $4)"
+                                         : "SELECT {}.claims_retain($1, $2, $3, $4)",
+                                   values));
+    if (rows.is_null(0, 0)) return std::optional<std::string>();
+    return std::optional(std::string(rows.at(0, 0)));
   }
 
  private:
@@ -206,7 +245,8 @@ class PostgresTables final : public database::Tables {
 // O1, O2: kept by outbox_xid() and publish_all() of migrations/postgres, for every language.
 Status PostgresTables::publish_one(const Event& event) {
   Values values;
-  values.text(event.type).bytes(event.payload).text_or_null(event.key).text(event.id);
+  values.text(event.type).bytes(event.payload);
+  values.text_or_null(text_of(event.key)).text(text_of(event.id));
   values.text_or_null(database::headers_json(event));
   values.text_or_null(event.correlation_id).text_or_null(event.causation_id);
   if (prepared_) return publish_prepared(values);
@@ -216,9 +256,9 @@ Status PostgresTables::publish_one(const Event& event) {
 
 // Another Database of this session may have prepared it.
 Status PostgresTables::prepare_once(const std::string& name) {
-  HAPAX_TRY(const Rows rows,
-            connection_.ask("SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE name = $1",
-                            Values().text(name)));
+  HAPAX_TRY(const Rows rows, connection_.ask("SELECT 1 FROM pg_catalog.pg_prepared_statements "
+                                             "WHERE name OPERATOR(pg_catalog.=) $1",
+                                             Values().text(name)));
   return rows.size() != 0 ? Ok{} : connection_.prepare(name, expanded(kPublishStatement));
 }
 
@@ -240,7 +280,7 @@ Status PostgresTables::publish_prepared(const Values& values) {
 
 Status PostgresTables::publish_all(std::span<const Event> events) {
   using Column = std::vector<std::optional<std::string_view>>;
-  const auto or_null = [](const std::string& text) {
+  const auto or_null = [](std::string_view text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
   std::vector<std::string> payloads;
@@ -254,8 +294,8 @@ Status PostgresTables::publish_all(std::span<const Event> events) {
     const Event& event = events[i];
     columns[0].emplace_back(event.type);
     columns[1].emplace_back(payloads[i]);
-    columns[2].push_back(or_null(event.key));
-    columns[3].emplace_back(event.id);
+    columns[2].push_back(or_null(text_of(event.key)));
+    columns[3].emplace_back(text_of(event.id));
     columns[4].push_back(or_null(headers[i]));
     columns[5].push_back(or_null(event.correlation_id));
     columns[6].push_back(or_null(event.causation_id));

@@ -7,6 +7,8 @@
 
 #include <sqlite3.h>
 
+#include "database/numbered.h"
+
 namespace hapax::sqlite {
 
 namespace {
@@ -98,8 +100,8 @@ Connection::Connection(sqlite3* connection, bool owned) : connection_(connection
 Connection Connection::borrow(sqlite3* connection) { return {connection, false}; }
 
 Result<Connection> Connection::open(const std::string& path, Opening opening) {
-  const int mode = opening == Opening::kReadOnly ? SQLITE_OPEN_READONLY
-                                                 : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  int mode = opening == Opening::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  if (opening == Opening::kCreate) mode |= SQLITE_OPEN_CREATE;
   sqlite3* opened = nullptr;
   const int code = ::sqlite3_open_v2(path.c_str(), &opened, mode | SQLITE_OPEN_NOMUTEX, nullptr);
   Connection made(opened, true);
@@ -195,9 +197,12 @@ Error Connection::failure(int code) const {
   const int extended = ::sqlite3_extended_errcode(raw());
   // The index of the log, which is shared memory, cannot grow, either; SQLite calls that I/O.
   const bool full = (code & 0xff) == SQLITE_IOERR && ::sqlite3_system_errno(raw()) == ENOSPC;
-  return {full ? Errc::kNoSpace : code_of(code),
-          "SQLite: " + std::string(::sqlite3_errmsg(raw())) + " [" + std::to_string(extended) +
-              "]" + std::string(advice_of(full ? SQLITE_FULL : extended))};
+  const std::string_view message = ::sqlite3_errmsg(raw());
+  const Errc told = database::number_of(message).value_or(code_of(code));  // by one of our triggers
+  return {full ? Errc::kNoSpace : told,
+          "SQLite: " + std::string(database::without_number(message)) + " [" +
+              std::to_string(extended) + "]" +
+              std::string(advice_of(full ? SQLITE_FULL : extended))};
 }
 
 }  // namespace hapax::sqlite

@@ -36,7 +36,7 @@ struct Value {
 };
 using Row = std::vector<Value>;
 
-enum class Opening : std::uint8_t { kReadOnly, kCreate };  // kCreate: if there is none
+enum class Opening : std::uint8_t { kReadOnly, kWrite, kCreate };  // kCreate: if there is none
 
 class Connection {
  public:

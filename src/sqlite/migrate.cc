@@ -57,10 +57,10 @@ Status check_encoding(Connection& connection) {
 
 Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOptions& options) {
   HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, options.prefix));
-  HAPAX_TRY(const std::vector<Migration> left, database::pending(migrations(), applied));
+  HAPAX_TRY(const std::vector<Migration> left, database::pending(options.known, applied));
   MigrationReport report;
   report.before = applied.empty() ? 0 : applied.back().version;
-  report.after = migrations().back().version;
+  report.after = options.known.back().version;
   if (!options.dry_run && !left.empty()) HAPAX_CHECK(connection.run(table_sql(options.prefix)));
   for (const Migration& one : left) {
     report.steps.push_back(std::to_string(one.version) + " " + std::string(one.name));
@@ -88,7 +88,7 @@ Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& op
 
 std::string script(const MigrateOptions& options) {
   std::string all = "PRAGMA journal_mode = WAL;\nBEGIN IMMEDIATE;\n" + table_sql(options.prefix);
-  for (const Migration& one : migrations()) all += "\n" + step_sql(options.prefix, one);
+  for (const Migration& one : options.known) all += "\n" + step_sql(options.prefix, one);
   return all + "COMMIT;\n";
 }
 

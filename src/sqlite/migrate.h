@@ -17,6 +17,7 @@ inline constexpr std::string_view kPrefixDefault = "hapax_";
 struct MigrateOptions {
   std::string prefix{kPrefixDefault};
   bool dry_run = false;
+  std::span<const database::Migration> known = migrations();
 };
 
 // All pending steps in one transaction, which also keeps other runs away. Sets the file to WAL

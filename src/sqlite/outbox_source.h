@@ -39,6 +39,8 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] std::uint64_t signs() const { return signs_; }  // that the file's log gave
 
  private:
+  Result<bool> forget_expired();
+
   struct Taken {
     std::int64_t n = 0;  // of a retry; 0 = a new row
     std::int64_t seq = 0;

@@ -17,8 +17,11 @@ namespace {
 using database::ClaimKey;
 using database::ClaimWish;
 using database::MessageRow;
+using database::Resolving;
+using database::Retained;
 using database::Settling;
 using database::Taken;
+using database::text_of;
 
 // The clock of the database; all processes that open one file share a machine.
 constexpr const char* kNow = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)";
@@ -48,18 +51,29 @@ struct Held {
   Time first_seen{};
   Time settled_at{};
   Time expires_at{};
+  std::string reason;
+  std::string on_lapse;
+  bool lapsed = false;
 };
 
 Held held_in(const Row& row) {
-  return {
-      row[0].bytes,    row[1].bytes,   fence_in(row[2]), static_cast<std::uint32_t>(row[3].number),
-      time_in(row[4]), row[5].bytes,   row[6].bytes,     time_in(row[7]),
-      time_in(row[8]), time_in(row[9])};
+  return {row[0].bytes,       row[1].bytes,
+          fence_in(row[2]),   static_cast<std::uint32_t>(row[3].number),
+          time_in(row[4]),    row[5].bytes,
+          row[6].bytes,       time_in(row[7]),
+          time_in(row[8]),    time_in(row[9]),
+          row[10].bytes,      row[11].bytes,
+          row[12].number != 0};
 }
 
 constexpr const char* kHeldColumns =
     "state, owner, fence, attempts, lease_until, fingerprint, outcome, first_seen, settled_at, "
-    "expires_at";
+    "expires_at, reason, on_lapse, lapsed";
+
+// Whether the outcome of a claim whose lease ran out is unknown.
+bool lapses_unknown(const Held& held, JobClaims::OnLapse wish) {
+  return wish == JobClaims::OnLapse::kUnknown || held.on_lapse == "unknown";
+}
 
 class SqliteTables final : public database::Tables {
  public:
@@ -92,8 +106,12 @@ class SqliteTables final : public database::Tables {
   Result<Verdict> renew(ClaimKey key, Fence fence, Duration lease) override;
   Result<Verdict> settle(ClaimKey key, Fence fence, const Settling& settling) override;
   Result<Verdict> drop(ClaimKey key, Fence fence) override;
+  Status resolve(ClaimKey key, const Resolving& resolving) override;
+  Status forget(ClaimKey key, std::string_view actor, std::string_view reason) override;
   Result<JobStatus> status(ClaimKey key) override;
   Result<std::uint64_t> forget_expired(std::uint32_t most) override;
+  Result<std::optional<std::string>> retain(const Retained& which, Window retention,
+                                            std::string_view behind, std::uint32_t most) override;
 
  private:
   // {} in the statement is our prefix, {now} the time in milliseconds.
@@ -111,6 +129,11 @@ class SqliteTables final : public database::Tables {
   }
   Status atomically(const std::function<Status()>& work);
   Status claim_in_transaction(ClaimKey key, const ClaimWish& wish, Verdict& verdict);
+  Status take_claim(ClaimKey key, const ClaimWish& wish, std::optional<Held> former, Time instant,
+                    Verdict& verdict);
+  Status lapse(ClaimKey key, const Held& held, Verdict& verdict);
+  Status audit(ClaimKey key, std::string_view act, std::string_view actor, std::string_view reason);
+  Status resolve_locked(ClaimKey key, const Resolving& resolving);
   Result<std::optional<Held>> held(ClaimKey key);
   Result<Verdict> fenced(ClaimKey key, Fence fence);
 
@@ -134,7 +157,8 @@ Status check_headers(const Event& event) {
     if (!in_name && value.find('\0') == std::string::npos) continue;
     return Error{Errc::kInvalidArgument,
                  (in_name ? "the name of the header '" : "the value of the header '") +
-                     name.substr(0, name.find('\0')) + "' of the event '" + event.id +
+                     name.substr(0, name.find('\0')) + "' of the event '" +
+                     std::string(text_of(event.id)) +
                      "' has a NUL byte, which headers cannot carry on SQLite; nothing was stored"};
   }
   return Ok{};
@@ -146,8 +170,8 @@ Status SqliteTables::publish(std::span<const Event> events) {
     HAPAX_CHECK(
         does("INSERT INTO {}outbox (id, type, key, payload, headers, correlation_id, "
              "causation_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-             {text(event.id), text(event.type), Value::text_or_null(event.key), blob(event.payload),
-              Value::text_or_null(database::headers_json(event)),
+             {text(text_of(event.id)), text(event.type), Value::text_or_null(text_of(event.key)),
+              blob(event.payload), Value::text_or_null(database::headers_json(event)),
               Value::text_or_null(event.correlation_id), Value::text_or_null(event.causation_id)}));
   }
   return Ok{};
@@ -217,39 +241,59 @@ Status SqliteTables::claim_in_transaction(ClaimKey key, const ClaimWish& wish, V
   HAPAX_TRY(const Time instant, now());
   HAPAX_TRY(std::optional<Held> found, held(key));
   if (found && found->expires_at <= instant) found.reset();
-  if (found) {
-    const bool other = !wish.fingerprint.empty() && !found->fingerprint.empty() &&
-                       found->fingerprint != wish.fingerprint;
-    if (other) {
-      verdict = Conflict{database::to_fingerprint(found->fingerprint),
-                         database::to_fingerprint(wish.fingerprint), found->first_seen};
-      return Ok{};
-    }
-    if (found->state == "completed") {
-      verdict = DuplicateClaim{StoredResult{.body = found->outcome}, found->fence,
-                               found->settled_at, found->expires_at};
-      return Ok{};
-    }
-    if (found->state == "processing" && found->lease_until > instant) {
-      verdict = InProgress{found->owner, found->lease_until, found->attempts};
-      return Ok{};
-    }
+  // What failed did not happen, so its key is free for other content.
+  if (!found || found->state == "failed") {
+    return take_claim(key, wish, std::move(found), instant, verdict);
   }
+  const bool other = !wish.fingerprint.empty() && !found->fingerprint.empty() &&
+                     found->fingerprint != wish.fingerprint;
+  if (other) {
+    verdict = Conflict{database::to_fingerprint(found->fingerprint),
+                       database::to_fingerprint(wish.fingerprint), found->first_seen};
+  } else if (found->state == "completed") {
+    verdict = DuplicateClaim{StoredResult{.body = found->outcome}, found->fence, found->settled_at,
+                             found->expires_at};
+  } else if (found->state == "unknown") {
+    verdict = UnknownOutcome{found->owner, found->reason, found->settled_at};
+  } else if (found->lease_until > instant) {
+    verdict = InProgress{found->owner, found->lease_until, found->attempts};
+  } else if (lapses_unknown(*found, wish.on_lapse)) {
+    return lapse(key, *found, verdict);
+  } else {
+    found->lapsed = true;
+    return take_claim(key, wish, std::move(found), instant, verdict);
+  }
+  return Ok{};
+}
+
+Status SqliteTables::take_claim(ClaimKey key, const ClaimWish& wish, std::optional<Held> former,
+                                Time instant, Verdict& verdict) {
   HAPAX_TRY(const std::vector<Row> rows,
             ask("UPDATE {}claim_fence SET fence = fence + 1 RETURNING fence", {}));
   const Time lease_until = instant + wish.lease;
-  const std::uint32_t attempt = found ? found->attempts + 1 : 1;
-  const std::string_view print = found && !found->fingerprint.empty()
-                                     ? std::string_view(found->fingerprint)
-                                     : wish.fingerprint;
+  const std::uint32_t attempt = former ? former->attempts + 1 : 1;
+  const bool same = former && former->state != "failed" && !former->fingerprint.empty();
+  const std::string_view print = same ? std::string_view(former->fingerprint) : wish.fingerprint;
   HAPAX_CHECK(
       does("INSERT OR REPLACE INTO {}claims (scope, key, state, owner, fence, attempts, "
-           "lease_until, fingerprint, first_seen) "
-           "VALUES (?1, ?2, 'processing', ?3, ?4, ?5, ?6, ?7, ?8)",
+           "lease_until, fingerprint, first_seen, on_lapse, lapsed) "
+           "VALUES (?1, ?2, 'processing', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
            {text(key.scope), text(key.key), text(wish.owner), rows[0][0], Value::of(attempt),
             Value::of(to_ms(lease_until)), Value::blob_or_null(print),
-            Value::of(to_ms(found ? found->first_seen : instant))}));
+            Value::of(to_ms(former ? former->first_seen : instant)),
+            text(database::word_of(wish.on_lapse)), Value::of(former && former->lapsed ? 1 : 0)}));
   verdict = Claimed{fence_in(rows[0][0]), attempt, lease_until};
+  return Ok{};
+}
+
+Status SqliteTables::lapse(ClaimKey key, const Held& held, Verdict& verdict) {
+  HAPAX_TRY(const std::vector<Row> rows,
+            ask("UPDATE {}claims SET state = 'unknown', settled_at = lease_until, reason = "
+                "'the lease of ' || owner || ' ran out at ' || strftime('%Y-%m-%dT%H:%M:%fZ', "
+                "lease_until / 1000.0, 'unixepoch') WHERE scope = ?1 AND key = ?2 "
+                "RETURNING reason",
+                {text(key.scope), text(key.key)}));
+  verdict = UnknownOutcome{held.owner, rows.at(0).at(0).bytes, held.lease_until};
   return Ok{};
 }
 
@@ -269,15 +313,18 @@ Result<Verdict> SqliteTables::renew(ClaimKey key, Fence fence, Duration lease) {
 
 Result<Verdict> SqliteTables::settle(ClaimKey key, Fence fence, const Settling& settling) {
   const Value span = milliseconds(settling.retention);
-  HAPAX_TRY(const std::vector<Row> rows,
-            ask("UPDATE {}claims SET state = ?4, outcome = ?5, reason = ?6, settled_at = {now}, "
-                "expires_at = {now} + ?7 WHERE scope = ?1 AND key = ?2 AND fence = ?3 "
-                "AND state = 'processing' RETURNING 1",
-                {text(key.scope), text(key.key), number(fence), text(word_of(settling.status)),
-                 blob(settling.outcome), Value::text_or_null(settling.reason), span}));
+  HAPAX_TRY(
+      const std::vector<Row> rows,
+      ask("UPDATE {}claims SET state = ?4, outcome = ?5, reason = ?6, settled_at = {now}, "
+          "expires_at = {now} + ?7 WHERE scope = ?1 AND key = ?2 AND fence = ?3 "
+          "AND state NOT IN ('completed', ?4) AND (expires_at IS NULL OR expires_at > {now}) "
+          "RETURNING 1",
+          {text(key.scope), text(key.key), number(fence), text(hapax::word_of(settling.status)),
+           blob(settling.outcome), Value::text_or_null(settling.reason), span}));
   if (!rows.empty()) return Verdict{Done{}};
   HAPAX_TRY(const std::optional<Held> found, held(key));
-  const bool repeated = found && found->fence == fence && found->state == word_of(settling.status);
+  const bool repeated =
+      found && found->fence == fence && found->state == hapax::word_of(settling.status);
   if (repeated) return Verdict{Done{}};
   return Verdict{Fenced{found ? found->fence.value : 0, fence.value}};
 }
@@ -291,9 +338,61 @@ Result<Verdict> SqliteTables::drop(ClaimKey key, Fence fence) {
   return fenced(key, fence);
 }
 
+Status SqliteTables::audit(ClaimKey key, std::string_view act, std::string_view actor,
+                           std::string_view reason) {
+  return does(
+      "INSERT INTO {}claim_audit (act, scope, key, actor, reason) VALUES (?1, ?2, ?3, ?4, ?5)",
+      {text(act), text(key.scope), text(key.key), text(actor), text(reason)});
+}
+
+Status SqliteTables::resolve(ClaimKey key, const Resolving& resolving) {
+  HAPAX_CHECK(database::check_signed(key, resolving.actor, resolving.reason));
+  return atomically([&] { return resolve_locked(key, resolving); });
+}
+
+Status SqliteTables::resolve_locked(ClaimKey key, const Resolving& resolving) {
+  HAPAX_TRY(const JobStatus standing, status(key));
+  if (standing != JobStatus::kUnknown) {
+    return Error{Errc::kPreconditionFailed, "claim '" + std::string(key.scope) + "/" +
+                                                std::string(key.key) + "' is " +
+                                                std::string(hapax::word_of(standing)) +
+                                                "; only an unknown outcome can be resolved"};
+  }
+  HAPAX_CHECK(
+      audit(key, database::act_of(resolving.resolution), resolving.actor, resolving.reason));
+  if (resolving.resolution == Resolution::kRelease) {
+    return does("DELETE FROM {}claims WHERE scope = ?1 AND key = ?2",
+                {text(key.scope), text(key.key)});
+  }
+  const bool completed = resolving.resolution == Resolution::kCompleted;
+  const bool forever = resolving.retention.is_forever();
+  const Window retention = completed || !forever ? resolving.retention : database::kFailedRetention;
+  return does(
+      "UPDATE {}claims SET state = ?3, outcome = ?4, reason = ?5, settled_at = {now}, "
+      "expires_at = {now} + ?6 WHERE scope = ?1 AND key = ?2",
+      {text(key.scope), text(key.key), text(completed ? "completed" : "failed"),
+       completed ? blob(resolving.outcome) : Value::null(), text(resolving.reason),
+       milliseconds(retention)});
+}
+
+Status SqliteTables::forget(ClaimKey key, std::string_view actor, std::string_view reason) {
+  HAPAX_CHECK(database::check_signed(key, actor, reason));
+  return atomically([&]() -> Status {
+    HAPAX_TRY(const JobStatus standing, status(key));
+    if (standing == JobStatus::kNotSeen) {
+      return Error{Errc::kNotFound, "claim '" + std::string(key.scope) + "/" +
+                                        std::string(key.key) + "' is not known"};
+    }
+    HAPAX_CHECK(audit(key, "forget", actor, reason));
+    return does("DELETE FROM {}claims WHERE scope = ?1 AND key = ?2",
+                {text(key.scope), text(key.key)});
+  });
+}
+
 Result<JobStatus> SqliteTables::status(ClaimKey key) {
   HAPAX_TRY(const std::vector<Row> rows,
-            ask("SELECT state FROM {}claims WHERE scope = ?1 AND key = ?2 "
+            ask("SELECT CASE WHEN state = 'processing' AND on_lapse = 'unknown' AND lease_until <= "
+                "{now} THEN 'unknown' ELSE state END FROM {}claims WHERE scope = ?1 AND key = ?2 "
                 "AND (expires_at IS NULL OR expires_at > {now})",
                 {text(key.scope), text(key.key)}));
   return rows.empty() ? JobStatus::kNotSeen : database::status_of(rows[0][0].bytes);
@@ -318,6 +417,32 @@ Result<std::uint64_t> SqliteTables::forget_expired(std::uint32_t most) {
   });
   if (!done) return done.error();
   return forgotten;
+}
+
+Result<std::optional<std::string>> SqliteTables::retain(const Retained& which, Window retention,
+                                                        std::string_view behind,
+                                                        std::uint32_t most) {
+  const bool inbox = which.table == Retained::kInbox;
+  const Value name = text(which.name);
+  std::optional<std::string> last;
+  HAPAX_CHECK(atomically([&]() -> Status {
+    HAPAX_TRY(const std::vector<Row> rows,
+              ask(inbox ? "SELECT max(message_id) FROM (SELECT message_id FROM {}inbox WHERE "
+                          "subscriber = ?1 AND message_id > ?2 ORDER BY message_id LIMIT ?3)"
+                        : "SELECT max(key) FROM (SELECT key FROM {}claims WHERE scope = ?1 AND "
+                          "key > ?2 ORDER BY key LIMIT ?3)",
+                  {name, text(behind), Value::of(most)}));
+    if (rows.at(0).at(0).is_null()) return Ok{};
+    last = rows[0][0].bytes;
+    return does(inbox ? "UPDATE {}inbox SET expires_at = received_at + ?4 WHERE subscriber = ?1 "
+                        "AND message_id > ?2 AND message_id <= ?3 "
+                        "AND expires_at IS NOT received_at + ?4"
+                      : "UPDATE {}claims SET expires_at = settled_at + ?4 WHERE scope = ?1 "
+                        "AND key > ?2 AND key <= ?3 AND state = 'completed' "
+                        "AND expires_at IS NOT settled_at + ?4",
+                {name, text(behind), text(*last), milliseconds(retention)});
+  }));
+  return last;
 }
 
 }  // namespace

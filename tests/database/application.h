@@ -131,6 +131,12 @@ class ApplicationTest : public testing::TestWithParam<Kind> {
   std::int64_t count(const std::string& table) {
     return app_->number("SELECT count(*) FROM " + table);
   }
+  // As if all leases had run out at the beginning of 2020.
+  void lapse() {
+    const std::string then =
+        GetParam().name == "sqlite" ? "1577836800000" : "timestamptz '2020-01-01 00:00:00Z'";
+    ASSERT_TRUE(app_->run("UPDATE " + table("claims") + " SET lease_until = " + then));
+  }
   Status order(const std::string& id) { return order(*app_, id); }
   static Status order(Process& process, const std::string& id) {
     return process.run("INSERT INTO orders VALUES ('" + id + "')");

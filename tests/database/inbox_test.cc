@@ -135,6 +135,60 @@ TEST_P(InboxTest, finish_tells_a_conflict_from_a_duplicate) {
             "x");
 }
 
+// Every other message without an id would be taken for its duplicate.
+TEST_P(InboxTest, what_was_not_filled_in_is_refused) {
+  Inbox inbox(database());
+  const auto refused = [](const auto& result, std::string_view what) {
+    ASSERT_FALSE(result) << what;
+    EXPECT_EQ(result.error().code, Errc::kLimitExceeded) << result.error().text();
+    EXPECT_THAT(result.error().detail, testing::HasSubstr(what));
+  };
+  refused(inbox.handle("billing", {"", "x"}, answers("")), "the id of a message is empty");
+  refused(inbox.handle("", message_, answers("")), "the subscriber is empty");
+  refused(inbox.begin("billing", {"", "x"}, "w"), "the id of a message is empty");
+  refused(inbox.begin("billing", message_, "w", Duration{-1}), "the lease is -1 ms");
+  ASSERT_TRUE(app_->run("BEGIN"));
+  const std::vector<Message> two{{"m-1", ""}, {"", ""}};
+  refused(inbox.accept("billing", two), "the id of a message is empty");
+  ASSERT_TRUE(app_->run("ROLLBACK"));
+  EXPECT_EQ(count(table("inbox")), 0);
+  // The same from SQL, where INSERT OR IGNORE would pass over it.
+  const bool sqlite = GetParam().name == "sqlite";
+  for (const std::string names : {"'billing', ''", "'', 'm-1'", "'billing', NULL"}) {
+    const Status told = app_->run(
+        sqlite ? "INSERT OR IGNORE INTO hapax_inbox (subscriber, message_id) VALUES (" + names + ")"
+               : "SELECT hapax.inbox_take(" + names + ")");
+    refused(told, "empty or NULL");
+  }
+  EXPECT_EQ(count(table("inbox")), 0);
+}
+
+TEST_P(InboxTest, a_retention_can_be_given_later) {
+  Inbox eternal(database());
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(eternal.handle("s", {std::to_string(i), ""}, answers("")));
+  }
+  ASSERT_TRUE(eternal.handle("other", {"kept", ""}, answers("")));
+  EXPECT_EQ(*eternal.forget_expired(), 0U);
+  std::string behind;
+  int calls = 0;
+  for (;; ++calls) {
+    const auto last = eternal.retain("s", Window{std::chrono::seconds{0}}, behind, 2);
+    ASSERT_TRUE(last) << last.error().text();
+    if (!*last) break;
+    behind = **last;
+  }
+  EXPECT_EQ(calls, 3);
+  std::uint64_t forgotten = 0;
+  while (forgotten < 5) forgotten += *eternal.forget_expired(2);
+  EXPECT_EQ(count(table("inbox")), 1);
+  // And taken back, before it is over.
+  ASSERT_TRUE(eternal.retain("other", Window{std::chrono::hours{1}}));
+  ASSERT_TRUE(eternal.retain("other", Window::forever()));
+  EXPECT_EQ(app_->number("SELECT count(*) FROM " + table("inbox") + " WHERE expires_at IS NULL"),
+            1);
+}
+
 // O3: what is finished is neither claimed nor handled again.
 TEST_P(InboxTest, claim_work_commit) {
   Inbox inbox(database());
@@ -156,7 +210,8 @@ TEST_P(InboxTest, claim_work_commit) {
 
 TEST_P(InboxTest, a_worker_that_lost_its_lease_is_fenced_and_changes_nothing) {
   Inbox inbox(database());
-  const auto slow = as<Claimed>(inbox.begin("s", message_, "slow", Duration{0}));
+  const auto slow = as<Claimed>(inbox.begin("s", message_, "slow"));
+  lapse();
   const auto quick = as<Claimed>(inbox.begin("s", message_, "quick"));
   EXPECT_EQ(quick.attempt, 2u);
   EXPECT_GT(quick.fence, slow.fence);
@@ -201,7 +256,8 @@ TEST_P(InboxTest, job_claims_check_lock_complete) {
 
 TEST_P(InboxTest, job_claims_survive_their_worker) {
   JobClaims jobs(database(), "mail");
-  const auto lost = as<Claimed>(jobs.check_and_lock("j", "dead", Duration{0}));
+  const auto lost = as<Claimed>(jobs.check_and_lock("j", "dead"));
+  lapse();
   const auto taken = as<Claimed>(jobs.check_and_lock("j", "alive"));
   EXPECT_EQ(taken.attempt, 2u);
   EXPECT_EQ(as<Fenced>(jobs.mark_complete("j", lost.fence)).current, taken.fence.value);
@@ -221,7 +277,8 @@ TEST_P(InboxTest, job_claims_begin_anew_after_their_retention) {
 
 TEST_P(InboxTest, an_effect_and_its_completion_are_one) {
   JobClaims jobs(database(), "mail");
-  const auto lost = as<Claimed>(jobs.check_and_lock("j", "dead", Duration{0}));
+  const auto lost = as<Claimed>(jobs.check_and_lock("j", "dead"));
+  lapse();
   as<Claimed>(jobs.check_and_lock("j", "alive"));
   const Status done = database().with_transaction([&]() -> Status {
     HAPAX_CHECK(order("o-1"));

@@ -132,6 +132,52 @@ TEST(PostgresMigrate, retention_chooses_the_partition) {
   }
 }
 
+// The text of outbox_part() was written by an earlier migration, for another retention.
+TEST(PostgresMigrate, a_retention_survives_later_migrations) {
+  for (const std::int64_t retention : {1LL, 7'199LL, 30 * 86'400LL, 30 * 86'400LL + 1}) {
+    const std::string uri = Cluster::instance().make_database();
+    auto connection = *postgres::Connection::open(uri);
+    const std::chrono::seconds span{retention};
+    const auto old = postgres::migrations().first(2);
+    ASSERT_TRUE(postgres::migrate(connection, {.retention = span, .known = old}));
+    ASSERT_TRUE(postgres::migrate(connection, {}));
+    const auto kept = connection.run(
+        "SELECT extract(epoch FROM hapax.outbox_retention())::bigint, "
+        "(SELECT trim(prosrc) FROM pg_proc WHERE proname = 'outbox_part')");
+    ASSERT_TRUE(kept) << kept.error().text();
+    EXPECT_EQ(kept->number(0, 0), retention);
+    ASSERT_TRUE(postgres::migrate(connection, {.retention = span}));
+    const auto set = connection.run(
+        "SELECT trim(prosrc) FROM pg_proc WHERE proname = "
+        "'outbox_part'");
+    EXPECT_EQ(kept->at(0, 1), set->at(0, 0));
+  }
+}
+
+// Comments have characters that such a database does not know.
+TEST(PostgresMigrate, a_database_of_another_encoding_is_migrated) {
+  std::string uri = Cluster::instance().make_database();
+  auto any = *postgres::Connection::open(uri);
+  const auto made =
+      any.run("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+  ASSERT_TRUE(made) << made.error().text();
+  const std::size_t name = uri.find("///") + 3;
+  uri.replace(name, uri.find('?') - name, "latin");
+  auto connection = *postgres::Connection::open(uri);
+  const auto report = postgres::migrate(connection, {});
+  ASSERT_TRUE(report) << report.error().text();
+  const auto rows = connection.run(
+      "SELECT hapax.publish('t', 'caf\xc3\xa9', 'k\xc3\xa9'); SELECT payload FROM hapax.outbox");
+  ASSERT_TRUE(rows) << rows.error().text();
+  EXPECT_EQ(rows->bytes(0, 0), "caf\xc3\xa9");
+}
+
+TEST(PostgresMigrate, new_migrations_are_ascii) {
+  for (const database::Migration& one : postgres::migrations().subspan(2)) {
+    for (const char c : one.text) ASSERT_GE(c, 0) << one.name;
+  }
+}
+
 TEST(PostgresMigrate, a_role_without_rights_is_told_which) {
   Cluster& cluster = Cluster::instance();
   std::string uri = cluster.make_database();
@@ -232,6 +278,24 @@ TEST(SqliteMigrate, is_idempotent_and_says_what_it_did) {
   ASSERT_TRUE(second) << second.error().text();
   EXPECT_THAT(second->steps, ElementsAre());
   EXPECT_TRUE(sqlite::check_version(connection, "hapax_", 1));
+}
+
+// The table of claims is made again, with what it holds.
+TEST(SqliteMigrate, claims_survive_later_migrations) {
+  auto connection = *sqlite::Connection::open(":memory:");
+  ASSERT_TRUE(sqlite::migrate(connection, {.known = sqlite::migrations().first(2)}));
+  ASSERT_TRUE(connection.run(
+      "INSERT INTO hapax_claims VALUES ('s', 'k', 'completed', 'w', 7, 2, 3, x'01', x'0002', "
+      "'why', 4, 5, 6)"));
+  ASSERT_TRUE(sqlite::migrate(connection, {}));
+  const auto rows = connection.ask(
+      "SELECT count(*) FROM hapax_claims WHERE (scope, key, state, owner, fence, attempts, "
+      "lease_until, fingerprint, outcome, reason, first_seen, settled_at, expires_at, on_lapse, "
+      "lapsed) = ('s', 'k', 'completed', 'w', 7, 2, 3, x'01', x'0002', 'why', 4, 5, 6, "
+      "'take_over', 0)",
+      {});
+  ASSERT_TRUE(rows) << rows.error().text();
+  EXPECT_EQ(rows->at(0).at(0).number, 1);
 }
 
 }  // namespace

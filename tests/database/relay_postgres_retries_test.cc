@@ -88,7 +88,7 @@ TEST_F(PostgresRetries, AKeyThatIsTooLongIsADeadLetterAtOnce) {
       "WITH long AS (SELECT string_agg(sha256(i::text::bytea)::text, '') AS key "
       "FROM generate_series(1, 100) AS i) "
       "INSERT INTO hapax.outbox (xid, lane, id, type, key, payload) SELECT hapax.outbox_xid(key), "
-      "hapax.outbox_lane(key, ''), 'long', 't', key, 'x' FROM long");
+      "hapax.outbox_lane(key, 'i'), 'long', 't', key, 'x' FROM long");
   publish("k", 1, 1);
   receiver.refused = {"long"};
   const auto relay = start("a");

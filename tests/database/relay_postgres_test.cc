@@ -71,7 +71,7 @@ class PostgresRelay : public testing::Test {
 TEST_F(PostgresRelay, CarriesEverythingOfAnEvent) {
   auto app = connect();
   run(app,
-      "SELECT hapax.publish('order.paid', '\\x00ff27', 'k\"ey', 'id-1', "
+      "SELECT hapax.publish('order.paid', '\\x00ff27'::bytea, 'k\"ey', 'id-1', "
       "'[[\"a\", \"1\"], [\"b:2\", \"ü\"]]', 'corr', 'cause')");
   Relay relay(uri, receiver, "a");
   relay.drain();
@@ -121,7 +121,7 @@ TEST_F(PostgresRelay, ARowWithUnusableHeadersIsADeadLetter) {
     EXPECT_EQ(app.sqlstate(), "HX002");
     run(app,
         "INSERT INTO hapax.outbox (xid, lane, id, type, key, payload, headers) VALUES "
-        "(hapax.outbox_xid('k'), hapax.outbox_lane('k', ''), 'bad" +
+        "(hapax.outbox_xid('k'), hapax.outbox_lane('k', 'i'), 'bad" +
             std::to_string(made++) + "', 't', 'k', '', " + headers + ")");
   }
   run(app, publish("good", "k"));
@@ -785,6 +785,42 @@ TEST_F(PostgresRelay, CleansOnlyWhatIsOldAndSent) {
   EXPECT_EQ(receiver.sent, (Ids{"new", "old", "unsent"}));
 }
 
+// Progress is the row with the highest fence; after a restore without sequences its n is not the
+// highest. Cleaned by n, the lane would fall back to where an older relay stood.
+TEST_F(PostgresRelay, CleansProgressByFence) {
+  auto app = connect();
+  const auto progress = [](int fence, int n, int pos) {
+    return "INSERT INTO hapax.outbox_progress (lane, fence, n, pos, pending, since, draining, "
+           "late_to, sent, attempts) OVERRIDING SYSTEM VALUE VALUES (3, " +
+           std::to_string(fence) + ", " + std::to_string(n) + ", " + std::to_string(pos) +
+           ", '{}', '{}', '{}', 0, 0, 0)";
+  };
+  for (const auto& row : {progress(1, 900, 10), progress(2, 901, 20), progress(3, 1, 30)}) {
+    run(app, row);
+  }
+  run(app, "SELECT hapax.relay_forget_progress(3)");
+  EXPECT_EQ(number("SELECT sum(pos) FROM hapax.outbox_progress WHERE lane = 3"), 30);
+  EXPECT_EQ(number("SELECT count(*) FROM pg_proc WHERE prosrc LIKE '%max(q.n)%'"), 0);
+}
+
+// Whoever uses the inbox may never think of it.
+TEST_F(PostgresRelay, ForgetsWhatIsOverInTheInboxAndAmongClaims) {
+  auto app = connect();
+  run(app,
+      "INSERT INTO hapax.inbox (subscriber, message_id, expires_at) SELECT 's', n, "
+      "now() - interval '1 s' FROM generate_series(1, 1500) AS n");
+  run(app,
+      "SELECT hapax.inbox_take('s', 'young', NULL, '1 hour'), hapax.inbox_take('s', 'eternal'), "
+      "hapax.check_and_lock('s', 'k', 'w', '1 min')");
+  run(app, "SELECT hapax.mark_complete('s', 'k', 1, NULL, '0')");
+  Relay relay(uri, receiver, "a");
+  EXPECT_TRUE(*relay.source->clean());
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.inbox"), 502);
+  EXPECT_FALSE(*relay.source->clean());
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.inbox"), 2);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.claims"), 0);
+}
+
 // The rights that the guide gives.
 TEST_F(PostgresRelay, ARoleOfItsOwnRelaysAndCleans) {
   auto app = connect();
@@ -812,10 +848,12 @@ TEST_F(PostgresRelay, ARoleOfItsOwnRelaysAndCleans) {
   EXPECT_EQ(relay.source->redrive(bad)->count, 1U);
   relay.drain();
   EXPECT_THAT(receiver.sent, testing::UnorderedElementsAre("old", "new", "bad"));
+  run(app, "SELECT hapax.inbox_take('s', 'm', NULL, '0')");
   const auto cleaned = relay.source->clean();
   ASSERT_TRUE(cleaned) << cleaned.error().text();
   EXPECT_TRUE(*cleaned);
   EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox WHERE id = 'old'"), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.inbox"), 0);
   const auto report = relay.source->report();
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_FALSE(report->sees_transactions);

@@ -418,6 +418,26 @@ TEST_F(SqliteRelay, CleansOnlyWhatIsOldAndSent) {
   EXPECT_EQ(receiver.sent.size(), 601U);
 }
 
+// Whoever uses the inbox may never think of it.
+TEST_F(SqliteRelay, ForgetsWhatIsOverInTheInboxAndAmongClaims) {
+  run(*app,
+      "WITH RECURSIVE n(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < 600) "
+      "INSERT INTO hapax_inbox (subscriber, message_id, expires_at) SELECT 's', n, 1 FROM n");
+  run(*app,
+      "INSERT INTO hapax_inbox (subscriber, message_id, expires_at) VALUES ('s', 'young', 9e15), "
+      "('s', 'eternal', NULL)");
+  run(*app,
+      "INSERT INTO hapax_claims (scope, key, state, owner, fence, attempts, lease_until, "
+      "first_seen, expires_at) VALUES ('s', 'k', 'completed', 'w', 1, 1, 1, 1, 1)");
+  Relay relay(path, receiver, "a");
+  EXPECT_TRUE(*relay.source->clean());
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_inbox"), 102);
+  EXPECT_TRUE(*relay.source->clean());
+  EXPECT_FALSE(*relay.source->clean());
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_inbox"), 2);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax_claims"), 0);
+}
+
 // Y5: whoever crashes, everything arrives, in the order of commits.
 TEST_F(SqliteRelay, NothingIsLostInCrashes) {
   std::mt19937 random(4712);

@@ -76,6 +76,39 @@ CREATE FUNCTION public.jsonb_path_exists(jsonb, jsonpath) RETURNS boolean LANGUA
   $$ BEGIN RAISE 'taken'; END $$;
 )";
 
+// What an application or a relay calls. The fences are those that the calls before were given.
+constexpr const char* kCalls[] = {
+    "relay_announce(60000)",
+    "publish('t', 'x')",
+    "publish('t', 'x', 'k', 'i', '[[\"a\", \"1\"]]', 'c', 'd')",
+    "publish_all('{t}', '{x}', '{k}', '{i}', '{\"[]\"}', '{NULL}', '{NULL}')",
+    "relay_renounce()",
+    "uuid7()",
+    "uuid_of('6ba7b810-9dad-11d1-80b4-00c04fd430c8', 'n')",
+    "relay_headers('[[\"a\", \"1\"]]')",
+    "inbox_take('s', 'm', '\\x00', '1 hour')",
+    "inbox_accept('s', '{m,n}', '{\"\\\\x01\",\"\\\\x02\"}', '1 hour')",
+    "inbox_outcome('s', 'm', 'x')",
+    "check_and_lock('s', 'k', 'w', '1 min', '\\x00')",
+    "renew('s', 'k', 1, '1 min')",
+    "mark_failed('s', 'k', 1)",
+    "check_and_lock('s', 'k', 'w', '1 min')",
+    "mark_complete('s', 'k', 2)",
+    "get_status('s', 'k')",
+    "is_processed('s', 'k')",
+    "claim_drop('s', 'k', 2)",
+    "check_and_lock('s', 'u', 'w', '1 min', on_lapse => 'unknown')",
+    "mark_unknown('s', 'u', 4)",
+    "resolve('s', 'u', 'completed', 'ann', 'asked')",
+    "forget('s', 'u', 'ann', 'asked')",
+    "inbox_retain('s', '1 hour')",
+    "claims_retain('s', '1 hour')",
+    "publish('t', '{}', key => 7, id => 'i')",
+    "forget_expired()",
+    "relay_bystanders('{1,2}')",
+    "outbox_renumber('2020-01-01')",
+};
+
 class SearchPath : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -101,30 +134,7 @@ TEST_F(SearchPath, nothing_that_sql_calls_is_taken_for_the_servers) {
     ASSERT_TRUE(postgres::migrate(connection, {.retention = retention}));
     expect_done("SELECT hapax.publish('t', 'x', 'k')");
   }
-  for (const std::string call : {
-           "relay_announce(60000)",
-           "publish('t', 'x')",
-           "publish('t', 'x', 'k', 'i', '[[\"a\", \"1\"]]', 'c', 'd')",
-           "publish_all('{t}', '{x}', '{k}', '{i}', '{\"[]\"}', '{NULL}', '{NULL}')",
-           "relay_renounce()",
-           "uuid7()",
-           "uuid_of('6ba7b810-9dad-11d1-80b4-00c04fd430c8', 'n')",
-           "relay_headers('[[\"a\", \"1\"]]')",
-           "inbox_take('s', 'm', '\\x00', '1 hour')",
-           "inbox_accept('s', '{m,n}', '{\"\\\\x01\",\"\\\\x02\"}', '1 hour')",
-           "inbox_outcome('s', 'm', 'x')",
-           "check_and_lock('s', 'k', 'w', '1 min', '\\x00')",
-           "renew('s', 'k', 1, '1 min')",
-           "mark_failed('s', 'k', 1)",
-           "check_and_lock('s', 'k', 'w', '1 min')",
-           "mark_complete('s', 'k', 2)",
-           "get_status('s', 'k')",
-           "is_processed('s', 'k')",
-           "claim_drop('s', 'k', 2)",
-           "forget_expired()",
-           "relay_bystanders('{1,2}')",
-           "outbox_renumber('2020-01-01')",
-       }) {
+  for (const std::string call : kCalls) {
     expect_done("SELECT hapax." + call);
   }
 }
@@ -187,6 +197,103 @@ TEST_F(SearchPath, nothing_that_relays_and_checkups_ask_is_taken_for_the_servers
   const auto again = relay.source->redrive({});
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_TRUE(relay.source->clean());
+  EXPECT_TRUE(relay.engine.stop());
+}
+
+// In `evil`, which stands before pg_catalog: what the server has itself, with the same arguments.
+constexpr const char* kEvil = R"(
+CREATE SCHEMA evil;
+DO $plant$
+DECLARE
+  f record;
+BEGIN
+  FOR f IN SELECT DISTINCT p.proname, oidvectortypes(p.proargtypes) AS arguments,
+      p.prorettype::regtype AS result, p.proretset FROM pg_proc AS p, pg_proc AS o
+      WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind = 'f' AND p.provariadic = 0
+        AND o.pronamespace = 'hapax'::regnamespace
+        AND position(p.proname || '(' IN o.prosrc) > 0
+        AND p.prorettype NOT IN (SELECT oid FROM pg_type WHERE typtype = 'p' AND typname <> 'void')
+        AND NOT EXISTS (SELECT 1 FROM unnest(p.proargtypes) AS a(type)
+                        JOIN pg_type AS t ON t.oid = a.type WHERE t.typtype = 'p') LOOP
+    EXECUTE format('CREATE FUNCTION evil.%I(%s) RETURNS %s %s LANGUAGE plpgsql AS
+      ''BEGIN RAISE ''''taken''''; END''', f.proname, f.arguments,
+      CASE WHEN f.proretset THEN 'SETOF' END, f.result);
+  END LOOP;
+  FOR f IN SELECT o.oid, o.oprname, o.oprleft::regtype AS left_type, o.oprright::regtype AS
+      right_type, o.oprresult::regtype AS result FROM pg_operator AS o
+      WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprkind = 'b'
+        AND o.oprname IN ('+', '-', '*', '/', '%', '&', '||', '<', '>', '<=', '>=', '=', '<>', '~')
+        AND NOT EXISTS (SELECT 1 FROM pg_type AS t WHERE t.typtype = 'p'
+                        AND t.oid IN (o.oprleft, o.oprright, o.oprresult)) LOOP
+    EXECUTE format('CREATE FUNCTION evil.taken_%s(%s, %s) RETURNS %s LANGUAGE plpgsql AS
+      ''BEGIN RAISE ''''taken''''; END''', f.oid, f.left_type, f.right_type, f.result);
+    EXECUTE format('CREATE OPERATOR evil.%s (FUNCTION = evil.taken_%s, LEFTARG = %s,
+      RIGHTARG = %s)', f.oprname, f.oid, f.left_type, f.right_type);
+  END LOOP;
+  FOR f IN SELECT unnest('{text,bytea,uuid,regclass,date,jsonpath,jsonb,json,xid8,timestamptz,
+      name,oid}'::text[]) AS name LOOP
+    EXECUTE format('CREATE DOMAIN evil.%I AS boolean CHECK (false)', f.name);
+  END LOOP;
+  EXECUTE format('ALTER DATABASE %I SET search_path = evil, pg_catalog', current_database());
+END $plant$;
+)";
+
+class EvilFirst : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    address_ = prepare_postgres("");
+    auto hostile = *postgres::Connection::open(address_);
+    const auto planted = hostile.run(kEvil);
+    ASSERT_TRUE(planted) << planted.error().text();
+    auto victim = *postgres::Connection::open(address_);
+    ASSERT_FALSE(victim.run("SELECT 'x'::pg_catalog.text || 'y'::pg_catalog.text"));
+  }
+  static inline std::string address_;
+};
+
+TEST_F(EvilFirst, nothing_that_sql_calls_is_taken_for_the_servers) {
+  OnPostgres app{address_};
+  auto connection = *postgres::Connection::open(address_);
+  for (const std::chrono::seconds retention : {std::chrono::hours{1}, std::chrono::hours{2'400}}) {
+    ASSERT_TRUE(postgres::migrate(connection, {.retention = retention}));
+    const Status done = app.run("SELECT hapax.publish('t', 'x', 'k')");
+    EXPECT_TRUE(done) << done.error().text();
+  }
+  for (const std::string call : kCalls) {
+    if (call.starts_with("relay_headers")) continue;  // Part of relay_take(), which has a path.
+    const Status done = app.run("SELECT hapax." + call);
+    EXPECT_TRUE(done) << call << ": " << done.error().text();
+  }
+}
+
+TEST_F(EvilFirst, nothing_that_an_application_or_a_relay_asks_is_taken_for_the_servers) {
+  for (const bool prepared : {false, true}) {
+    OnPostgres app(address_, {.prepared = prepared});
+    const Status done = app.database().with_transaction([&]() -> Status {
+      const std::vector<Event> two{{.type = "t", .key = "k"},
+                                   {.type = "t", .headers = {{"a", "b"}}}};
+      HAPAX_CHECK(Outbox(app.database()).publish(two.back()));
+      HAPAX_CHECK(Outbox(app.database()).publish(two));
+      return Ok{};
+    });
+    EXPECT_TRUE(done) << done.error().text();
+  }
+  OnPostgres app{address_};
+  Inbox inbox(app.database(), {.retention = Window{std::chrono::hours{1}}});
+  const Fence fence = as<Claimed>(inbox.begin("app", {"n", ""}, "w")).fence;
+  as<Done>(inbox.finish("app", {"n", ""}, fence, [] { return Result<std::string>("done"); }));
+  as<DuplicateClaim>(inbox.begin("app", {"n", ""}, "w"));
+  JobClaims jobs(app.database(), "mail");
+  as<Done>(jobs.mark_complete("j", as<Claimed>(jobs.check_and_lock("j", "w")).fence));
+  testing_relay::Receiver receiver;
+  auto source = *postgres::OutboxSource::open({.uri = address_, .owner = "r", .listen = false});
+  testing_relay::Relay relay{std::unique_ptr<relay::Source>(std::move(source)), receiver, {}};
+  relay.drain();
+  EXPECT_FALSE(receiver.sent.empty());
+  const auto report = relay.source->report();
+  EXPECT_TRUE(report) << report.error().text();
+  const auto cleaned = relay.source->clean();
+  EXPECT_TRUE(cleaned) << cleaned.error().text();
   EXPECT_TRUE(relay.engine.stop());
 }
 

@@ -224,6 +224,7 @@ int run(int argc, char** argv) {
   declare_relay(app, exit_code);
   declare_bench(app, exit_code);
   declare_migrate(app, exit_code);
+  declare_clean(app, exit_code);
   declare_copy(app, exit_code);
   declare_completion(app);
   arrange(app);

@@ -21,6 +21,7 @@ void declare_doctor(CLI::App& app, int& exit_code);
 void declare_relay(CLI::App& app, int& exit_code);
 void declare_bench(CLI::App& app, int& exit_code);
 void declare_migrate(CLI::App& app, int& exit_code);
+void declare_clean(CLI::App& app, int& exit_code);
 void declare_copy(CLI::App& app, int& exit_code);
 void declare_completion(CLI::App& app);
 

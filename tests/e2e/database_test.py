@@ -29,8 +29,11 @@ class DatabaseTest(running.FolderTest):
         return self.cluster.psql(sql)
 
     def bad(self, code, *words):
-        done = subprocess.run([HAPAX, "migrate", *words], capture_output=True, text=True,
-                              timeout=60, cwd=self.folder)
+        return self.refused(code, "migrate", *words)
+
+    def refused(self, code, *words):
+        done = subprocess.run([HAPAX, *words], capture_output=True, text=True, timeout=60,
+                              cwd=self.folder)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stderr
 
@@ -157,7 +160,8 @@ class Recipes(DatabaseTest):
 
     def test_jobs(self):
         lock = "SELECT verdict, attempt, holder FROM hapax.check_and_lock('mail', 'j', '{}', '{}')"
-        self.assertEqual(self.psql(lock.format("w1", "0 s")), "fresh|1|w1")
+        self.assertEqual(self.psql(lock.format("w1", "1 min")), "fresh|1|w1")
+        self.psql("UPDATE hapax.claims SET lease_until = now()")
         old = self.psql("SELECT fence FROM hapax.claims")
         self.assertEqual(self.psql(lock.format("w2", "1 min")), "fresh|2|w2")
         self.assertEqual(self.psql(lock.format("w3", "1 min")), "in_progress|2|w2")
@@ -172,11 +176,52 @@ class Recipes(DatabaseTest):
                                    "hapax.get_status('mail', 'other')"), "completed|t|not_seen")
         self.assertEqual(self.psql(lock.format("w3", "1 min")), "duplicate|2|w2")
 
+    def test_what_became_of_earlier_owners(self):
+        lock = "SELECT verdict, attempt, former FROM hapax.check_and_lock('mail', 'j', 'w', '1 min')"
+        failed = "SELECT hapax.mark_failed('mail', 'j', fence) FROM hapax.claims"
+        self.assertEqual(self.psql(lock), "fresh|1|")
+        self.psql(failed)
+        self.assertEqual(self.psql(lock), "fresh|2|failed")
+        self.psql("UPDATE hapax.claims SET lease_until = now()")
+        self.assertEqual(self.psql(lock), "fresh|3|lapsed")
+        self.psql(failed)  # One that lapsed may have done it all the same.
+        self.assertEqual(self.psql(lock), "fresh|4|lapsed")
+
     def test_what_is_over_is_forgotten(self):
         self.psql("SELECT * FROM hapax.inbox_accept('s', ARRAY['a', 'b'], NULL, '0 s');"
                   "SELECT * FROM hapax.inbox_accept('s', ARRAY['c'])")
         self.assertEqual(self.psql("SELECT hapax.forget_expired()"), "2")
         self.assertEqual(self.psql("SELECT message_id FROM hapax.inbox"), "c")
+
+    def test_clean(self):
+        """Gives a retention to ids that were to stay forever, and forgets what is over."""
+        self.hapax("migrate", "sqlite:shop.db")
+        many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) "
+        self.sqlite(many + "INSERT INTO hapax_inbox (subscriber, message_id, received_at) "
+                    "SELECT 's', i, 1 FROM n")
+        self.sqlite("INSERT INTO hapax_inbox (subscriber, message_id) VALUES ('other', 'm')")
+        self.sqlite("INSERT INTO hapax_claims (scope, key, state, owner, fence, attempts, "
+                    "lease_until, first_seen, settled_at) VALUES "
+                    "('jobs', 'k', 'completed', 'w', 1, 1, 1, 1, 1)")
+        self.psql("INSERT INTO hapax.inbox (subscriber, message_id, received_at) "
+                  "SELECT 's', i, now() - interval '2 h' FROM generate_series(1, 2500) AS i;"
+                  "SELECT hapax.inbox_take('other', 'm');"
+                  "SELECT hapax.check_and_lock('jobs', 'k', 'w', '1 min');"
+                  "SELECT hapax.mark_complete('jobs', 'k', 1);"
+                  "UPDATE hapax.claims SET settled_at = now() - interval '2 h'")
+        for database, ask in ((self.uri, self.psql), ("sqlite:shop.db", self.sqlite)):
+            with self.subTest(database):
+                self.assertIn("forgot 0 ids", self.hapax("clean", database))
+                told = self.hapax("clean", database, "--retention", "PT1H", "--subscriber", "s",
+                                  "--scope", "jobs", "--json")
+                self.assertEqual(told.strip(), '{"forgotten":2501}')
+                table = "hapax.inbox" if database == self.uri else "hapax_inbox"
+                self.assertEqual(ask(f"SELECT count(*) FROM {table}"), "1")
+        self.refused(64, "clean", self.uri, "--retention", "1h")
+        self.refused(64, "clean", self.uri, "--subscriber", "s")
+        self.refused(64, "clean", self.uri, "--subscriber", "s", "--retention", "soon")
+        self.refused(66, "clean", "sqlite:nothing.db")
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "nothing.db")))
 
     def test_what_is_over_is_forgotten_in_sqlite(self):
         """By the statements of the guide, in pieces of 1,000."""

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "database/finding.h"
+#include "database/made.h"
 #include "postgres/connection.h"
 #include "postgres/look.h"
 
@@ -33,5 +35,9 @@ void check_contents(const CheckupOptions& options, Look& look);
 void check_unlogged(Look& look, const std::string& check);
 
 [[nodiscard]] bool has_schema(Connection& connection, const std::string& schema);
+
+// Whether columns and functions are as the migrations made them, and no trigger, rule or policy of
+// somebody else stands between. What is missing as a whole is not told here.
+[[nodiscard]] bool check_drift(Look& look, std::span<const database::Made> all);
 
 }  // namespace hapax::postgres

@@ -59,6 +59,33 @@ void check_ids(Look& look) {
   }
 }
 
+// A transaction that is run again publishes its events again, and an id that was made at random
+// does not tell. Small payloads only, so that little is read.
+void check_equal_events(Look& look) {
+  const auto rows = look.ask(
+      "equal events",
+      "WITH newest AS MATERIALIZED (SELECT o.* FROM generate_series(0, 15) AS l(lane), LATERAL "
+      "(SELECT s.id, s.type, s.key, s.payload, s.created_at FROM \"{schema}\".outbox AS s "
+      "WHERE s.lane = l.lane::integer ORDER BY s.seq DESC LIMIT 1000) AS o), "
+      "twice AS (SELECT type, key, payload, count(DISTINCT id) AS n FROM newest "
+      "WHERE key IS NOT NULL AND octet_length(payload) BETWEEN 1 AND 2048 "
+      "AND id ~ '^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$' "
+      "GROUP BY type, key, payload HAVING count(DISTINCT id) > 1 "
+      "AND max(created_at) - min(created_at) < interval '1 hour') "
+      "SELECT count(*), (SELECT quote_literal(type) || ' of ' || quote_literal(key) FROM twice "
+      "ORDER BY n DESC LIMIT 1), (SELECT count(*) FROM newest) FROM twice");
+  if (!rows || rows->number(0, 0) == 0) return;
+  look.findings().warn(
+      "equal events",
+      text_of(*rows, 0, 0) + " events of the newest " + text_of(*rows, 0, 2) +
+          " rows are there again within an hour under another random id, as " +
+          text_of(*rows, 0, 1) + ": receivers cannot tell a repetition from a new event",
+      look.named("if an operation was run again, derive the id from what happened: "
+                 "\"{schema}\".publish(..., id => \"{schema}\".uuid_of("
+                 "'6ba7b811-9dad-11d1-80b4-00c04fd430c8', 'order.placed/o-1'))"));
+  look.findings().figure("events", rows->number(0, 0));
+}
+
 // From subscriber to subscriber along the primary key, not along the rows.
 void check_inbox_ids(Look& look) {
   const auto rows = look.ask(
@@ -288,7 +315,7 @@ void check_retention(Look& look) {
   look.findings().figure("partitions", old);
 }
 
-void check_expired(Look& look) {
+void check_expired(const CheckupOptions& options, Look& look) {
   const auto rows = look.ask(
       "expired",
       "SELECT (SELECT count(*) FROM (SELECT 1 FROM \"{schema}\".inbox WHERE expires_at < now() "
@@ -301,9 +328,9 @@ void check_expired(Look& look) {
                             bounded(claims, 10'000) +
                             " claims are past their retention for an hour";
   if (inbox + claims == 0) return look.findings().ok("expired", found);
-  look.findings().warn("expired", found,
-                       look.named("SELECT \"{schema}\".forget_expired(10000); until it says 0, and "
-                                  "every few minutes from now on (cron, pg_cron)"));
+  look.findings().warn(
+      "expired", found,
+      look.named("run a relay, which forgets them, or: hapax clean '" + options.shown + "'"));
   look.findings().figure("inbox", inbox);
   look.findings().figure("claims", claims);
 }
@@ -325,6 +352,24 @@ void check_fences(Look& look) {
                  "\"{schema}\".claims));"));
 }
 
+// Nobody does their work before somebody decides.
+void check_unknown(Look& look) {
+  const auto rows = look.ask(
+      "unknown outcomes",
+      "SELECT count(*), (array_agg(quote_literal(scope) || ', ' || quote_literal(key) "
+      "ORDER BY lease_until))[1], (array_agg(coalesce(reason, '') ORDER BY lease_until))[1] "
+      "FROM \"{schema}\".claims WHERE state = 'unknown' OR (state = 'processing' "
+      "AND on_lapse = 'unknown' AND lease_until <= clock_timestamp())");
+  if (!rows || rows->number(0, 0) == 0) return;
+  look.findings().warn(
+      "unknown outcomes",
+      text_of(*rows, 0, 0) + " claims may have been done or not, as " + text_of(*rows, 0, 1) +
+          (rows->at(0, 2).empty() ? "" : ": " + text_of(*rows, 0, 2)),
+      look.named("find out, then: SELECT \"{schema}\".resolve(" + text_of(*rows, 0, 1) +
+                 ", 'completed' or 'not_applied', 'YOUR NAME', 'how you know');"));
+  look.findings().figure("count", rows->number(0, 0));
+}
+
 // No index finds running claims; a table that is small enough is read.
 constexpr std::int64_t kClaimsBytesMax = std::int64_t{64} << 20;
 
@@ -340,6 +385,7 @@ void check_claims(const CheckupOptions& options, Look& look) {
     return look.findings().figure("bytes", size->number(0, 0));
   }
   check_fences(look);
+  check_unknown(look);
   const auto rows = look.ask(
       "claims",
       database::expanded(
@@ -348,7 +394,8 @@ void check_claims(const CheckupOptions& options, Look& look) {
           "quote_literal(key) || ' by ' || owner ORDER BY held DESC, age DESC))[1] "
           "FROM (SELECT scope, key, owner, lease_until > clock_timestamp() AS held, "
           "floor(extract(epoch FROM clock_timestamp() - first_seen) * 1000)::bigint AS age "
-          "FROM \"{schema}\".claims WHERE state = 'processing') AS c "
+          "FROM \"{schema}\".claims WHERE state = 'processing' AND NOT (on_lapse = "
+          "'unknown' AND lease_until <= clock_timestamp())) AS c "
           "WHERE age > 12 * {patience} OR NOT held",
           "patience", std::to_string(options.patience_ms)));
   if (!rows) return;
@@ -399,6 +446,7 @@ void check_vacuum(Look& look) {
 
 void check_contents(const CheckupOptions& options, Look& look) {
   check_ids(look);
+  check_equal_events(look);
   check_inbox_ids(look);
   check_numbers(look);
   check_lanes(options, look);
@@ -407,7 +455,7 @@ void check_contents(const CheckupOptions& options, Look& look) {
   check_claims(options, look);
   check_size(look);
   check_retention(look);
-  check_expired(look);
+  check_expired(options, look);
   check_vacuum(look);
 }
 

@@ -229,8 +229,8 @@ void check_slots(Look& look) {
 // Behind a pooler LISTEN may seem to work and never tell anything; so it is tried, as relays do.
 void check_notify(const CheckupOptions& options, Look& look) {
   const std::string remedy =
-      "give relays a direct connection, or a pooler that pools sessions; till then they look ever "
-      "more rarely, at last every 1.7 s";
+      "give relays a direct connection, or a pooler that pools sessions; until then they poll at "
+      "most every 1.7 s";
   auto listener = Connection::open(options.uri, {.application_name = "hapax doctor (listens)"});
   const std::string nonce = "hapax_probe_" + std::to_string(std::random_device{}());
   if (!listener || !listener->run("LISTEN " + nonce)) {

@@ -75,7 +75,6 @@ struct Present {
   std::set<std::string> indexes;
   std::set<std::string> broken;  // indexes that a failed CREATE INDEX CONCURRENTLY left
   std::set<std::string> sequences;
-  std::set<std::string> functions;
   std::set<std::string> keyed;  // tables with a primary key
 };
 
@@ -88,11 +87,6 @@ class Structure {
     if (made.kind == Made::Kind::kIndex) return index(made);
     if (made.kind == Made::Kind::kSequence && !present_.sequences.contains(made.name)) {
       missing("the sequence " + made.name, look_.named(made.sql) + ";");
-    }
-    if (made.kind == Made::Kind::kFunction && !present_.functions.contains(made.name)) {
-      missing("the function " + made.name + "()",
-              "run its CREATE FUNCTION from: hapax migrate postgres:// --schema " + look_.schema() +
-                  " --print");
     }
   }
   void partitions() {
@@ -137,23 +131,6 @@ class Structure {
   Present present_;
   bool good_ = true;
 };
-
-bool check_nullable(Look& look) {
-  const auto rows = look.ask(
-      "structure",
-      "SELECT c.relname, a.attname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid "
-      "JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' "
-      "AND NOT a.attnotnull AND (c.relname, a.attname) IN (('outbox', 'id'), "
-      "('inbox', 'message_id'), ('inbox', 'subscriber'), ('claims', 'key'), ('claims', 'scope'))");
-  for (std::size_t row = 0; rows && row < rows->size(); ++row) {
-    const std::string table(rows->at(row, 0));
-    const std::string column(rows->at(row, 1));
-    look.findings().critical("structure", table + "." + column + " may be NULL",
-                             look.named("ALTER TABLE \"{schema}\"." + table + " ALTER COLUMN " +
-                                        column + " SET NOT NULL;"));
-  }
-  return rows && rows->size() == 0;
-}
 
 bool check_lanes_present(Look& look) {
   const auto rows = look.ask("structure", "SELECT count(*) FROM \"{schema}\".outbox_lane");
@@ -216,8 +193,6 @@ void check_structure(Look& look) {
       "structure",
       "SELECT c.relkind::text, c.relname FROM pg_class AS c JOIN pg_namespace AS n "
       "ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' UNION ALL "
-      "SELECT 'function', p.proname FROM pg_proc AS p JOIN pg_namespace AS n "
-      "ON n.oid = p.pronamespace WHERE n.nspname = '{schema}' UNION ALL "
       "SELECT 'broken', c.relname FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid "
       "JOIN pg_namespace AS n ON n.oid = c.relnamespace "
       "WHERE n.nspname = '{schema}' AND NOT i.indisvalid UNION ALL "
@@ -225,17 +200,17 @@ void check_structure(Look& look) {
       "JOIN pg_namespace AS n ON n.oid = c.relnamespace "
       "WHERE n.nspname = '{schema}' AND k.contype = 'p'");
   if (!rows) return;
-  Present present{names_in(rows, "r"), names_in(rows, "i"),        names_in(rows, "broken"),
-                  names_in(rows, "S"), names_in(rows, "function"), names_in(rows, "keyed")};
+  Present present{names_in(rows, "r"), names_in(rows, "i"), names_in(rows, "broken"),
+                  names_in(rows, "S"), names_in(rows, "keyed")};
   present.tables.merge(names_in(rows, "p"));
   present.indexes.merge(names_in(rows, "I"));
   Structure structure(look, std::move(present));
   const auto all = database::made_by(migrations());
   for (const Made& made : all) structure.check(made);
   structure.partitions();
-  const bool strict = check_nullable(look);
+  const bool same = check_drift(look, all);
   const bool ours = check_foreign_partitions(look);
-  if (!structure.good() || !strict || !ours) return;
+  if (!structure.good() || !same || !ours) return;
   if (check_lanes_present(look)) {
     look.findings().ok("structure", std::to_string(all.size()) +
                                         " tables, indexes, sequences and functions, 32 partitions, "

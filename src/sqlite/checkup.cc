@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -44,7 +45,9 @@ class FileCheckup {
     if (!check_version()) return;
     if (!check_structure()) return;
     check_ids();
+    check_equal_events();
     check_inbox_ids();
+    check_unknown();
     check_lane();
     check_turns();
     check_retries();
@@ -229,29 +232,86 @@ class FileCheckup {
   }
 
   bool check_structure() {
-    const auto rows = connection_.ask("SELECT name FROM sqlite_schema", {});
+    const auto rows = connection_.ask("SELECT name, sql FROM sqlite_schema", {});
     if (!rows) return false;
-    std::set<std::string> names;
-    for (const Row& row : *rows) names.insert(row[0].bytes);
-    bool good = true;
+    std::map<std::string, std::string> present;
+    for (const Row& row : *rows) present[row[0].bytes] = row[1].bytes;
+    const std::size_t before = findings_.all().size();
+    bool good = true;  // The rest can be looked at.
     const auto all = database::made_by(migrations());
     for (const Made& made : all) {
-      if (names.contains(named(made.name))) continue;
-      const bool is_index = made.kind == Made::Kind::kIndex;
-      good = good && is_index;
-      findings_.critical(
-          "structure",
-          std::string(is_index ? "the index " : "the table ") + named(made.name) + " is missing",
-          named(made.sql) + ";");
+      const auto found = present.find(named(made.name));
+      if (found == present.end()) {
+        good = good && made.kind != Made::Kind::kTable;
+        findings_.critical("structure", word_for(made.kind) + named(made.name) + " is missing",
+                           named(made.sql) + ";");
+      } else if (made.kind == Made::Kind::kTrigger && found->second != named(made.sql)) {
+        findings_.critical("structure",
+                           "the trigger " + named(made.name) + " was replaced by somebody",
+                           "DROP TRIGGER " + named(made.name) + "; " + named(made.sql) + ";");
+      } else if (made.kind == Made::Kind::kTable) {
+        good = check_columns(made) && good;
+      }
     }
+    check_strangers(all);
     if (good && number("structure", "SELECT count(*) FROM {prefix}outbox_lane") != 1) {
       findings_.critical(
           "structure", "the lane of the outbox is missing: nothing is sent",
           shell(named("INSERT INTO {prefix}outbox_lane VALUES (1, NULL, 0, 0, 0, 0, 0, 0)")));
     }
-    if (good)
-      findings_.ok("structure", std::to_string(all.size()) + " tables and indexes expected");
+    if (findings_.all().size() == before) {
+      findings_.ok("structure",
+                   std::to_string(all.size()) + " tables, indexes and triggers expected");
+    }
     return good;
+  }
+  static std::string word_for(Made::Kind kind) {
+    if (kind == Made::Kind::kTrigger) return "the trigger ";
+    return kind == Made::Kind::kIndex ? "the index " : "the table ";
+  }
+
+  // Whether all columns are there.
+  bool check_columns(const Made& made) {
+    const auto rows = connection_.ask("SELECT name, type FROM pragma_table_info(?1)",
+                                      {Value::text(named(made.name))});
+    if (!rows) return false;
+    std::map<std::string, std::string> types;
+    for (const Row& row : *rows) types[row[0].bytes] = row[1].bytes;
+    bool complete = true;
+    for (const database::Column& column : made.columns) {
+      const std::string name = named(made.name) + "." + column.name;
+      const auto found = types.find(column.name);
+      if (found == types.end()) {
+        complete = false;
+        findings_.critical("structure", "the column " + name + " is missing",
+                           "restore a backup; what it held is lost. It was: " + column.sql);
+      } else if (found->second != column.type) {
+        findings_.critical(
+            "structure",
+            "the column " + name + " has the type " + found->second + ", not " + column.type,
+            "make the table again as `hapax migrate sqlite: --print` shows it, and "
+            "copy its rows");
+      }
+    }
+    return complete;
+  }
+
+  // They may change or drop rows, and nobody else would notice.
+  void check_strangers(const std::vector<Made>& all) {
+    std::set<std::string> ours;
+    for (const Made& made : all) ours.insert(named(made.name));
+    const auto rows = connection_.ask(
+        named("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'trigger' "
+              "AND substr(tbl_name, 1, length('{prefix}')) = '{prefix}' ORDER BY name LIMIT 20"),
+        {});
+    for (std::size_t i = 0; rows && i < rows->size(); ++i) {
+      const std::string& name = (*rows)[i][0].bytes;
+      if (ours.contains(name)) continue;
+      findings_.warn("triggers",
+                     "the table " + (*rows)[i][1].bytes + " has a trigger of somebody, " + name +
+                         ": it can change or drop rows, which are then never sent or known",
+                     "see what it does; without it: " + shell("DROP TRIGGER " + name));
+    }
   }
 
   void check_ids() {
@@ -289,6 +349,29 @@ class FileCheckup {
     }
   }
 
+  // A transaction that is run again publishes its events again, and an id that was made at random
+  // does not tell. Small payloads only, so that little is read.
+  void check_equal_events() {
+    const auto row =
+        ask("equal events",
+            "WITH newest AS MATERIALIZED (SELECT id, type, key, payload, created_at FROM "
+            "{prefix}outbox ORDER BY seq DESC LIMIT 10000), twice AS (SELECT type, key FROM newest "
+            "WHERE key IS NOT NULL AND length(payload) BETWEEN 1 AND 2048 "
+            "AND (id LIKE '________-____-4___-____-____________' OR "
+            "id LIKE '________-____-7___-____-____________') GROUP BY type, key, payload "
+            "HAVING count(DISTINCT id) > 1 AND max(created_at) - min(created_at) < 3600000) "
+            "SELECT count(*), max(quote(type) || ' of ' || quote(key)) FROM twice");
+    if (!row || (*row)[0].number == 0) return;
+    findings_.warn("equal events",
+                   std::to_string((*row)[0].number) +
+                       " events of the newest 10000 rows are there again within an hour under "
+                       "another random id, as " +
+                       (*row)[1].bytes + ": receivers cannot tell a repetition from a new event",
+                   "if an operation was run again, derive the id from what happened "
+                   "(order.placed/o-1, or hapax::uuid_of)");
+    findings_.figure("events", (*row)[0].number);
+  }
+
   // From subscriber to subscriber along the primary key, not along the rows.
   void check_inbox_ids() {
     const auto row =
@@ -308,6 +391,21 @@ class FileCheckup {
         "set ids where messages are sent, then: " +
             shell(named("DELETE FROM {prefix}inbox WHERE subscriber = " + subscriber +
                         " AND message_id = ''")));
+  }
+
+  // Nobody does their work before somebody decides.
+  void check_unknown() {
+    const auto row =
+        ask("unknown outcomes",
+            "SELECT count(*), max(quote(scope) || ', ' || quote(key)) FROM {prefix}claims "
+            "WHERE state = 'unknown' OR (state = 'processing' AND on_lapse = 'unknown' AND "
+            "lease_until <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))");
+    if (!row || (*row)[0].number == 0) return;
+    findings_.warn("unknown outcomes",
+                   std::to_string((*row)[0].number) + " claims may have been done or not, as " +
+                       (*row)[1].bytes,
+                   "find out, then decide with JobClaims::resolve");
+    findings_.figure("count", (*row)[0].number);
   }
 
   // A retry that is due for longer than a record may wait counts like a new one: nobody takes it.
@@ -426,9 +524,7 @@ class FileCheckup {
     if ((*row)[0].number + (*row)[1].number == 0) return findings_.ok("expired", found);
     findings_.warn(
         "expired", found,
-        "call Inbox::forget_expired() now and then, or: " +
-            shell(named("DELETE FROM {prefix}inbox WHERE expires_at < unixepoch() * 1000; "
-                        "DELETE FROM {prefix}claims WHERE expires_at < unixepoch() * 1000")));
+        "run a relay, which forgets them, or: hapax clean 'sqlite:" + options_.path + "'");
   }
 
   void check_size() {

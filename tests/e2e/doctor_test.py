@@ -176,6 +176,79 @@ class PostgresDoctorTest(DoctorTest):
         self.psql(self.assertFound(checks, "structure", "critical", "0 of 16 lanes")["advice"])
         checks = self.healthy()
 
+    def test_what_somebody_changed_and_the_remedies_work(self):
+        self.psql("ALTER TABLE hapax.inbox DROP outcome;"
+                  "ALTER TABLE hapax.outbox_dead ALTER attempts TYPE bigint;"
+                  "ALTER TABLE hapax.claims ALTER on_lapse DROP DEFAULT;"
+                  "ALTER TABLE hapax.inbox FORCE ROW LEVEL SECURITY;"
+                  "ALTER TABLE hapax.claims ENABLE ROW LEVEL SECURITY;"
+                  "ALTER FUNCTION hapax.relay_clean() SECURITY INVOKER;"
+                  "DROP FUNCTION hapax.publish(text, anycompatiblenonarray, uuid, text, jsonb, "
+                  "text);"
+                  "CREATE OR REPLACE FUNCTION hapax.inbox_outcome(subscriber text, message_id "
+                  "text, outcome bytea) RETURNS void LANGUAGE sql AS 'SELECT';"
+                  "CREATE FUNCTION eats() RETURNS trigger LANGUAGE plpgsql AS "
+                  "'BEGIN RETURN NULL; END';"
+                  "CREATE TRIGGER eats BEFORE INSERT ON hapax.outbox FOR EACH ROW "
+                  "EXECUTE FUNCTION eats();"
+                  "CREATE RULE drops AS ON INSERT TO hapax.claim_audit DO INSTEAD NOTHING")
+        checks = self.doctor(self.cluster.uri())
+        for found in ("the column inbox.outcome is missing",
+                      "the column outbox_dead.attempts has the type bigint, not integer",
+                      "the column claims.on_lapse has lost its default",
+                      "the function relay_clean() was replaced",
+                      "the function publish(text, anycompatiblenonarray, uuid, text, jsonb, text) "
+                      "is missing",
+                      "the function inbox_outcome(text, text, bytea) was replaced"):
+            self.assertFound(checks, "structure", "critical", found)
+        found = [check["found"] for check in checks if check["check"] == "structure"]
+        self.assertEqual(len(found), 6, found)
+        forced = self.assertFound(checks, "row security", "critical", "is forced for inbox")
+        policy = self.assertFound(checks, "row security", "warning", "is on for claims")
+        self.psql(forced["advice"] + policy["advice"])
+        for table, name in (("outbox", "eats"), ("claim_audit", "drops")):
+            told = self.assertFound(checks, "triggers", "warning", f"the table {table} has a")
+            self.assertIn(name, told["found"])
+            self.psql(told["advice"].split("without it: ")[1])
+        for column in ("inbox.outcome", "outbox_dead.attempts"):
+            self.psql(self.assertFound(checks, "structure", "critical", column)["advice"]
+                      .split("; what")[0])
+        self.psql("ALTER TABLE hapax.claims ALTER on_lapse SET DEFAULT 'take_over';"
+                  "ALTER FUNCTION hapax.relay_clean() SECURITY DEFINER")
+        script = self.hapax("migrate", "postgres://", "--print")
+        for name in ("inbox_outcome(",
+                     "publish(\n  type text, payload anycompatiblenonarray, id uuid"):
+            start = script.rindex(f'CREATE FUNCTION "hapax".{name}')
+            create = script[start:script.index("$$;", start) + 3]
+            self.psql(create.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"))
+        self.healthy()
+
+    def test_a_retention_is_not_a_change(self):
+        for retention in ("1h", "100d"):
+            self.hapax("migrate", self.cluster.uri(), "--retention", retention)
+            self.healthy()
+
+    def test_equal_events_under_random_ids(self):
+        self.psql("SELECT hapax.publish('order.placed', '{}', 'o-1', 'placed-' || n), "
+                  "hapax.publish('order.paid', '{\"n\": ' || n || '}', 'o-1') "
+                  "FROM generate_series(1, 3) AS n")
+        self.healthy()
+        self.psql("SELECT hapax.publish('order.placed', '{\"amount\": 40}', 'o-1') "
+                  "FROM generate_series(1, 2)")
+        self.found("equal events", "warning", "1 events of the newest 8 rows are there again "
+                   "within an hour under another random id, as 'order.placed' of 'o-1'",
+                   "uuid_of(")
+
+    def test_unknown_outcomes(self):
+        self.psql("SELECT hapax.check_and_lock('mail', 'j-1', 'worker', '1ms', "
+                  "on_lapse => 'unknown'); SELECT pg_sleep(0.002)")
+        checks = self.doctor(self.cluster.uri())
+        told = self.assertFound(checks, "unknown outcomes", "warning", "as 'mail', 'j-1'",
+                                "resolve")
+        self.assertNotIn("claims", [check["check"] for check in checks])
+        self.psql(told["advice"].split("then: ")[1].replace("'completed' or ", ""))
+        self.assertEqual(self.psql("SELECT hapax.get_status('mail', 'j-1')"), "failed")
+
     def test_partitions_that_nobody_empties(self):
         self.psql("CREATE TABLE hapax.outbox_def PARTITION OF hapax.outbox DEFAULT;"
                   "CREATE TABLE \"Mine\" PARTITION OF hapax.outbox FOR VALUES IN (32)")
@@ -239,7 +312,7 @@ class PostgresDoctorTest(DoctorTest):
         self.assertFound(checks, "retries", "warning", "HTTP 422", "outbox_retry")
         self.assertFound(checks, "dead letters", "warning", "too large", "seq = 9")
         self.assertFound(checks, "retention", "warning", "1 partitions", "relay")
-        self.assertFound(checks, "expired", "warning", "1 rows of the inbox", "forget_expired")
+        self.assertFound(checks, "expired", "warning", "1 rows of the inbox", "hapax clean '")
         self.assertFound(checks, "claims", "warning", "'jobs' 'j-1' by worker", "check_and_lock")
         # A relay holds the lane, renews it, and has taken the same records again and again.
         self.psql("UPDATE hapax.outbox_lane SET owner = 'relay-7', fence = 1, "
@@ -477,7 +550,7 @@ class SqliteDoctorTest(DoctorTest):
         missing = self.assertFound(checks, "structure", "critical", "index hapax_inbox_expires")
         self.assertFound(checks, "duplicates", "warning", "as 'a'", "claim")
         self.assertFound(checks, "no relay", "critical", "no relay runs", "hapax relay --from")
-        self.assertFound(checks, "expired", "warning", "1 rows of the inbox", "forget_expired")
+        self.assertFound(checks, "expired", "warning", "1 rows of the inbox", "hapax clean '")
         self.assertFound(checks, "retries", "warning", "HTTP 422", "outbox_retry")
         self.assertFound(checks, "dead letters", "warning", "too large", "publish them again")
         self.run_sql(missing["advice"] + "UPDATE hapax_outbox_lane SET owner = 'relay-7', "
@@ -500,15 +573,50 @@ class SqliteDoctorTest(DoctorTest):
                      ["advice"])
         lane = self.assertFound(checks, "structure", "critical", "the lane of the outbox")["advice"]
         subprocess.run(lane, shell=True, check=True, cwd=self.folder)
-        self.run_sql("PRAGMA ignore_check_constraints = on;"
+        self.run_sql("DROP TRIGGER hapax_outbox_ids; DROP TRIGGER hapax_inbox_text;"
+                     "PRAGMA ignore_check_constraints = on;"
                      "INSERT INTO hapax_outbox (id, type, payload) VALUES ('', 't', x'');"
                      "INSERT INTO hapax_inbox (subscriber, message_id) VALUES "
                      "('a', '1'), ('a', '2'), ('mail', ''), ('mail', '3'), ('z', '1')")
         checks = self.examined()
         self.assertFound(checks, "ids", "critical", "1 of the newest 1 rows", "WHERE id IS NULL")
         self.assertFound(checks, "inbox ids", "critical", "'mail' has taken", "DELETE FROM")
+        for name in ("hapax_outbox_ids", "hapax_inbox_text"):
+            self.run_sql(self.assertFound(checks, "structure", "critical",
+                                          f"the trigger {name} is missing")["advice"])
+        self.assertFound(self.examined(), "structure", "ok", "triggers expected")
         self.run_sql("DROP TABLE hapax_outbox_retry")
         self.assertFound(self.examined(), "structure", "critical", "the table hapax_outbox_retry")
+
+    def test_what_somebody_changed(self):
+        self.run_sql("DROP TRIGGER hapax_outbox_headers; CREATE TRIGGER hapax_outbox_headers "
+                     "BEFORE INSERT ON hapax_outbox BEGIN SELECT 1; END;"
+                     "CREATE TRIGGER eats BEFORE INSERT ON hapax_inbox BEGIN "
+                     "SELECT RAISE(IGNORE); END;"
+                     "ALTER TABLE hapax_outbox_dead DROP COLUMN causation_id;"
+                     "ALTER TABLE hapax_claim_audit DROP COLUMN act;"
+                     "ALTER TABLE hapax_claim_audit ADD COLUMN act BLOB")
+        checks = self.examined()
+        for found in ("the trigger hapax_outbox_headers was replaced",
+                      "the column hapax_outbox_dead.causation_id is missing",
+                      "the column hapax_claim_audit.act has the type BLOB, not TEXT"):
+            told = self.assertFound(checks, "structure", "critical", found)
+            if "trigger" in found:
+                self.run_sql(told["advice"])
+        told = self.assertFound(checks, "triggers", "warning", "the table hapax_inbox has a")
+        subprocess.run(told["advice"].split("without it: ")[1], shell=True, check=True)
+        left = [check["found"] for check in self.examined() if check["state"] != "ok"]
+        self.assertEqual(len(left), 2, left)
+
+    def test_equal_events_and_unknown_outcomes(self):
+        self.run_sql("INSERT INTO hapax_outbox (id, type, key, payload) VALUES "
+                     "('0f1c0000-0000-4000-8000-000000000001', 't', 'k', '{}'),"
+                     "('0f1c0000-0000-4000-8000-000000000002', 't', 'k', '{}');"
+                     "INSERT INTO hapax_claims (scope, key, state, owner, fence, attempts, "
+                     "lease_until, first_seen) VALUES ('mail', 'j', 'unknown', 'w', 1, 1, 1, 1)")
+        checks = self.examined()
+        self.assertFound(checks, "equal events", "warning", "as 't' of 'k'", "derive the id")
+        self.assertFound(checks, "unknown outcomes", "warning", "as 'mail', 'j'", "resolve")
 
     def test_a_relay_that_is_behind(self):
         self.run_sql("INSERT INTO hapax_outbox (id, type, payload, created_at) VALUES "

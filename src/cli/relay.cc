@@ -53,10 +53,11 @@ class Destination {
     }
     if (is_url) return open_url(options, where);
     if (stream_.empty()) {
-      return Error{
-          Errc::kInvalidArgument,
-          "'" + options.to + "' is no destination; as in http://127.0.0.1:7171/streams/orders"};
+      return Error{Errc::kInvalidArgument, "unknown destination '" + options.to +
+                                               "'; expected a URL or FOLDER/streams/NAME, such as "
+                                               "http://127.0.0.1:7171/streams/orders"};
     }
+    HAPAX_CHECK(check_is_store(where));
     HAPAX_TRY(store_, open_embedded(where));
     return Ok{};
   }

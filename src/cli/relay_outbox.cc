@@ -18,10 +18,8 @@ namespace {
 
 constexpr Duration kSilenceMin{5'000};  // for a database to answer, or a third of the lease
 constexpr std::string_view kPolls =
-    "NOTIFY does not come through, as behind a pooler that changes sessions: new records are "
-    "looked "
-    "for, at last every 1.7 s. A direct connection, or a pooler that pools sessions, makes it "
-    "sooner";
+    "NOTIFY does not reach this relay, as behind a pooler that changes sessions; it polls at most "
+    "every 1.7 s. A direct connection, or a pooler that pools sessions, makes it sooner";
 
 constexpr std::string_view kBlind =
     "transactions of other roles are not seen: GRANT pg_read_all_stats to this one";
@@ -161,7 +159,7 @@ Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
     return std::unique_ptr<relay::Source>(std::move(source));
   }
   return Error{Errc::kInvalidArgument,
-               "'" + from + "' is no outbox: postgres://… and sqlite:FILE are"};
+               "unknown outbox '" + from + "'; expected postgres://… or sqlite:FILE"};
 }
 
 Result<int> show_status(const RelayOptions& options) {

@@ -115,13 +115,19 @@ std::string Way::where() const {
   return target_.data.empty() ? client_->options().url.text() : target_.data;
 }
 
-bool Way::open_folder() {
-  const std::filesystem::path folder(target_.data);
+Status check_is_store(const std::string& folder) {
   std::error_code ignored;
-  if (!target_.make_folder && !std::filesystem::exists(folder / kStoreFile, ignored)) {
-    fail(kExitMissing, "there is no store in " + target_.data +
-                           "; `hapax stream create NAME --data FOLDER` makes one");
-    return false;
+  if (std::filesystem::exists(std::filesystem::path(folder) / kStoreFile, ignored)) return Ok{};
+  return Error{Errc::kNotFound, "there is no store in " + folder +
+                                    "; `hapax stream create NAME --data FOLDER` makes one"};
+}
+
+bool Way::open_folder() {
+  if (!target_.make_folder) {
+    if (const Status there = check_is_store(target_.data); !there) {
+      fail(kExitMissing, there.error().detail);
+      return false;
+    }
   }
   auto inside = serve::Inside::open(target_.data, HAPAX_VERSION, target_.tenant);
   if (!inside) {

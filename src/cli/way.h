@@ -47,6 +47,10 @@ struct Told {
 // "HX1003 not_found: …", or "conflict: …", for people.
 [[nodiscard]] std::string problem_text(const Told& told);
 
+// HX1003 unless somebody has made a store there: a folder whose name has a slip of the pen must not
+// become one.
+[[nodiscard]] Status check_is_store(const std::string& folder);
+
 class Way {
  public:
   explicit Way(Target target) : target_(std::move(target)) {}

@@ -68,7 +68,7 @@ class PoolerTest(FolderTest):
         wait_for(lambda: len(self.records(server)) == 500, "the rest")
         relay.send_signal(signal.SIGTERM)
         self.assertEqual(relay.wait(timeout=30), 0, self.log_text())
-        self.assertEqual(self.log_text().count("NOTIFY does not come through"), 1)
+        self.assertEqual(self.log_text().count("NOTIFY does not reach this relay"), 1)
         got = self.records(server)
         self.assertEqual({record["id"] for record in got}, {f"e{n}" for n in range(500)})
         for key in range(7):

@@ -182,6 +182,15 @@ class RelayTest(FolderTest):
         line = self.hapax("tail", "orders", "--data", folder, "-n", "1", "--json")
         self.assertIn('"event_type"', line)
 
+    def test_a_folder_that_is_no_store_does_not_become_one(self):
+        self.publish(0, 1)
+        done = subprocess.run([self.HAPAX, "relay", "--from", self.cluster.uri(), "--to",
+                               "typo/streams/orders", "--once"], capture_output=True, text=True,
+                              timeout=60, cwd=self.folder)
+        self.assertEqual(done.returncode, 66, done.stderr)
+        self.assertIn("there is no store in typo; `hapax stream create", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "typo")))
+
     def receiver(self):
         receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
         receiver.got, receiver.heads, receiver.hanging = [], [], []

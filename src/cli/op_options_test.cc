@@ -19,6 +19,13 @@ TEST(Span, NeedsAUnit) {
   EXPECT_EQ(span_of("500ms"), Duration{500});
   EXPECT_EQ(span_of("30s"), Duration{30'000});
   EXPECT_EQ(span_of("2w"), Duration{14LL * 86'400'000});
+  EXPECT_EQ(span_of("P7D"), Duration{7LL * 86'400'000});
+  EXPECT_EQ(span_of("PT1H"), Duration{3'600'000});
+  EXPECT_EQ(span_of("P1W2DT3H4M5S"), Duration{9LL * 86'400'000 + 11'045'000});
+  for (const char* text : {"P", "PT", "P1", "P1DT", "P1M", "P1Y", "PT1D", "PT1M1H", "P1D1D", "P-1D",
+                           "p7d", "P1W T1H", "P99999999W", "PT99999999999999999999S"}) {
+    EXPECT_FALSE(span_of(text)) << text;
+  }
   for (const char* text :
        {"", "5", "s", "-1s", "1.5s", "1 s", "1S", "99999999999999999999s", "36501d"}) {
     EXPECT_FALSE(span_of(text)) << text;

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/iso_span.h"
+
 namespace hapax::cli {
 
 namespace {
@@ -15,6 +17,10 @@ constexpr std::pair<std::string_view, std::int64_t> kSpanFactors[] = {
 }  // namespace
 
 std::optional<Duration> span_of(std::string_view text) {
+  if (const auto iso = base::iso_span_ms(text)) {
+    if (*iso > std::uint64_t{kSpanMax}) return std::nullopt;
+    return Duration{static_cast<std::int64_t>(*iso)};
+  }
   std::int64_t count = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (failed != std::errc{} || count < 0) return std::nullopt;

@@ -96,6 +96,14 @@ streams:
   EXPECT_EQ(config.streams.at(1).settings.record_bytes_max, 2'048U);
 }
 
+TEST(Load, SpansAreUnderstoodAsIso8601WritesThem) {
+  const Loaded loaded = read("server: {drain: PT1M30S}\nstreams: [{name: orders, window: P7D}]\n");
+  ASSERT_THAT(texts(loaded.findings.errors), IsEmpty());
+  EXPECT_EQ(loaded.config.server.drain, Duration{90'000});
+  EXPECT_EQ(loaded.config.streams.at(0).settings.window, Window{std::chrono::days{7}});
+  EXPECT_THAT(errors("server: {drain: P1M}\n"), SizeIs(1));
+}
+
 TEST(Load, NothingIsADefaultConfiguration) {
   for (const char* text : {"", "# only words\n", "server:\nstreams:\n", "{}"}) {
     EXPECT_THAT(errors(text), IsEmpty()) << text;

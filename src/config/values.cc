@@ -6,6 +6,7 @@
 
 #include <hapax/limits.h>
 
+#include "base/iso_span.h"
 #include "net/address.h"
 #include "wire/json_text.h"
 #include "wire/nearest.h"
@@ -60,8 +61,9 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return std::nullopt;
 }
 
-// "90s", "1h30m": numbers with units, the larger unit first.
+// "90s", "1h30m": numbers with units, the larger unit first. Or as ISO 8601 has it: "PT90S", "P7D".
 std::optional<std::uint64_t> parse_span(std::string_view text) {
+  if (const auto iso = base::iso_span_ms(text)) return iso;
   std::uint64_t sum = 0;
   std::uint64_t last_unit = std::numeric_limits<std::uint64_t>::max();
   if (text.empty()) return std::nullopt;

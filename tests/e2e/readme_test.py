@@ -2,8 +2,9 @@
 
 Blocks marked `sh` are for a shell, blocks marked `redis` for redis-cli. Lines that begin with #
 below a command are what it prints, … stands for anything; without them it must succeed. Blocks
-marked `yaml` whose first line is a comment with a path are written there first. Each page has a
-shell, a folder and a server of its own; the standard ports and folders are replaced by free ones.
+marked `yaml` or `python` whose first line is a comment with a path are written there first. Each
+page has a shell, a folder and a server of its own; the standard ports and folders are replaced by
+free ones.
 """
 
 import glob
@@ -19,8 +20,8 @@ from postgres import Cluster
 HAPAX, SOURCE = running.arguments()
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
-COMMAND = re.compile(r"^\s*(?:\S*hapax|curl|redis-cli|openssl|kill|psql|sqlite3)\b", re.M)
-PATH = re.compile(r"# (\S+\.yaml)\n")
+COMMAND = re.compile(r"^\s*(?:\S*hapax|curl|redis-cli|openssl|kill|psql|sqlite3|python3)\b", re.M)
+PATH = re.compile(r"# (\S+\.(?:yaml|py))\n")
 
 # What is not run here, with the reason.
 EXCLUDED = {
@@ -40,7 +41,7 @@ set -o pipefail
 trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
 curl() { command curl -sS --fail-with-body "$@"; }
 redis-cli() { command redis-cli -e "$@"; }
-psql() { command psql -X -q -t -A -v ON_ERROR_STOP=1 "$@"; }
+psql() { command psql -X -v ON_ERROR_STOP=1 "$@"; }
 told_its_addresses() {
   for _ in {1..600}; do
     if grep -q ^RESP "$1"; then return; fi
@@ -108,19 +109,23 @@ class Pages(running.FolderTest):
             os.makedirs(self.path(name))
         for name in ("build/hapax", "bin/hapax"):
             os.symlink(HAPAX, self.path(name))
+        os.symlink("/usr/bin/python3", self.path("bin/python3"))  # Debian's, with its packages.
         self.http, self.resp = running.free_port(), running.free_port()
+        self.second = running.free_port(), running.free_port()
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
     def here(self, text):
         text = re.sub(r"(?<![\w.])/(etc|var/lib)/hapax", rf"{self.folder}/\1/hapax", text)
+        text = re.sub(r"\b7271\b", str(self.second[0]), text)
+        text = re.sub(r"\b7272\b", str(self.second[1]), text)
         text = re.sub(r"\b7171\b", str(self.http), text)
         return re.sub(r"\b7172\b", str(self.resp), text)
 
     def write_files(self, text):
         for _, language, block in blocks(text):
-            named = PATH.match(block) if language == "yaml" else None
+            named = PATH.match(block) if language in ("yaml", "python") else None
             if named:
                 path = self.path(self.here(named.group(1)))
                 with open(path, "w", encoding="utf-8") as file:
@@ -202,9 +207,14 @@ class Pages(running.FolderTest):
     def test_operations(self):
         self.check_database_page("docs/guide/operations.md")
 
+    def test_python(self):
+        self.check_database_page("docs/guide/python.md")
+
     def test_relay(self):
-        self.serve()
         self.check_database_page("docs/guide/relay.md", HAPAX_URL=f"http://127.0.0.1:{self.http}")
+
+    def test_shared_store(self):
+        self.check_database_page("docs/guide/shared-store.md")
 
     # Pages that say "against a server".
 

@@ -177,7 +177,8 @@ class Recipes(DatabaseTest):
         self.assertEqual(self.psql(lock.format("w3", "1 min")), "duplicate|2|w2")
 
     def test_what_became_of_earlier_owners(self):
-        lock = "SELECT verdict, attempt, former FROM hapax.check_and_lock('mail', 'j', 'w', '1 min')"
+        lock = ("SELECT verdict, attempt, former FROM hapax.check_and_lock("
+                "'mail', 'j', 'w', '1 min')")
         failed = "SELECT hapax.mark_failed('mail', 'j', fence) FROM hapax.claims"
         self.assertEqual(self.psql(lock), "fresh|1|")
         self.psql(failed)

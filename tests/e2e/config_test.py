@@ -149,7 +149,8 @@ class Serve(Folder):
     EC = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 
     def make_certificate(self, kind=EC):
-        subprocess.run(["openssl", "req", "-x509", "-newkey", *kind, "-nodes", "-days", "2", "-subj", "/CN=localhost",
+        subprocess.run(["openssl", "req", "-x509", "-newkey", *kind, "-nodes", "-days", "2",
+                        "-subj", "/CN=localhost",
                         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem",
                         "-out", "cert.pem"],
                        cwd=self.folder, check=True, capture_output=True, timeout=60)

@@ -18,8 +18,8 @@ bool ack_gives(const Consumer& consumer, Sequence sequence) {
   return next != consumer.parked.end() && next->first == group;
 }
 
-// A kind of fact that is not named here wakes whoever waits for its stream or consumer: one look
-// too many is harmless, one too few is not.
+// A kind of fact that is not named here wakes whoever waits for its stream, consumer or claim: one
+// look too many is harmless, one too few is not.
 struct WakeOf {
   const State& state;
 
@@ -31,8 +31,19 @@ struct WakeOf {
   Wake operator()(const ProducerNoted&) const { return NoWake{}; }
   Wake operator()(const ProducerRaised&) const { return NoWake{}; }
 
-  Wake operator()(const ClaimSettled& fact) const { return ClaimWake{fact.hash}; }
-  Wake operator()(const ClaimForgotten& fact) const { return ClaimWake{fact.hash}; }
+  // A lease that is taken or grows gives nothing to others; one that ends sooner does.
+  Wake operator()(const ClaimOpened&) const { return NoWake{}; }
+  Wake operator()(const ClaimRenewed& fact) const {
+    const std::shared_ptr<const OpenClaim>* claim = state.open_claims.find(fact.hash);
+    const bool sooner = claim != nullptr && fact.lease_until < (*claim)->lease_until;
+    return sooner ? Wake{ClaimWake{fact.hash}} : NoWake{};
+  }
+  Wake operator()(const CommitAnswered&) const { return NoWake{}; }
+  Wake operator()(const ResultMoved&) const { return NoWake{}; }
+  Wake operator()(const ResultLost&) const { return NoWake{}; }
+  Wake operator()(const RegisterSet&) const { return NoWake{}; }
+  Wake operator()(const RegisterExpires&) const { return NoWake{}; }
+  Wake operator()(const RegisterGone&) const { return NoWake{}; }
 
   Wake operator()(const ConsumerMade& fact) const {
     return StreamWake{state.stream(fact.stream).name, fact.name};
@@ -58,6 +69,8 @@ struct WakeOf {
       return wake_consumer(state, state.consumers.at(fact.consumer));
     } else if constexpr (requires { StreamUid{fact.stream}; }) {
       return StreamWake{state.stream(fact.stream).name};
+    } else if constexpr (requires { base::Hash128{fact.hash}; }) {
+      return ClaimWake{fact.hash};
     } else {
       return NoWake{};
     }

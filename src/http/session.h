@@ -21,7 +21,6 @@ struct SessionLimits {
   std::chrono::milliseconds body_time{60'000};
   std::chrono::milliseconds idle_time{75'000};
   std::size_t pipelined_max = 64;
-  bool one_request = false;                       // then the connection ends
   std::size_t unsent_max = std::size_t{4} << 20;  // bytes of answers that the client has not taken
   bool one_request = false;                       // then the connection ends
 };

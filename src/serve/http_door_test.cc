@@ -103,6 +103,7 @@ TEST(HttpDoor, ABodyIsNotReadFromWhoMayNotComeIn) {
 TEST(Health, SaysWhyItIsNotReady) {
   Health health;
   EXPECT_TRUE(health.trouble());
+  health.opened();
   health.look_at(figures());
   EXPECT_FALSE(health.trouble());
   for (const auto trouble :

@@ -72,6 +72,7 @@ class InsideServer final : public Inside {
     HAPAX_TRY(store_, open_embedded(folder, options));
     desk_ = std::make_unique<front::Desk>(*store_, kInsideReaders, &meter_);
     http::add_store_routes(router_, *desk_, sources_.outbox);
+    health_.opened();
     health_.look_at(store_->statistics());
     add_health_routes(router_, health_);
     add_metrics_route(router_, MetricsFor::kAdministrators,

@@ -153,15 +153,19 @@ struct Statistics {
 // Tenants share a store: the names of one begin with 0x01, its name of up to 64 bytes, and 0x01
 // again, which limits of length do not count. Names that begin otherwise are those of the tenant
 // whose name is empty.
-struct TenantShare {  // what one may take; 0 = no limit of its own
+struct TenantShare {  // what one may take, and what holds where it says nothing; 0 = no limit
   // As much as is still free: one that is alone takes half, and together they never take all.
   static constexpr std::uint64_t kWhatIsFree = ~std::uint64_t{0};
 
   std::uint64_t storage_max = 0;  // bytes of records, results and registers
+  std::uint64_t total_max = 0;    // of these and of what is remembered, together
   std::uint64_t memory_max = 0;   // of remembered state; may be kWhatIsFree, as those below
   std::uint64_t streams_max = 0;
   std::uint64_t transactions_max = 0;  // that are open
   Duration ttl_max{0};                 // of registers: they go by themselves, and no later
+  Duration ttl_default{0};             // of registers whose writer does not say; 0 = they stay
+  std::string outbox{};                // name of a stream, and the attempts of consumers that …
+  std::uint32_t outbox_attempts_max = 0;  // … a receive makes there; 0 = as of any other
   friend bool operator==(const TenantShare&, const TenantShare&) = default;
 };
 using ShareOf = std::function<TenantShare(std::string_view tenant)>;
@@ -170,6 +174,7 @@ struct TenantUse {
   std::string tenant;
   std::uint64_t storage_bytes = 0;  // results count from the start of the process on
   std::uint64_t memory_bytes = 0;   // so do settled claims and commit ids
+  std::uint64_t total_bytes = 0;    // both; registers, which are in both, once
   std::uint64_t streams = 0;
   std::uint64_t registers = 0;  // those that just expired included
   std::uint64_t transactions_open = 0;

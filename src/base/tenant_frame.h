@@ -9,6 +9,9 @@ namespace hapax::base {
 
 inline constexpr char kTenantFrame = '\x01';
 inline constexpr std::size_t kTenantBytesMax = 64;
+// The store's own tenant, which nobody can sign in to: what servers keep about it.
+inline constexpr std::string_view kOwnTenant = "$";
+inline constexpr std::string_view kOwnFrame = "\x01$\x01";
 
 // What stands in front of a name: the frame of its tenant, or nothing.
 [[nodiscard]] constexpr std::string_view frame_of(std::string_view name) {

@@ -22,6 +22,7 @@ void link(State& state, base::Hash128 name, const Register& set) {
   Tenant& tenant = state.tenants.of(set.name());
   ++tenant.registers;
   tenant.storage += bytes_of(set);
+  tenant.register_bytes += bytes_of(set);
   state.grow(tenant, bytes_of(set));
   if (set.stays()) return;
   auto& ends = state.registers_end;
@@ -32,6 +33,7 @@ void unlink(State& state, base::Hash128 name, const Register& set) {
   Tenant& tenant = state.tenants.of(set.name());
   --tenant.registers;
   tenant.storage -= bytes_of(set);
+  tenant.register_bytes -= bytes_of(set);
   state.shrink(tenant, bytes_of(set));
   if (set.stays()) return;
   const std::size_t erased = state.registers_end.erase({set.expires_at, set.version, name});

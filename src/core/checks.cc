@@ -268,8 +268,28 @@ std::optional<Error> check_budget(const State& state, const Tenant& tenant, std:
                    "shorten windows."};
 }
 
+namespace {
+
+bool fits_total(const Tenant& tenant, std::uint64_t more, std::uint64_t beyond = 0) {
+  const std::uint64_t max = tenant.share.total_max;
+  return max == 0 || tenant.total() + more <= max + beyond;
+}
+
+Error total_error(Tenant& tenant, std::uint64_t more) {
+  ++tenant.refused;
+  return Error{Errc::kQuotaExceeded,
+               "this tenant stores and has remembered " + std::to_string(tenant.total()) +
+                   " bytes together, and may have " + std::to_string(tenant.share.total_max) +
+                   " (total_max); this takes about " + std::to_string(more) +
+                   ". Nothing was stored and nothing is forgotten early. Trim or delete streams, "
+                   "delete keys, shorten windows, or ask for more."};
+}
+
+}  // namespace
+
 std::optional<Error> check_memory(const State& state, Tenant& tenant, std::uint64_t more) {
   if (auto full = check_budget(state, tenant, more)) return full;
+  if (!fits_total(tenant, more)) return total_error(tenant, more);
   const std::uint64_t share = tenant.share.memory_max;
   if (share == 0) return std::nullopt;
   const std::uint64_t max =
@@ -288,9 +308,40 @@ std::optional<Error> check_growth(const State& state, Tenant& tenant, std::uint6
   return after <= before ? std::nullopt : check_memory(state, tenant, after - before);
 }
 
-std::optional<Error> check_storage(Tenant& tenant, std::uint64_t more, std::uint64_t beyond) {
+bool may_store(const Tenant& tenant, std::uint64_t more, std::uint64_t beyond) {
   const std::uint64_t max = tenant.share.storage_max;
-  if (max == 0 || more == 0 || tenant.storage + more <= max + beyond) return std::nullopt;
+  if (more == 0) return true;
+  return (max == 0 || tenant.storage + more <= max + beyond) && fits_total(tenant, more, beyond);
+}
+
+void free_storage(Turn& turn, const Tenant& tenant, const Stream* own,
+                  const std::function<bool()>& enough) {
+  // Beyond so many a look at all of them is the sweep's: one refusal must not cost that much.
+  constexpr std::size_t kStreamsMax = 1'000;
+  const Turn::Mark mark = turn.mark();
+  const auto free = [&](const Stream& stream) {
+    const auto target = retention_target(turn.state(), stream, turn.now());
+    if (target) turn.emit(RecordsTrimmed{stream.uid, *target});
+  };
+  if (own != nullptr) free(*own);
+  const auto& retaining = turn.state().retaining;
+  const bool few = retaining.size() <= kStreamsMax;
+  for (auto at = retaining.begin(); few && at != retaining.end() && !enough(); ++at) {
+    const Stream& stream = turn.state().stream(*at);
+    if (stream.tenant == &tenant) free(stream);
+  }
+  if (!enough()) turn.roll_back(mark);
+}
+
+void free_storage(Turn& turn, const Tenant& tenant, std::uint64_t more) {
+  if (may_store(tenant, more)) return;
+  free_storage(turn, tenant, nullptr, [&] { return may_store(tenant, more); });
+}
+
+std::optional<Error> check_storage(Tenant& tenant, std::uint64_t more, std::uint64_t beyond) {
+  if (may_store(tenant, more, beyond)) return std::nullopt;
+  if (!fits_total(tenant, more, beyond)) return total_error(tenant, more);
+  const std::uint64_t max = tenant.share.storage_max;
   ++tenant.refused;
   return Error{Errc::kQuotaExceeded, "this tenant stores " + std::to_string(tenant.storage) +
                                          " bytes, and may store " + std::to_string(max) +

@@ -174,11 +174,13 @@ Ruling decide_settle(const State& state, const Settle& op, base::Hash128 key, Ti
 
 // Only of a result that would be stored: a repeat and who is fenced hear just that.
 template <class Op>
-std::optional<Refused> no_storage(State& state, const Op& op, const Ruling& ruling) {
+std::optional<Refused> no_storage(Turn& turn, const Op& op, const Ruling& ruling) {
   const auto* settled = ruling.fact ? std::get_if<ClaimSettled>(&*ruling.fact) : nullptr;
   if (settled == nullptr) return std::nullopt;
   const std::uint64_t bytes = settled->result.headers.size() + settled->result.body.size();
-  std::optional<Error> full = check_storage(state.tenants.of(op.scope), bytes);
+  Tenant& tenant = turn.state().tenants.of(op.scope);
+  free_storage(turn, tenant, bytes);
+  std::optional<Error> full = check_storage(tenant, bytes);
   if (!full) return std::nullopt;
   return refused(full->code, op, "was left as it is: " + full->detail);
 }
@@ -259,13 +261,13 @@ Verdict run(Turn& turn, const Renew& op, const ClaimHashes& hashes) {
 
 Verdict run(Turn& turn, const Settle& op, const ClaimHashes& hashes) {
   Ruling ruling = decide_settle(turn.state(), op, hashes.key, turn.now());
-  if (auto full = no_storage(turn.state(), op, ruling)) return *std::move(full);
+  if (auto full = no_storage(turn, op, ruling)) return *std::move(full);
   return conclude(turn, std::move(ruling));
 }
 
 Verdict run(Turn& turn, const Resolve& op, const ClaimHashes& hashes) {
   const Ruling ruling = decide_resolve(turn.state(), op, hashes.key, turn.now());
-  if (auto full = no_storage(turn.state(), op, ruling)) return *std::move(full);
+  if (auto full = no_storage(turn, op, ruling)) return *std::move(full);
   return conclude_audited(turn, ruling, act_of(op.resolution), op);
 }
 

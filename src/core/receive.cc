@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/tenant_frame.h"
 #include "core/consumer_rules.h"
 #include "core/group_cursor.h"
 #include "core/sequences.h"
@@ -270,6 +271,16 @@ Time next_due(const Stream& stream, const Consumer& consumer, bool passed_some, 
   return next;
 }
 
+// Of a consumer that a receive makes.
+ConsumerSettings usual_settings(const Stream& stream) {
+  ConsumerSettings settings;
+  const TenantShare& share = stream.tenant->share;
+  const bool outbox =
+      share.outbox_attempts_max != 0 && base::without_frame(stream.name) == share.outbox;
+  if (outbox) settings.attempts_max = share.outbox_attempts_max;
+  return settings;
+}
+
 }  // namespace
 
 Verdict run(Turn& turn, const Receive& op) {
@@ -277,7 +288,7 @@ Verdict run(Turn& turn, const Receive& op) {
   if (stream == nullptr) return Refused{no_stream(op.stream)};
   const Consumer* consumer = turn.state().find_consumer(*stream, op.consumer);
   if (consumer == nullptr) {
-    auto made = make_consumer(turn, *stream, op.consumer, ConsumerSettings{});
+    auto made = make_consumer(turn, *stream, op.consumer, usual_settings(*stream));
     if (!made) return Refused{std::move(made).error()};
     consumer = *made;
   }

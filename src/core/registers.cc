@@ -81,7 +81,7 @@ std::optional<Error> check_end(const Turn& turn, const Tenant& tenant, std::stri
   return Error{
       Errc::kLimitExceeded,
       "key " + shown(name) + " would stay " +
-          (end == Time::max() ? "for ever"
+          (end == Time::max() ? "forever"
                               : "for " + std::to_string((end - turn.now()).count()) + " ms") +
           "; this tenant may keep one for " + std::to_string(max.count()) +
           " ms (ttl_max). Say when it goes, within that: EX or PX of SET, expires_in_ms."};
@@ -106,8 +106,10 @@ Result<Version> write(Turn& turn, base::Hash128 key, const Register* known, cons
   const std::uint64_t before =
       there == nullptr ? 0 : register_bytes((*there)->words.bytes(), (*there)->expires_at);
   const std::uint64_t after = register_bytes(set.name.size() + set.value.size(), set.expires_at);
+  const std::uint64_t more = after - std::min(after, before);
+  free_storage(turn, tenant, more);
   if (auto full = check_growth(turn.state(), tenant, before, after)) return *std::move(full);
-  if (auto full = check_storage(tenant, after - std::min(after, before))) return *std::move(full);
+  if (auto full = check_storage(tenant, more)) return *std::move(full);
   turn.emit(RegisterSet{key, set.name, set.value, version, set.at, set.expires_at});
   return version;
 }
@@ -136,11 +138,25 @@ std::optional<Verdict> refuse_set(const Register* known, const Set& op, HybridTi
 
 bool keeps(const Set& op) { return op.expiry.kind == Expiry::Kind::kKeep; }
 
+// When a register goes that nobody gave an end: after the tenant's default, or never.
+Time usual_end(const Turn& turn, const TenantShare& share) {
+  if (share.ttl_default.count() == 0) return Time::max();
+  const bool bounded = share.ttl_max.count() != 0;
+  return turn.now() + (bounded ? std::min(share.ttl_default, share.ttl_max) : share.ttl_default);
+}
+
+Time end_of_set(Turn& turn, const Set& op, const Register* known) {
+  const bool says_nothing =
+      op.expiry.kind == Expiry::Kind::kNever || (keeps(op) && known == nullptr);
+  if (says_nothing) return usual_end(turn, turn.state().tenants.of(op.name).share);
+  return end_of(op.expiry, known, turn.now());
+}
+
 Verdict set_guarded(Turn& turn, const Set& op, base::Hash128 key, const Register* known) {
   const HybridTime at =
       op.mode == SetMode::kLastWriter && op.at ? *op.at : tick(turn.state().hybrid, turn.now());
   if (auto refusal = refuse_set(known, op, at, turn)) return *std::move(refusal);
-  const Time end = end_of(op.expiry, known, turn.now());
+  const Time end = end_of_set(turn, op, known);
   const Result<Version> version = write(turn, key, known, {op.name, op.value, at, end, keeps(op)});
   if (!version) return Refused{version.error()};
   return Registered{*version, at};
@@ -182,7 +198,7 @@ Verdict run(Turn& turn, const Set& op, const RegisterHash& hash) {
   Held answer = held(turn, known, op.tell_value);
   if (!may_set(op.mode, known)) return answer;
   const HybridTime at = tick(turn.state().hybrid, turn.now());
-  const Time end = end_of(op.expiry, known, turn.now());
+  const Time end = end_of_set(turn, op, known);
   const Result<Version> version =
       write(turn, hash.key, known, {op.name, op.value, at, end, keeps(op)});
   if (!version) return Refused{version.error()};
@@ -242,6 +258,9 @@ Verdict run(Turn& turn, const Add& op, const RegisterHash& hash) {
     return no_sum("increment or decrement would overflow");
   }
   Held answer = held(turn, known, false);
+  if (known == nullptr) {
+    answer.expires_at = usual_end(turn, turn.state().tenants.of(op.name).share);
+  }
   const std::string text = std::to_string(sum);
   const HybridTime at = tick(turn.state().hybrid, turn.now());
   const Result<Version> version =

@@ -91,6 +91,21 @@ std::optional<Error> check_room(const State& state, const Stream& stream, const 
   return op.producer ? check_producers(stream, op.producer->name, now) : std::nullopt;
 }
 
+// Nothing is refused for what retention gives up anyway.
+void make_room(Turn& turn, const Stream& stream, const Append& op) {
+  constexpr std::uint64_t kFieldsMax = 256;  // what the fact adds to its texts, at most
+  std::uint64_t bytes = op.payload.size() + op.id.size() + op.group.size() + kFieldsMax;
+  for (const Header& header : op.headers) bytes += header.name.size() + header.value.size() + 10;
+  if (op.producer) bytes += op.producer->name.size();
+  const std::uint64_t quota = stream.settings.quota_bytes;
+  const std::uint64_t beyond = is_the_stores(stream.name) ? turn.reserve() : 0;
+  const auto enough = [&] {
+    const bool in_quota = quota == 0 || stream.bytes + bytes <= quota;
+    return in_quota && may_store(*stream.tenant, bytes + kIdBytes, beyond);
+  };
+  if (!enough()) free_storage(turn, *stream.tenant, &stream, enough);
+}
+
 // Counted as it is stored, with id, group key, headers and what the journal adds.
 std::optional<Error> check_quota(const Stream& stream, const RecordAppended& fact) {
   const std::uint64_t quota = stream.settings.quota_bytes;
@@ -226,6 +241,7 @@ Verdict run_append(Turn& turn, Stream& stream, const Append& op, const AppendHas
   if (auto refusal = check_expectation(stream, op, hashes, turn.now())) {
     return *std::move(refusal);
   }
+  make_room(turn, stream, op);
   if (auto error = check_room(turn.state(), stream, op, turn.now())) {
     return Refused{*std::move(error)};
   }

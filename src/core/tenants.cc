@@ -24,6 +24,7 @@ TenantUse use_of(std::string_view name, const Tenant& tenant, const State& state
   use.tenant = name;
   use.storage_bytes = tenant.storage;
   use.memory_bytes = tenant.memory;
+  use.total_bytes = tenant.total();
   use.streams = tenant.streams;
   use.registers = tenant.registers;
   use.transactions_open = tenant.transactions_open;

@@ -37,11 +37,14 @@ struct Tenant {
   std::uint64_t storage = 0;  // of kept records and results in the journal, and of registers
   std::uint64_t streams = 0;  // but for those of the store
   std::uint64_t registers = 0;
+  std::uint64_t register_bytes = 0;  // they are in `memory` and in `storage`
   std::uint64_t transactions_open = 0;
   std::uint64_t refused = 0;              // because of its share, since the start
   std::map<GenerationKey, Load> going{};  // of `memory` and `storage`: what goes when
   GenerationKey latest_slice{};           // the one of the latest add …
   Load* latest_load = nullptr;            // … and what it has; null: none
+
+  [[nodiscard]] std::uint64_t total() const { return storage + memory - register_bytes; }
 };
 
 // A7: a tenant that is at its limits must be able to delete, and that is audited. So the lines of
@@ -72,6 +75,12 @@ class Tenants {
   Load& add(Tenant& tenant, GenerationKey slice, Load load);
   // What is over goes. REQUIRES: nothing that add() answered is kept.
   void collect(Time now);
+
+  // Of the store's own tenant. They go by themselves, and are not told among the others.
+  [[nodiscard]] std::uint64_t own_registers() const {
+    const auto found = named_.find(base::kOwnFrame);
+    return found == named_.end() ? 0 : found->second.registers;
+  }
 
   // Calls visit(frame, tenant), in no particular order.
   template <class Visit>

@@ -328,6 +328,133 @@ TEST_F(TenantsTest, ARegisterSaysWhenItGoes) {
   EXPECT_FALSE(refused(Expire{.name = old, .expiry = {.kind = Kind::kNever}}));  // It does stay.
 }
 
+// Where nobody says when a register goes, the tenant's default says it, within its limit.
+TEST_F(TenantsTest, ARegisterOfWhichNothingIsSaidGoesAfterTheDefault) {
+  using Kind = Expiry::Kind;
+  const auto end = [&](const Op& op) { return std::get<Held>(run(op)).expires_at - store.now; };
+  const std::string key = thief("k");
+  share({.ttl_default = hours{1}});
+  EXPECT_EQ(end(put(key)), hours{1});
+  EXPECT_EQ(end(put(key, {.kind = Kind::kAfter, .after = hours{9}})), hours{9});
+  EXPECT_EQ(end(put(key, {.kind = Kind::kKeep})), hours{9});
+  const std::string absent = thief("absent");
+  EXPECT_EQ(end(Set{.name = absent, .value = value, .mode = SetMode::kAbsent}), hours{1});
+  const std::string kept_new = thief("new");
+  EXPECT_EQ(end(put(kept_new, {.kind = Kind::kKeep})), hours{1});
+  const std::string sum = thief("sum");
+  EXPECT_EQ(end(Add{.name = sum}), hours{1});
+  run(Expire{.name = sum, .expiry = {.kind = Kind::kNever}});
+  EXPECT_EQ(std::get<Held>(run(Add{.name = sum})).expires_at, Time::max()) << "it was said to stay";
+  share({.ttl_max = std::chrono::minutes{30}, .ttl_default = hours{1}});
+  EXPECT_EQ(end(put(key)), std::chrono::minutes{30});
+}
+
+// One limit for what is stored and what is remembered: ids count, and registers count once.
+TEST_F(TenantsTest, TheTotalCoversWhatIsRemembered) {
+  share({.total_max = 20'000});
+  const std::string stream = thief("s");
+  const std::string key = thief("k");
+  run(CreateStream{stream, {}});
+  const std::uint64_t before = of_thief().total();
+  EXPECT_TRUE(holds(run(put(key))));
+  EXPECT_LT(of_thief().total() - before, 1'500U) << "1,000 bytes, not twice";
+  EXPECT_TRUE(holds(run(Unset{key})));
+  EXPECT_EQ(of_thief().total(), before);
+  const int ids = count(Errc::kQuotaExceeded, [&](const std::string& id) {
+    kept = id;
+    return Append{.stream = stream, .payload = "", .id = kept};
+  });
+  EXPECT_GT(ids, 100);
+  EXPECT_LT(ids, 300);
+  const std::string scope = thief("q");
+  EXPECT_LT(of_thief().total(), 20'200U) << "what the journal adds to a record is not foreseen";
+  const auto claims = count(Errc::kQuotaExceeded, [&](const std::string& name) {
+    kept = name;
+    return Claim{.scope = scope, .key = kept};
+  });
+  EXPECT_LT(claims, 10);
+  EXPECT_THAT(refusal(put(key), Errc::kQuotaExceeded), HasSubstr("total_max"));
+  const std::string other = victim("k");
+  EXPECT_TRUE(holds(run(put(other))));
+}
+
+// What every consumer has acked goes before anything is refused for want of room.
+TEST_F(TenantsTest, AckedRecordsMakeRoom) {
+  const std::string stream = thief("s");
+  const std::string other = thief("other");
+  const std::string key = thief("k");
+  for (const TenantShare& each :
+       {TenantShare{.storage_max = 5'000}, TenantShare{.total_max = 20'000}}) {
+    share(each);
+    run(CreateStream{stream, {.retention = {.acked_by_all = true}}});
+    run(CreateStream{other, {}});
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_EQ(refusal(Append{.stream = stream, .payload = value}, Errc::kQuotaExceeded), "") << i;
+      const auto received = std::get<Received>(run(Receive{.stream = stream, .consumer = "c"}));
+      const Delivery& one = received.deliveries.at(0);
+      run(Ack{stream, "c", {one.record.sequence, one.token}});
+    }
+    for (int i = 0; i < 3; ++i) run(Append{.stream = other, .payload = value});
+    EXPECT_EQ(refusal(put(key), Errc::kQuotaExceeded), "") << "also for what is no record";
+    EXPECT_TRUE(holds(run(Unset{key})));
+    run(DeleteStream{stream});
+    run(DeleteStream{other});
+  }
+}
+
+TEST_F(TenantsTest, AckedRecordsMakeRoomInTheQuotaOfTheStream) {
+  const std::string stream = thief("s");
+  run(CreateStream{stream, {.retention = {.acked_by_all = true}, .quota_bytes = 3'000}});
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(refusal(Append{.stream = stream, .payload = value}, Errc::kQuotaExceeded), "") << i;
+    const auto received = std::get<Received>(run(Receive{.stream = stream, .consumer = "c"}));
+    run(Ack{
+        stream, "c", {received.deliveries.at(0).record.sequence, received.deliveries.at(0).token}});
+  }
+}
+
+// What makes no room changes nothing: a refusal of which nothing was written is decided again under
+// its id when there is room.
+TEST_F(TenantsTest, ARefusalFreesNothingInVain) {
+  share({.storage_max = 3'000});
+  const std::string stream = thief("s");
+  run(CreateStream{stream, {.retention = {.acked_by_all = true}}});
+  run(Append{.stream = stream, .payload = value});
+  const auto received = std::get<Received>(run(Receive{.stream = stream, .consumer = "c"}));
+  run(Ack{
+      stream, "c", {received.deliveries.at(0).record.sequence, received.deliveries.at(0).token}});
+  const std::uint64_t before = of_thief().storage;
+  const std::string big(4'000, 'x');
+  const Op op = Append{.stream = stream, .payload = big};
+  const std::string id = thief("id");
+  const auto answer =
+      std::get<Answer>(store.commit({.ops = {&op, 1}, .mode = Mode::kEach, .id = id}));
+  EXPECT_TRUE(std::holds_alternative<Refused>(answer.verdicts.front()));
+  EXPECT_EQ(of_thief().storage, before);
+  share({});
+  const auto again =
+      std::get<Answer>(store.commit({.ops = {&op, 1}, .mode = Mode::kEach, .id = id}));
+  EXPECT_TRUE(std::holds_alternative<Appended>(again.verdicts.front()));
+}
+
+// A consumer that a receive makes on the outbox has the attempts that its tenant says.
+TEST_F(TenantsTest, TheOutboxSaysHowOftenItsRecordsAreTried) {
+  share({.outbox = "events", .outbox_attempts_max = 2});
+  const auto handed_out = [&](const std::string& stream) {
+    run(CreateStream{stream, {}});
+    run(Append{.stream = stream, .payload = "p"});
+    for (int i = 0; i < 20; ++i) {
+      const auto received = std::get<Received>(run(Receive{.stream = stream, .consumer = "c"}));
+      if (received.deliveries.empty()) return i;
+      const Delivery& one = received.deliveries.front();
+      run(Nack{stream, "c", {one.record.sequence, one.token}});
+    }
+    return -1;
+  };
+  EXPECT_EQ(handed_out(thief("events")), 2);
+  EXPECT_EQ(handed_out(thief("others")), 10);
+}
+
 TEST_F(TenantsTest, ANameIsAsLongForEverybody) {
   const std::string most(limits::kNameBytesMax, 'n');
   const std::string stream = thief(most);

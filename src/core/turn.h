@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -211,6 +212,14 @@ inline constexpr std::string_view kAuditStream = "$audit";
 // Whether the tenant may store `more` bytes, and so many beyond its share.
 [[nodiscard]] std::optional<Error> check_storage(Tenant& tenant, std::uint64_t more,
                                                  std::uint64_t beyond = 0);
+[[nodiscard]] bool may_store(const Tenant& tenant, std::uint64_t more, std::uint64_t beyond = 0);
+// Before something is refused for want of room: what retention gives up anyway goes at once, of
+// `own` if there is one, then of the tenant's other streams, until it is enough. If it is not,
+// nothing goes: a refusal that changes nothing may be tried again under its id.
+void free_storage(Turn& turn, const Tenant& tenant, const Stream* own,
+                  const std::function<bool()>& enough);
+// The same for `more` bytes of something that is no record.
+void free_storage(Turn& turn, const Tenant& tenant, std::uint64_t more);
 // Whether one that has `has` of the `used` things of which there are at most `all` may have
 // another.
 [[nodiscard]] bool may_have_one_more(std::uint64_t share, std::uint64_t has, std::uint64_t used,

@@ -391,8 +391,8 @@ Statistics Machine::statistics() const {
   stats.claims_open = state_->open_claims.size();
   stats.claims_unknown = state_->claims_unknown;
   stats.claims_settled = core::claims_settled(*state_);
-  stats.registers = state_->registers.size();
-  stats.registers_expiring = state_->registers_end.size();
+  stats.registers = state_->registers.size() - state_->tenants.own_registers();
+  stats.registers_expiring = state_->registers_end.size() - state_->tenants.own_registers();
   stats.positions = state_->positions.size();
   stats.transactions_open = state_->transactions_open;
   stats.fenced = state_->counters.fenced;

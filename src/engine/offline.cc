@@ -32,7 +32,7 @@ void add_state(const core::State& state, Time now, Inspection& found) {
   found.figures.claims_open = state.open_claims.size();
   found.figures.claims_unknown = state.claims_unknown;
   found.figures.claims_settled = core::claims_settled(state);
-  found.figures.registers = state.registers.size();
+  found.figures.registers = state.registers.size() - state.tenants.own_registers();
   found.figures.positions = state.positions.size();
   found.figures.transactions_open = state.transactions_open;
   found.figures.memory_bytes = state.memory_bytes();

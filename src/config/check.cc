@@ -1,5 +1,7 @@
 #include "config/check.h"
 
+#include <algorithm>
+#include <charconv>
 #include <set>
 #include <string>
 #include <string_view>
@@ -83,6 +85,16 @@ struct Check {
     }
   }
 
+  void performance_slos() const {
+    const auto share = [&](const char* name, const std::optional<std::string>& value) {
+      if (value && !parse_share(*value)) {
+        error("performance_slos." + std::string(name), "must be a share such as 80% or 0.8");
+      }
+    };
+    share("storage_utilization_threshold", config.performance_slos.storage_utilization_threshold);
+    share("hit_rate_target", config.performance_slos.hit_rate_target);
+  }
+
   void streams() const {
     std::set<std::pair<std::string, std::string>> seen;
     for (std::size_t i = 0; i < config.streams.size(); ++i) {
@@ -109,6 +121,7 @@ void check_whole(const Config& config, const Given& given, Findings& findings) {
   }
   if (understood("auth") && understood("exactly_once_config")) check.auth();
   if (understood("tenants")) check.tenants();
+  if (understood("performance_slos")) check.performance_slos();
   if (understood("streams")) check.streams();
 }
 
@@ -117,14 +130,50 @@ TenantLimits Tenants::of(const std::string& name) const {
   if (found == named.end()) return others;
   TenantLimits limits = found->second;
   inherit(limits.storage_max, others.storage_max);
+  inherit(limits.total_max, others.total_max);
   inherit(limits.rate, others.rate);
   inherit(limits.burst, others.burst);
   inherit(limits.ttl_max, others.ttl_max);
+  inherit(limits.ttl_default, others.ttl_default);
   inherit(limits.connections_max, others.connections_max);
   inherit(limits.memory_max, others.memory_max);
   inherit(limits.streams_max, others.streams_max);
   inherit(limits.transactions_max, others.transactions_max);
   return limits;
+}
+
+Window Tenants::window_of(const std::string& name) const {
+  const TenantLimits terms = of(name);
+  Duration window = terms.ttl_default.value_or(std::chrono::seconds{limits::kWindowDefault.raw()});
+  const Duration max = terms.ttl_max.value_or(Duration{0});
+  if (max.count() != 0) window = std::min(window, max);
+  return Window{std::max(std::chrono::floor<std::chrono::seconds>(window), limits::kWindowMin)};
+}
+
+std::optional<double> parse_share(const std::string& text) {
+  const bool percent = text.ends_with('%');
+  const std::string_view digits = std::string_view(text).substr(0, text.size() - (percent ? 1 : 0));
+  double number = 0;
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (failed != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  const double share = percent ? number / 100 : number;
+  return share >= 0 && share <= 1 ? std::optional(share) : std::nullopt;
+}
+
+std::map<std::string, double> PerformanceSlos::targets() const {
+  std::map<std::string, double> all;
+  const auto span = [&](const char* name, const std::optional<Duration>& value) {
+    if (value) all[name] = std::chrono::duration<double>(*value).count();
+  };
+  const auto share = [&](const char* name, const std::optional<std::string>& value) {
+    if (value) all[name] = parse_share(*value).value_or(0);
+  };
+  span("idempotency_check_latency_p99", idempotency_check_latency_p99);
+  span("dedup_key_write_latency_p99", dedup_key_write_latency_p99);
+  span("outbox_processing_latency_p95", outbox_processing_latency_p95);
+  share("storage_utilization_threshold", storage_utilization_threshold);
+  share("hit_rate_target", hit_rate_target);
+  return all;
 }
 
 }  // namespace hapax::config

@@ -99,20 +99,32 @@ struct Auth {
 // the last three: not set, tenants that sign in have a fair share.
 struct TenantLimits {
   std::optional<std::uint64_t> storage_max;
+  std::optional<std::uint64_t> total_max;
   std::optional<std::uint64_t> rate;  // operations a second
   std::optional<std::uint64_t> burst;
   std::optional<Duration> ttl_max;
+  std::optional<Duration> ttl_default;
   std::optional<std::uint64_t> connections_max;
   std::optional<std::uint64_t> memory_max;
   std::optional<std::uint64_t> streams_max;
   std::optional<std::uint64_t> transactions_max;
 };
 
+// The stream of outbox events that exactly_once_config asks for; each tenant has its own.
+struct Outbox {
+  std::string stream;  // empty: none is asked for
+  Retention retention{};
+  std::uint32_t attempts_max = 0;  // of its consumers; 0: as of any other
+};
+
 struct Tenants {
   TenantLimits others;                        // `default` in the file
   std::map<std::string, TenantLimits> named;  // as written: see of()
+  Outbox outbox{};                            // of every tenant
   // The limits a tenant really has.
   [[nodiscard]] TenantLimits of(const std::string& name) const;
+  // How long an id of its streams is remembered where nobody says.
+  [[nodiscard]] Window window_of(const std::string& name) const;
 };
 
 enum class LogFormat : std::uint8_t { kText, kJson };
@@ -165,6 +177,19 @@ struct ExactlyOnce {
   } security;
 };
 
+// The block `performance_slos` that other systems share: what the metrics are held against.
+struct PerformanceSlos {
+  std::optional<Duration> idempotency_check_latency_p99;
+  std::optional<Duration> dedup_key_write_latency_p99;
+  std::optional<Duration> outbox_processing_latency_p95;
+  std::optional<std::string> storage_utilization_threshold;  // "80%"
+  std::optional<std::string> hit_rate_target;
+  // By name, in seconds and shares of 1. REQUIRES: the configuration was checked.
+  [[nodiscard]] std::map<std::string, double> targets() const;
+};
+// A share of 1: "80%", or "0.8". Nothing if it is none.
+[[nodiscard]] std::optional<double> parse_share(const std::string& text);
+
 struct Config {
   Server server;
   EmbeddedOptions store;
@@ -175,6 +200,7 @@ struct Config {
   Metrics metrics;
   std::vector<Stream> streams;
   ExactlyOnce exactly_once;
+  PerformanceSlos performance_slos;
 };
 
 }  // namespace hapax::config

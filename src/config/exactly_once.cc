@@ -8,6 +8,7 @@ namespace hapax::config {
 namespace {
 
 constexpr std::uint64_t kMegabyte = 1'000'000;
+constexpr Retention kOutboxRetention{.age = std::chrono::days{7}, .acked_by_all = true};
 
 class Translation {
  public:
@@ -23,7 +24,6 @@ class Translation {
     const bool whole = findings_.understood("auth") && findings_.understood("tenants") &&
                        findings_.understood("streams");
     if (whole) outbox();
-    if (whole) windows();
     monitoring();
   }
 
@@ -58,6 +58,9 @@ class Translation {
       warn("deduplication.key_prefix",
            "is without effect: scopes and tenants keep keys apart, without a prefix");
     }
+    if (it.default_ttl && takes("deduplication.default_ttl", "tenants.default.ttl_default")) {
+      config_.tenants.others.ttl_default = it.default_ttl;
+    }
     if (it.max_ttl && takes("deduplication.max_ttl", "tenants.default.ttl_max")) {
       config_.tenants.others.ttl_max = it.max_ttl;
     }
@@ -71,11 +74,17 @@ class Translation {
     if (it.poll_interval) {
       warn("outbox.poll_interval", "is without effect: who waits for records is woken at once");
     }
-    if (it.max_retries) {
-      warn("outbox.max_retries",
-           "is without effect: give the consumer of the outbox attempts_max when it is made");
+    if (it.enabled != true) {
+      if (it.max_retries) {
+        warn("outbox.max_retries", "is without effect: outbox.enabled is not set");
+      }
+      return;
     }
-    if (it.enabled != true) return;
+    config_.tenants.outbox = {it.table_name, kOutboxRetention, 0};
+    if (it.max_retries) {
+      // The first try is none.
+      config_.tenants.outbox.attempts_max = static_cast<std::uint32_t>(*it.max_retries + 1);
+    }
     if (!config_.auth.configured()) return make_outbox("");
     for (const auto& [tenant, limits] : config_.tenants.named) make_outbox(tenant);
     if (config_.tenants.named.empty()) {
@@ -92,21 +101,8 @@ class Translation {
       return stream.stream == name && stream.tenant == tenant;
     };
     if (std::any_of(config_.streams.begin(), config_.streams.end(), same)) return;
-    config_.streams.push_back({name, tenant});
-  }
-
-  void windows() {
-    const auto ttl = block_.deduplication.default_ttl;
-    if (!ttl) return;
-    for (std::size_t i = 0; i < config_.streams.size(); ++i) {
-      if (given_.contains("streams." + std::to_string(i) + ".window_s")) continue;
-      config_.streams[i].settings.window =
-          Window{std::chrono::duration_cast<std::chrono::seconds>(*ttl)};
-    }
-    if (config_.streams.empty()) {
-      warn("deduplication.default_ttl",
-           "is without effect: no streams are made at start; window_s is said when one is made");
-    }
+    Stream& made = config_.streams.emplace_back(Stream{name, tenant});
+    made.settings.retention = kOutboxRetention;
   }
 
   void monitoring() {
@@ -137,14 +133,14 @@ class Translation {
     } else if (it.max_ttl && takes("security.max_ttl", "tenants.default.ttl_max")) {
       config_.tenants.others.ttl_max = it.max_ttl;
     }
-    if (it.storage_quota_mb && takes("security.storage_quota_mb", "tenants.default.storage_max")) {
-      config_.tenants.others.storage_max = *it.storage_quota_mb * kMegabyte;
+    if (it.storage_quota_mb && takes("security.storage_quota_mb", "tenants.default.total_max")) {
+      config_.tenants.others.total_max = *it.storage_quota_mb * kMegabyte;
     }
     for (const auto& [tenant, megabytes] : it.storage_quota_mb_of) {
-      if (!takes("security.storage_quota_mb", "tenants." + tenant + ".storage_max")) continue;
+      if (!takes("security.storage_quota_mb", "tenants." + tenant + ".total_max")) continue;
       TenantLimits& limits =
           tenant == "default" ? config_.tenants.others : config_.tenants.named[tenant];
-      limits.storage_max = megabytes * kMegabyte;
+      limits.total_max = megabytes * kMegabyte;
     }
   }
 

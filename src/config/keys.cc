@@ -165,12 +165,19 @@ void describe_tenant(Keys& keys, TenantLimits& tenant) {
   constexpr Bounds kCount{0, 1'000'000'000};
   keys.key(reloaded(
       key_for("storage_max", Kind::kSize, tenant.storage_max, "Stored bytes; 0 = no limit")));
+  keys.key(reloaded(key_for("total_max", Kind::kSize, tenant.total_max,
+                            "Stored bytes and memory of all that is remembered, together; 0 = no "
+                            "limit")));
   keys.key(reloaded(
       key_for("rate", Kind::kNumber, tenant.rate, "Operations a second; 0 = no limit", kCount)));
   keys.key(reloaded(key_for("burst", Kind::kNumber, tenant.burst,
                             "Operations at once above the rate; 0 = as many as the rate", kCount)));
   keys.key(reloaded(key_for("ttl_max", Kind::kDuration, tenant.ttl_max,
                             "Longest time something may be kept; 0 = no limit", kAnySpan)));
+  keys.key(reloaded(key_for("ttl_default", Kind::kDuration, tenant.ttl_default,
+                            "How long something is kept if a request does not say; not set: 1d, "
+                            "and plain keys stay",
+                            {kSecond, 400 * kDay})));
   keys.key(reloaded(key_for("connections_max", Kind::kNumber, tenant.connections_max,
                             "Connections at once; 0 = no limit", kCount)));
   keys.key(reloaded(key_for("memory_max", Kind::kSize, tenant.memory_max,
@@ -240,8 +247,7 @@ void describe_deduplication(Keys& keys, ExactlyOnce& block) {
   auto& it = block.deduplication;
   keys.key(key_for("redis_cluster", Kind::kText, it.redis_cluster,
                    "Nothing: ids are kept by Hapax itself (warning)"));
-  keys.key(key_for("default_ttl", Kind::kDuration, it.default_ttl,
-                   "`window_s` of the streams of this file that do not set it",
+  keys.key(key_for("default_ttl", Kind::kDuration, it.default_ttl, "`tenants.default.ttl_default`",
                    {kSecond, 400 * kDay}));
   keys.key(key_for("max_ttl", Kind::kDuration, it.max_ttl, "`tenants.default.ttl_max`", kAnySpan));
   keys.key(key_for("key_prefix", Kind::kText, it.key_prefix,
@@ -250,17 +256,19 @@ void describe_deduplication(Keys& keys, ExactlyOnce& block) {
 
 void describe_outbox(Keys& keys, ExactlyOnce& block) {
   auto& it = block.outbox;
-  keys.key(
-      key_for("enabled", Kind::kFlag, it.enabled,
-              "A stream for the outbox is made at start; with authentication one for each tenant "
-              "that `tenants` names"));
+  keys.key(key_for("enabled", Kind::kFlag, it.enabled,
+                   "A stream for the outbox is made at start, with `retention_acked_by_all` and "
+                   "`retention_age_ms` of seven days; with authentication one for each tenant that "
+                   "`tenants` names, and others get the same if they make a stream of that name"));
   keys.key(key_for("table_name", Kind::kName, it.table_name, "Name of that stream"));
   keys.key(key_for("batch_size", Kind::kNumber, it.batch_size,
                    "Nothing: each receive says how many it takes (warning)"));
   keys.key(key_for("poll_interval", Kind::kDuration, it.poll_interval,
                    "Nothing: who waits is woken at once (warning)"));
   keys.key(key_for("max_retries", Kind::kNumber, it.max_retries,
-                   "Nothing: it is `attempts_max` of a consumer (warning)"));
+                   "`attempts_max` of the consumers of that stream that do not set it: one more, "
+                   "for the first try",
+                   {0, limits::kAttemptsMax - 1}));
 }
 
 void describe_monitoring(Keys& keys, ExactlyOnce& block) {
@@ -278,8 +286,8 @@ void describe_security(Keys& keys, ExactlyOnce& block) {
   keys.key(key_for("jwt_signing_key", Kind::kText, it.jwt_signing_key,
                    "Refused: keys are in files of their own, see `auth.jwt.keys`"));
   Key quota = key_for("storage_quota_mb", Kind::kNumber, it.storage_quota_mb,
-                      "`tenants.default.storage_max` in units of 1,000,000 bytes; a map of tenants "
-                      "to numbers is `tenants.NAME.storage_max`",
+                      "`tenants.default.total_max` in units of 1,000,000 bytes; a map of tenants "
+                      "to numbers is `tenants.NAME.total_max`",
                       {0, 1'000'000'000});
   quota.put_named = [&it](const std::string& name, const Setting& setting) {
     it.storage_quota_mb_of[name] = std::get<std::uint64_t>(setting);
@@ -298,6 +306,20 @@ void describe_exactly_once(Keys& keys, ExactlyOnce& block) {
                [&](Keys& in) { describe_monitoring(in, block); });
   keys.section({"security", "Who may, and how much"},
                [&](Keys& in) { describe_security(in, block); });
+}
+
+void describe_slos(Keys& keys, PerformanceSlos& slos) {
+  constexpr std::string_view kTold = "`hapax_slo_target` in the metrics";
+  keys.key(key_for("idempotency_check_latency_p99", Kind::kDuration,
+                   slos.idempotency_check_latency_p99, kTold));
+  keys.key(key_for("dedup_key_write_latency_p99", Kind::kDuration, slos.dedup_key_write_latency_p99,
+                   kTold));
+  keys.key(key_for("outbox_processing_latency_p95", Kind::kDuration,
+                   slos.outbox_processing_latency_p95, kTold));
+  keys.key(key_for("storage_utilization_threshold", Kind::kText, slos.storage_utilization_threshold,
+                   "The same: a share such as 80%"));
+  keys.key(key_for("hit_rate_target", Kind::kText, slos.hit_rate_target,
+                   "The same: a share such as 95%"));
 }
 
 void describe_log(Keys& keys, Log& log) {
@@ -337,6 +359,8 @@ void describe(Keys& keys, Config& config) {
             });
   keys.section({"exactly_once_config", "The block of that name, as other systems have it"},
                [&](Keys& in) { describe_exactly_once(in, config.exactly_once); });
+  keys.section({"performance_slos", "The block of that name, as other systems have it"},
+               [&](Keys& in) { describe_slos(in, config.performance_slos); });
 }
 
 }  // namespace hapax::config

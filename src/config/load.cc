@@ -258,6 +258,15 @@ void read_tree(const File& file, Loaded& loaded) {
   reader.finish();
 }
 
+// A stream that does not say its window has that of its tenant.
+void fill_windows(Loaded& loaded) {
+  std::vector<Stream>& streams = loaded.config.streams;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (loaded.given.contains("streams." + std::to_string(i) + ".window_s")) continue;
+    streams[i].settings.window = loaded.config.tenants.window_of(streams[i].tenant);
+  }
+}
+
 }  // namespace
 
 Result<File> read_file(const std::string& name) {
@@ -290,6 +299,7 @@ Loaded load(const std::optional<File>& file, std::span<const Variable> variables
   describe(overrides, loaded.config);
   overrides.finish();
   apply_exactly_once(loaded.config, loaded.given, loaded.findings);
+  fill_windows(loaded);
   check_whole(loaded.config, loaded.given, loaded.findings);
   loaded.findings.finish();
   return loaded;

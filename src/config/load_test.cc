@@ -260,15 +260,66 @@ TEST(ExactlyOnce, TheBlockIsUnderstoodAndWhatMeansNothingIsTold) {
   EXPECT_EQ(config.streams[0].tenant, "acme");
   EXPECT_EQ(config.streams[1].tenant, "shop");
   EXPECT_EQ(config.streams[1].settings.window, Window{std::chrono::hours{1}});
+  EXPECT_EQ(config.streams[1].settings.retention.age, Duration{std::chrono::days{7}});
+  EXPECT_TRUE(config.streams[1].settings.retention.acked_by_all);
+  EXPECT_EQ(config.tenants.outbox.stream, "outbox_events");
+  EXPECT_EQ(config.tenants.outbox.retention, config.streams[1].settings.retention);
+  EXPECT_EQ(config.tenants.outbox.attempts_max, 4U);
+  EXPECT_EQ(config.tenants.others.ttl_default, Duration{std::chrono::hours{1}});
   EXPECT_EQ(config.tenants.others.ttl_max, Duration{std::chrono::hours{24}});
-  EXPECT_EQ(config.tenants.others.storage_max, 100'000'000U);
+  EXPECT_EQ(config.tenants.others.total_max, 100'000'000U);
   EXPECT_EQ(config.metrics.address, ":9090");
   EXPECT_EQ(config.log.level, LogLevel::kInfo);
   EXPECT_TRUE(config.auth.required);
-  EXPECT_THAT(texts(loaded.findings.warnings),
-              ElementsAre(HasSubstr("h.yaml:5:5: exactly_once_config.deduplication.redis_cluster"),
-                          HasSubstr("key_prefix"), HasSubstr("batch_size"),
-                          HasSubstr("poll_interval"), HasSubstr("max_retries")));
+  EXPECT_THAT(
+      texts(loaded.findings.warnings),
+      ElementsAre(HasSubstr("h.yaml:5:5: exactly_once_config.deduplication.redis_cluster"),
+                  HasSubstr("key_prefix"), HasSubstr("batch_size"), HasSubstr("poll_interval")));
+}
+
+TEST(ExactlyOnce, TheDefaultOfATenantIsTheWindowOfItsStreams) {
+  const Loaded loaded = read(
+      "exactly_once_config: {deduplication: {default_ttl: 1h, max_ttl: 12h}}\n"
+      "auth: {tokens_file: t}\n"
+      "tenants: {acme: {ttl_default: 2h}, long: {ttl_default: 13h}}\n"
+      "streams: [{stream: s, tenant: acme}, {stream: s, tenant: long}, {stream: s, tenant: other},"
+      " {stream: t, tenant: acme, window_s: 60}]\n");
+  EXPECT_THAT(texts(loaded.findings.errors), IsEmpty());
+  std::vector<std::uint32_t> windows;
+  for (const Stream& stream : loaded.config.streams)
+    windows.push_back(stream.settings.window.raw());
+  EXPECT_THAT(windows, ElementsAre(7200U, 12U * 3600, 3600U, 60U));
+  EXPECT_EQ(read("tenants: {default: {ttl_max: 12h}}\nstreams: [{stream: s}]")
+                .config.streams.at(0)
+                .settings.window,
+            Window{std::chrono::hours{12}});
+}
+
+TEST(ExactlyOnce, RetriesWithoutAnOutboxAreTold) {
+  const Loaded loaded = read("exactly_once_config: {outbox: {max_retries: 3}}");
+  EXPECT_THAT(texts(loaded.findings.warnings), ElementsAre(HasSubstr("outbox.enabled is not set")));
+  EXPECT_EQ(loaded.config.tenants.outbox.stream, "");
+}
+
+TEST(PerformanceSlos, AreUnderstood) {
+  const Loaded loaded = read(
+      "performance_slos:\n"
+      "  idempotency_check_latency_p99: 5ms\n"
+      "  dedup_key_write_latency_p99: 10ms\n"
+      "  outbox_processing_latency_p95: 50ms\n"
+      "  storage_utilization_threshold: 80%\n"
+      "  hit_rate_target: 0.95\n");
+  EXPECT_THAT(texts(loaded.findings.errors), IsEmpty());
+  const std::map<std::string, double> targets = loaded.config.performance_slos.targets();
+  EXPECT_EQ(targets.size(), 5U);
+  EXPECT_DOUBLE_EQ(targets.at("outbox_processing_latency_p95"), 0.05);
+  EXPECT_DOUBLE_EQ(targets.at("storage_utilization_threshold"), 0.8);
+  EXPECT_DOUBLE_EQ(targets.at("hit_rate_target"), 0.95);
+  for (const char* const wrong : {"80 percent", "120%", "'-1%'", "'%'"}) {
+    EXPECT_THAT(errors("performance_slos: {hit_rate_target: " + std::string(wrong) + "}"),
+                ElementsAre(HasSubstr("a share such as 80%")))
+        << wrong;
+  }
 }
 
 TEST(ExactlyOnce, TheOutboxIsOfATenantIfThereAreTenants) {
@@ -300,8 +351,8 @@ TEST(ExactlyOnce, OurOwnKeysWinAndSecretsAreRefused) {
   EXPECT_EQ(loaded.config.log.level, LogLevel::kError);
   EXPECT_EQ(loaded.config.streams.at(0).settings.window, Window{std::chrono::seconds{60}});
   EXPECT_EQ(loaded.config.streams.at(1).settings.window, Window{std::chrono::hours{1}});
-  EXPECT_EQ(loaded.config.tenants.of("acme").storage_max, 2'000'000U);
-  EXPECT_EQ(loaded.config.tenants.of("other").storage_max, 1'000'000U);
+  EXPECT_EQ(loaded.config.tenants.of("acme").total_max, 2'000'000U);
+  EXPECT_EQ(loaded.config.tenants.of("other").total_max, 1'000'000U);
   EXPECT_THAT(texts(loaded.findings.warnings), ElementsAre(HasSubstr("log.level is given too")));
   const auto refused = errors("exactly_once_config: {security: {jwt_signing_key: hunter2}}");
   ASSERT_EQ(refused.size(), 1U);

@@ -24,17 +24,12 @@ Status check_span(std::string_view what, Window window, Duration max) {
   return check_span(what, std::chrono::seconds{window.raw()}, max);
 }
 
-Status check_settings(const StreamSettings& settings, Duration max) {
-  HAPAX_CHECK(check_span("window", settings.window, max));
-  return settings.retention.age ? check_span("retention", *settings.retention.age, max)
-                                : Status(Ok{});
-}
-
 // What each operation wants to be kept.
 struct Spans {
-  Duration max;
-  Status operator()(const CreateStream& op) const { return check_settings(op.settings, max); }
-  Status operator()(const ConfigureStream& op) const { return check_settings(op.settings, max); }
+  const TenantLimits& limits;
+  Duration max = limits.ttl_max;
+  Status operator()(const CreateStream& op) const { return check_settings(op); }
+  Status operator()(const ConfigureStream& op) const { return check_settings(op); }
   Status operator()(const Claim& op) const {
     HAPAX_CHECK(check_span("lease", op.lease, max));
     HAPAX_CHECK(check_span("retention", op.retention, max));
@@ -48,6 +43,17 @@ struct Spans {
   template <class Other>
   Status operator()(const Other&) const {
     return Ok{};
+  }
+
+ private:
+  template <class StreamOp>
+  [[nodiscard]] Status check_settings(const StreamOp& op) const {
+    HAPAX_CHECK(check_span("window", op.settings.window, max));
+    const Retention& retention = op.settings.retention;
+    // The configuration says how long the outbox keeps its records.
+    const bool is_outbox = op.stream == limits.outbox && retention == limits.outbox_retention;
+    return !retention.age || is_outbox ? Status(Ok{})
+                                       : check_span("retention", *retention.age, max);
   }
 };
 
@@ -93,19 +99,31 @@ void Account::charge_more(std::uint64_t ops) {
 // A7: nothing is kept longer than the tenant may.
 Status Account::check(const Op& op) const {
   if (!limited_) return Ok{};
-  const Duration max = limits().ttl_max;
-  return max.count() == 0 ? Status(Ok{}) : std::visit(Spans{max}, op);
+  const TenantLimits terms = limits();
+  return terms.ttl_max.count() == 0 ? Status(Ok{}) : std::visit(Spans{terms}, op);
 }
 
 Result<Window> Account::id_window(std::optional<Window> asked) const {
+  if (!asked) return usual().window;
   const Duration max = limits().ttl_max;
-  if (max.count() == 0) return asked.value_or(limits::kWindowDefault);
-  if (asked) {
-    HAPAX_CHECK(check_span("id_window", *asked, max));
-    return *asked;
-  }
-  const auto most = std::max(std::chrono::floor<std::chrono::seconds>(max), limits::kWindowMin);
-  return Window{std::min(most, std::chrono::seconds{limits::kWindowDefault.raw()})};
+  if (max.count() != 0) HAPAX_CHECK(check_span("id_window", *asked, max));
+  return *asked;
+}
+
+wire::Usual Account::usual() const {
+  wire::Usual usual;
+  if (!limited_) return usual;
+  const TenantLimits terms = limits();
+  Duration window = std::chrono::seconds{usual.window.raw()};
+  if (terms.ttl_default.count() != 0) window = terms.ttl_default;
+  if (terms.ttl_max.count() != 0) usual.span_max = terms.ttl_max;
+  window = std::min(window, usual.span_max);
+  usual.window =
+      Window{std::max(std::chrono::floor<std::chrono::seconds>(window), limits::kWindowMin)};
+  usual.outbox = terms.outbox;
+  usual.outbox_retention = terms.outbox_retention;
+  usual.outbox_attempts_max = terms.outbox_attempts_max;
+  return usual;
 }
 
 Result<std::shared_ptr<Seat>> Seat::take(const std::shared_ptr<Account>& account) {

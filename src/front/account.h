@@ -16,6 +16,8 @@
 #include <hapax/ops.h>
 #include <hapax/result.h>
 
+#include "wire/usual.h"
+
 namespace hapax::front {
 
 // Of requests, before the store sees them. What a tenant may take of the store is TenantShare.
@@ -24,6 +26,10 @@ struct TenantLimits {       // 0: no limit
   std::uint64_t burst = 0;  // at once; 0: as many as the rate
   Duration ttl_max{0};
   std::uint64_t connections_max = 0;
+  Duration ttl_default{0};       // where a request does not say; 0: as usual
+  std::string outbox{};          // the stream with settings of its own; empty: none
+  Retention outbox_retention{};  // where its maker says nothing
+  std::uint32_t outbox_attempts_max = 0;
   friend bool operator==(const TenantLimits&, const TenantLimits&) = default;
 };
 
@@ -49,6 +55,8 @@ class Account {
   // A7: Nothing is kept longer than the tenant may. When registers go is for the store to check,
   // which knows the time.
   [[nodiscard]] Status check(const Op& op) const;
+  // What holds where a request of the tenant says nothing: never more than it may ask for.
+  [[nodiscard]] wire::Usual usual() const;
   // How long a commit id is remembered: as asked for, or if nobody asked, as usual or less.
   [[nodiscard]] Result<Window> id_window(std::optional<Window> asked) const;
 

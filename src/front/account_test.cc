@@ -68,6 +68,51 @@ TEST(Account, RemembersACommitIdForNoLongerThanItMay) {
   EXPECT_EQ(*Account({}).id_window(Window::forever()), Window::forever());
 }
 
+// Where nobody says how long, it is the tenant's default, and never more than the tenant may.
+TEST(Account, FillsInWhatIsNotSaid) {
+  const auto window = [](TenantLimits limits) { return Account(limits).usual().window; };
+  EXPECT_EQ(window({}), limits::kWindowDefault);
+  EXPECT_EQ(window({.ttl_default = seconds{60}}), Window{seconds{60}});
+  EXPECT_EQ(window({.ttl_max = std::chrono::hours{12}}), Window{std::chrono::hours{12}});
+  EXPECT_EQ(window({.ttl_max = seconds{30}, .ttl_default = seconds{60}}), Window{seconds{30}});
+  EXPECT_EQ(*Account({.ttl_default = seconds{60}}).id_window(std::nullopt), Window{seconds{60}});
+
+  const wire::Usual usual = Account({.ttl_max = seconds{10}}).usual();
+  Claim claim;
+  usual.put(claim);
+  EXPECT_EQ(claim.retention, Window{seconds{10}});
+  EXPECT_EQ(claim.tombstone, Window{seconds{10}});
+  EXPECT_EQ(claim.lease, seconds{10});
+  EXPECT_TRUE(Account({.ttl_max = seconds{10}}).check(claim));
+  Begin begin;
+  usual.put(begin);
+  EXPECT_EQ(begin.timeout, seconds{10});
+}
+
+TEST(Account, FillsInTheSettingsOfTheOutbox) {
+  const Retention week{.age = std::chrono::days{7}, .acked_by_all = true};
+  const wire::Usual usual =
+      Account({.outbox = "events", .outbox_retention = week, .outbox_attempts_max = 4}).usual();
+  const auto filled = [&]<class AnyOp>(AnyOp op) {
+    AnyOp made{};
+    usual.put(made);
+    made.stream = op.stream;
+    if constexpr (requires { op.settings.retention; }) {
+      made.settings.retention = op.settings.retention;
+    } else if (op.settings.attempts_max != ConsumerSettings{}.attempts_max) {
+      made.settings.attempts_max = op.settings.attempts_max;
+    }
+    usual.finish(made);
+    return made.settings;
+  };
+  EXPECT_EQ(filled(CreateStream{"events", {}}).retention, week);
+  EXPECT_EQ(filled(CreateStream{"events", {.retention = {.count = 5}}}).retention.count, 5U);
+  EXPECT_EQ(filled(CreateStream{"other", {}}).retention, Retention{});
+  EXPECT_EQ(filled(CreateConsumer{"events", "c", {}}).attempts_max, 4U);
+  EXPECT_EQ(filled(CreateConsumer{"events", "c", {.attempts_max = 7}}).attempts_max, 7U);
+  EXPECT_EQ(filled(CreateConsumer{"other", "c", {}}).attempts_max, 10U);
+}
+
 TEST(Account, CountsConnections) {
   const auto account = std::make_shared<Account>(TenantLimits{.connections_max = 1});
   std::shared_ptr<Seat> first;

@@ -50,6 +50,11 @@ struct Caller {
   std::shared_ptr<Account> account{};  // of the tenant; none: without limits
 };
 
+// What holds where its requests say nothing.
+[[nodiscard]] inline wire::Usual usual_of(const Caller& caller) {
+  return caller.account == nullptr ? wire::Usual{} : caller.account->usual();
+}
+
 [[nodiscard]] Status check_right(const Caller& caller, Right right);
 [[nodiscard]] Right right_of(const Op& op);
 

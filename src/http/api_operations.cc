@@ -24,7 +24,8 @@ bool understands(const SharedCall& call, std::initializer_list<std::string_view>
 Act one_op(front::Desk& desk, std::string op) {
   return [&desk, op = std::move(op)](const SharedCall& call) {
     if (!understands(call, {})) return;
-    carry_out(desk, call, wire::read_op(op, call->request().body, call->fields()));
+    carry_out(desk, call,
+              wire::read_op(op, call->request().body, call->fields(), usual_of(call->caller())));
   };
 }
 
@@ -32,9 +33,10 @@ Act one_op(front::Desk& desk, std::string op) {
 Act many_ops(front::Desk& desk, std::string op, std::string list) {
   return [&desk, op = std::move(op), list = std::move(list)](const SharedCall& call) {
     const Request& http = call->request();
+    const wire::Usual usual = usual_of(call->caller());
     auto request = same_name(media_type(http), kLines)
-                       ? wire::read_op_lines(op, http.body, call->fields())
-                       : wire::read_ops(op, list, http.body, call->fields());
+                       ? wire::read_op_lines(op, http.body, call->fields(), usual)
+                       : wire::read_ops(op, list, http.body, call->fields(), usual);
     const bool alone = request && (*request)->alone;
     carry_out(desk, call, std::move(request), alone ? respond_one : respond_list);
   };
@@ -103,7 +105,8 @@ void add_operation_routes(Router& router, front::Desk& desk) {
   router.add({"POST", std::string(kRoot) + "/commit",
               [&desk](const SharedCall& call) {
                 if (!understands(call, {})) return;
-                carry_out(desk, call, wire::read_commit(call->request().body), respond_list);
+                const wire::Usual usual = usual_of(call->caller());
+                carry_out(desk, call, wire::read_commit(call->request().body, usual), respond_list);
               },
               "Several operations, all or nothing", "commit"});
 }

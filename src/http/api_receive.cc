@@ -43,7 +43,8 @@ class Reception : public std::enable_shared_from_this<Reception> {
  private:
   Result<wire::SharedRequest> read() {
     HAPAX_CHECK(check_media(call_->request()));
-    return wire::read_op("receive", call_->request().body, call_->fields());
+    return wire::read_op("receive", call_->request().body, call_->fields(),
+                         usual_of(call_->caller()));
   }
 
   void answered(const Result<Answer>& answer) {

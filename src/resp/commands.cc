@@ -363,8 +363,8 @@ struct Commands : Act {
     kept.assign(arguments.begin(), arguments.end());
     keep(session, kept);
     Op op;
-    const Status read =
-        read_op(kept, session.multi_ ? session.queued_->headers : session.gatherer_.headers(), op);
+    auto& headers = session.multi_ ? session.queued_->headers : session.gatherer_.headers();
+    const Status read = read_op(kept, headers, usual_of(*session.caller_), op);
     if (!read) return refuse(session, read.error());
     const bool ends = std::holds_alternative<End>(op);
     if (!session.multi_ && (ends || front::is_audited(*session.caller_, op))) {
@@ -383,7 +383,7 @@ struct Commands : Act {
     std::vector<std::string_view> kept;
     for (const std::string_view argument : arguments) kept.push_back(request->keep(argument));
     Op& op = request->ops.emplace_back();
-    const Status read = read_op(kept, request->headers, op);
+    const Status read = read_op(kept, request->headers, usual_of(*session.caller_), op);
     if (!read) return refuse(session, read.error());
     return commit(session, *session.caller_, request, {{say_map, 1}}, shape);
   }

@@ -12,8 +12,12 @@ namespace {
 
 template <class AnyOp>
 Status read_op(std::span<const std::string_view> arguments,
-               std::deque<std::vector<Header>>& headers, Op& op) {
-  return read_fields(arguments, headers, op.emplace<AnyOp>());
+               std::deque<std::vector<Header>>& headers, const wire::Usual& usual, Op& op) {
+  AnyOp& made = op.emplace<AnyOp>();
+  usual.put(made);
+  Status read = read_fields(arguments, headers, made);
+  usual.finish(made);
+  return read;
 }
 
 template <class AnyOp>

@@ -14,12 +14,15 @@
 #include <hapax/ops.h>
 #include <hapax/result.h>
 
+#include "wire/usual.h"
+
 namespace hapax::resp {
 
 // Reads an operation of one kind. `headers` is where its header list lives; the views of the
 // operation refer to the arguments.
 using ReadOp = Status (*)(std::span<const std::string_view> arguments,
-                          std::deque<std::vector<Header>>& headers, Op& op);
+                          std::deque<std::vector<Header>>& headers, const wire::Usual& usual,
+                          Op& op);
 
 struct OpCommand {
   std::string name;   // "HX.APPEND"

@@ -16,7 +16,7 @@ class OpArguments : public testing::Test {
     const auto found = std::find_if(op_commands().begin(), op_commands().end(),
                                     [&](const OpCommand& command) { return command.name == name; });
     Op op;
-    const Status read = found->read(kept_, headers_, op);
+    const Status read = found->read(kept_, headers_, {}, op);
     return read ? Result<Op>(op) : Result<Op>(read.error());
   }
   std::string refusal(std::string_view name, std::vector<std::string_view> arguments) {

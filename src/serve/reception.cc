@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/tenant_frame.h"
 #include "host/whole_file.h"
 
 namespace hapax::serve {
@@ -51,21 +52,31 @@ auth::Settings guard_settings(const config::Auth& auth) {
 front::Accounts::LimitsOf limits_of(const config::Tenants& tenants) {
   return [tenants](const std::string& tenant) {
     const config::TenantLimits limits = tenants.of(tenant);
-    return front::TenantLimits{limits.rate.value_or(0), limits.burst.value_or(0),
-                               limits.ttl_max.value_or(Duration{0}),
-                               limits.connections_max.value_or(0)};
+    return front::TenantLimits{.rate = limits.rate.value_or(0),
+                               .burst = limits.burst.value_or(0),
+                               .ttl_max = limits.ttl_max.value_or(Duration{0}),
+                               .connections_max = limits.connections_max.value_or(0),
+                               .ttl_default = limits.ttl_default.value_or(Duration{0}),
+                               .outbox = tenants.outbox.stream,
+                               .outbox_retention = tenants.outbox.retention,
+                               .outbox_attempts_max = tenants.outbox.attempts_max};
   };
 }
 
 ShareOf shares_of(const config::Tenants& tenants, const config::Auth& auth) {
   return [tenants, signs_in = auth.configured()](std::string_view tenant) {
+    if (tenant == base::kOwnTenant) return TenantShare{};
     const config::TenantLimits limits = tenants.of(std::string(tenant));
     const std::uint64_t usual = signs_in && !tenant.empty() ? TenantShare::kWhatIsFree : 0;
     return TenantShare{.storage_max = limits.storage_max.value_or(0),
+                       .total_max = limits.total_max.value_or(0),
                        .memory_max = limits.memory_max.value_or(usual),
                        .streams_max = limits.streams_max.value_or(usual),
                        .transactions_max = limits.transactions_max.value_or(usual),
-                       .ttl_max = limits.ttl_max.value_or(Duration{0})};
+                       .ttl_max = limits.ttl_max.value_or(Duration{0}),
+                       .ttl_default = limits.ttl_default.value_or(Duration{0}),
+                       .outbox = tenants.outbox.stream,
+                       .outbox_attempts_max = tenants.outbox.attempts_max};
   };
 }
 

@@ -346,17 +346,24 @@ Result<Sent> parse(std::string_view body, Request& request) {
   return parse(reader, body, request);
 }
 
-Status add_op(Request& request, std::string_view name, const Sent& sent,
-              std::span<const TextField> given, const std::string& where,
-              std::string_view extra = {}) {
+// What an operation is read with, beside its object.
+struct Around {
+  std::span<const TextField> given;
+  const Usual& usual;
+};
+
+Status add_op(Request& request, std::string_view name, const Sent& sent, const Around& around,
+              const std::string& where, std::string_view extra = {}) {
   if (sent.if_object() == nullptr) {
     return bad(where, "expected an object, got " + std::string(kind_of(sent.value())));
   }
   Status added = Ok{};
   const auto read = [&]<class AnyOp>(const Named<AnyOp>&) {
     AnyOp op{};
-    ObjectFields reader(sent, given, where, request.memory());
+    around.usual.put(op);
+    ObjectFields reader(sent, around.given, where, request.memory());
     fields(reader, op);
+    around.usual.finish(op);
     added = reader.finish(extra);
     if (added) request.ops.emplace_back(op);
   };
@@ -370,7 +377,8 @@ std::vector<std::string_view> op_names() {
   return names;
 }
 
-Status add_named_op(Request& request, const Sent& sent, const std::string& where) {
+Status add_named_op(Request& request, const Sent& sent, const std::string& where,
+                    const Usual& usual) {
   const auto* object = sent.if_object();
   const json::value* name = object == nullptr ? nullptr : object->if_contains("op");
   if (name == nullptr || !name->is_string()) {
@@ -382,17 +390,17 @@ Status add_named_op(Request& request, const Sent& sent, const std::string& where
     return bad(where + "/op",
                "'" + std::string(op) + "' is not an operation" + suggestion(op, known));
   }
-  return add_op(request, op, sent, {}, where, "op");
+  return add_op(request, op, sent, {{}, usual}, where, "op");
 }
 
-Status add_list(Request& request, std::string_view op, const Sent& sent,
-                std::span<const TextField> given, std::string_view where) {
+Status add_list(Request& request, std::string_view op, const Sent& sent, const Around& around,
+                std::string_view where) {
   const json::array& list = sent.value().get_array();
   JsonItems items(sent.text());
   request.ops.reserve(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Sent one(list[i], items, i);
-    HAPAX_CHECK(add_op(request, op, one, given, std::string(where) + std::to_string(i)));
+    HAPAX_CHECK(add_op(request, op, one, around, std::string(where) + std::to_string(i)));
   }
   return Ok{};
 }
@@ -409,14 +417,14 @@ std::vector<std::string_view> field_names(std::string_view op) {
 }
 
 Result<SharedRequest> read_op(std::string_view op, std::string_view body,
-                              std::span<const TextField> given) {
+                              std::span<const TextField> given, const Usual& usual) {
   auto request = std::make_shared<Request>();
   HAPAX_TRY(const Sent sent, parse(body.empty() ? "{}" : body, *request));
-  HAPAX_CHECK(add_op(*request, op, sent, given, ""));
+  HAPAX_CHECK(add_op(*request, op, sent, {given, usual}, ""));
   return request;
 }
 
-Result<SharedRequest> read_commit(std::string_view body) {
+Result<SharedRequest> read_commit(std::string_view body, const Usual& usual) {
   auto request = std::make_shared<Request>();
   HAPAX_TRY(const Sent sent, parse(body, *request));
   const auto* object = sent.if_object();
@@ -430,18 +438,18 @@ Result<SharedRequest> read_commit(std::string_view body) {
   JsonItems items(sent.text_of("ops"));
   for (std::size_t i = 0; i < ops->get_array().size(); ++i) {
     const Sent one(ops->get_array()[i], items, i);
-    HAPAX_CHECK(add_named_op(*request, one, "ops/" + std::to_string(i)));
+    HAPAX_CHECK(add_named_op(*request, one, "ops/" + std::to_string(i), usual));
   }
   return request;
 }
 
 Result<SharedRequest> read_ops(std::string_view op, std::string_view list, std::string_view body,
-                               std::span<const TextField> given) {
+                               std::span<const TextField> given, const Usual& usual) {
   auto request = std::make_shared<Request>();
   request->mode = Mode::kEach;
   HAPAX_TRY(const Sent sent, parse(body, *request));
   if (sent.value().is_array()) {
-    HAPAX_CHECK(add_list(*request, op, sent, given, ""));
+    HAPAX_CHECK(add_list(*request, op, sent, {given, usual}, ""));
     return request;
   }
   const json::string_view member(list.data(), list.size());
@@ -451,7 +459,7 @@ Result<SharedRequest> read_ops(std::string_view op, std::string_view list, std::
     request->alone = true;
     // What was refused is decided anew when it is repeated under its Idempotency-Key.
     request->mode = Mode::kAtomic;
-    HAPAX_CHECK(add_op(*request, op, sent, given, ""));
+    HAPAX_CHECK(add_op(*request, op, sent, {given, usual}, ""));
     return request;
   }
   CommitFields commit{*request, {}, {}};
@@ -460,12 +468,12 @@ Result<SharedRequest> read_ops(std::string_view op, std::string_view list, std::
   HAPAX_CHECK(reader.finish(list));
   if (!inner->is_array()) return bad(list, "expected an array");
   const Sent records(*inner, sent.text_of(member));
-  HAPAX_CHECK(add_list(*request, op, records, given, std::string(list) + "/"));
+  HAPAX_CHECK(add_list(*request, op, records, {given, usual}, std::string(list) + "/"));
   return request;
 }
 
 Result<SharedRequest> read_op_lines(std::string_view op, std::string_view body,
-                                    std::span<const TextField> given) {
+                                    std::span<const TextField> given, const Usual& usual) {
   auto request = std::make_shared<Request>();
   request->mode = Mode::kEach;
   JsonReader reader;
@@ -477,7 +485,7 @@ Result<SharedRequest> read_op_lines(std::string_view op, std::string_view body,
     const std::string where = "line " + std::to_string(number);
     auto sent = parse(reader, line, *request);
     if (!sent) return bad(where, sent.error().detail);
-    HAPAX_CHECK(add_op(*request, op, *sent, given, where));
+    HAPAX_CHECK(add_op(*request, op, *sent, {given, usual}, where));
   }
   return request;
 }

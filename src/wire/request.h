@@ -13,6 +13,8 @@
 #include <hapax/ops.h>
 #include <hapax/result.h>
 
+#include "wire/usual.h"
+
 namespace hapax::wire {
 
 // A field that stands in the path or the query: as text, whatever its type.
@@ -60,19 +62,22 @@ using SharedRequest = std::shared_ptr<Request>;
 // One operation: the body is a JSON object, or empty if the text fields say everything.
 // Errors are kInvalidArgument and name the place: "ops/3/payload: …".
 [[nodiscard]] Result<SharedRequest> read_op(std::string_view op, std::string_view body,
-                                            std::span<const TextField> given);
+                                            std::span<const TextField> given,
+                                            const Usual& usual = {});
 
 // {"mode": "atomic", "id": …, "transaction": …, "epoch": …, "ops": [{"op": "append", …}, …]}
-[[nodiscard]] Result<SharedRequest> read_commit(std::string_view body);
+[[nodiscard]] Result<SharedRequest> read_commit(std::string_view body, const Usual& usual = {});
 
 // Several operations of one kind: a JSON array of objects, or {"<list>": […]}, each on its own; or
 // one object, which is all there is: if it is refused, so is the commit.
 [[nodiscard]] Result<SharedRequest> read_ops(std::string_view op, std::string_view list,
                                              std::string_view body,
-                                             std::span<const TextField> given);
+                                             std::span<const TextField> given,
+                                             const Usual& usual = {});
 // The same, one JSON object per line.
 [[nodiscard]] Result<SharedRequest> read_op_lines(std::string_view op, std::string_view body,
-                                                  std::span<const TextField> given);
+                                                  std::span<const TextField> given,
+                                                  const Usual& usual = {});
 
 // The fields of an operation; none if there is no such operation.
 [[nodiscard]] std::vector<std::string_view> field_names(std::string_view op);

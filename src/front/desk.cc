@@ -186,7 +186,7 @@ void Desk::audit(const std::string& tenant, std::string line) {
 }
 
 void Desk::answered(std::span<const Op> ops, const Result<Answer>& answer, Steady since) {
-  if (answer && !answer->repeated) duplicates_.count(ops, *answer);
+  if (answer && !answer->repeated) ledger_.count(ops, *answer);
   if (meter_ == nullptr) return;
   if (!answer) return meter_->failed();
   meter_->answered(ops, *answer, std::chrono::steady_clock::now() - since);

@@ -18,7 +18,7 @@
 
 #include "front/caller.h"
 #include "front/discretion.h"
-#include "front/duplicates.h"
+#include "front/ledger.h"
 #include "front/readers.h"
 #include "metrics/meter.h"
 #include "net/link.h"
@@ -85,7 +85,7 @@ class Desk {
   }
 
   [[nodiscard]] Store& store() { return store_; }
-  [[nodiscard]] const Duplicates& duplicates() const { return duplicates_; }
+  [[nodiscard]] Ledger& ledger() { return ledger_; }
 
   // A commit that was handed over at `since` has its answer: counts it. From any thread.
   void answered(std::span<const Op> ops, const Result<Answer>& answer, Steady since);
@@ -111,7 +111,7 @@ class Desk {
   metrics::Meter* const meter_;
   const Discretion* const discretion_;  // may be null
   Readers readers_;
-  Duplicates duplicates_;
+  Ledger ledger_;
   std::mutex mutex_;
   std::unordered_set<std::string> audits_;  // guarded by mutex_; streams that are known to be there
 };

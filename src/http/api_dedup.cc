@@ -234,43 +234,55 @@ Result<Ttls> ttls_of(Store& store, const StreamStats& stats, Time now) {
   return ttls;
 }
 
+// Keys of claims and plain keys, by the start of the slice in which they end.
+void add_ttls(Ttls& ttls, const front::QueueCounts& counts, Time now) {
+  for (const auto& [slice, keys] : counts.slices()) {
+    if (slice.is_over(now)) continue;
+    const Time start = slice.start();
+    const std::size_t place = start <= now + hours{1}    ? 0
+                              : start <= now + hours{6}  ? 1
+                              : start <= now + hours{24} ? 2
+                                                         : 3;
+    ttls.counts[place] += keys.count;
+  }
+}
+
 struct QueueFigures {
-  bool has_stream = false;
-  StreamStats stats;
+  StreamStats stats;  // of the stream of that name, if there is one
   Ttls ttls;
-  std::uint64_t fresh_24h = 0;
-  front::DuplicateCount duplicates;
+  front::QueueCounts counts;
+  Time now{};
 };
 
 Result<QueueFigures> figures_of(front::Desk& desk, Store& store, const std::string& stream) {
   QueueFigures figures;
   auto stats = store.describe(stream);
   HAPAX_TRY(const Statistics all, store.statistics());  // Behind: no record is of a later time.
-  figures.duplicates = desk.duplicates().of(stream, all.log_time);
-  if (!stats && stats.error().code == Errc::kNotFound) return figures;
-  HAPAX_TRY(figures.stats, std::move(stats));
-  figures.has_stream = true;
-  HAPAX_TRY(figures.ttls, ttls_of(store, figures.stats, all.log_time));
-  HAPAX_TRY(const Sequence since, sequence_at(store, figures.stats, all.log_time - hours{24}));
-  figures.fresh_24h = figures.stats.last.value + 1 - since.value;
+  figures.now = all.log_time;
+  HAPAX_TRY(figures.counts, desk.ledger().of(store, stream));
+  if (stats || stats.error().code != Errc::kNotFound) {
+    HAPAX_TRY(figures.stats, std::move(stats));
+    HAPAX_TRY(figures.ttls, ttls_of(store, figures.stats, all.log_time));
+  }
+  add_ttls(figures.ttls, figures.counts, all.log_time);
   return figures;
 }
 
 std::string json_of(std::string_view queue, const QueueFigures& figures) {
-  const double duplicates = static_cast<double>(figures.duplicates.last_24h);
-  const double asked = duplicates + static_cast<double>(figures.fresh_24h);
-  // Of claims it is not counted how many were fresh.
-  const bool known = figures.has_stream && asked != 0;
-  const double bytes = static_cast<double>(figures.stats.ids * kBytesPerId);
+  const auto asked = figures.counts.last_24h(figures.now);
+  const double duplicates = static_cast<double>(asked.duplicates);
+  const double hit_rate = asked.checks == 0 ? 0 : duplicates / static_cast<double>(asked.checks);
+  const auto keys = figures.counts.keys(figures.now);
+  const double bytes = static_cast<double>(figures.stats.ids * kBytesPerId + keys.bytes);
   const auto& counts = figures.ttls.counts;
   wire::JsonObject ttls;
   ttls.add("0-1h", counts[0]).add("1-6h", counts[1]).add("6-24h", counts[2]);
   if (counts[3] != 0) ttls.add("24h+", counts[3]);
   return wire::JsonObject()
       .add("queue_name", queue)
-      .add("total_keys", figures.stats.ids)
-      .raw("hit_rate_24h", decimal_text(known ? duplicates / asked : 0))
-      .add("duplicate_jobs_blocked", figures.duplicates.in_all)
+      .add("total_keys", figures.stats.ids + keys.count)
+      .raw("hit_rate_24h", decimal_text(hit_rate))
+      .add("duplicate_jobs_blocked", figures.counts.in_all().duplicates)
       .raw("storage_size_mb", decimal_text(bytes / 1e6))
       .raw("ttl_distribution", ttls.text())
       .text();

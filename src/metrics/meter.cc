@@ -4,6 +4,7 @@
 #include <tuple>
 #include <variant>
 
+#include "base/dedup_key.h"
 #include "base/tenant_frame.h"
 #include "wire/op_fields.h"
 
@@ -28,7 +29,13 @@ std::vector<std::string_view> op_names(std::index_sequence<I...>) {
 
 template <std::size_t... I>
 std::vector<std::string_view> verdict_words(std::index_sequence<I...>) {
-  return {word_of(Verdict(std::in_place_index<I>))...};
+  return {word_of(Verdict(std::in_place_index<I>))..., word_of(Verdict(Held{.applied = true}))};
+}
+
+// Where a verdict is counted: see words_of_verdicts().
+std::size_t place_of(const Verdict& verdict) {
+  const auto* held = std::get_if<Held>(&verdict);
+  return held != nullptr && held->applied ? std::variant_size_v<Verdict> : verdict.index();
 }
 
 const std::vector<std::string_view>& names_of_ops() {
@@ -47,17 +54,31 @@ std::vector<double> latencies() {
           0.01,    0.025,    0.05,    0.1,    0.25,    0.5,    1,     2.5,    10};
 }
 
-// Where an id or a key is looked up; empty: the operation looks up none.
-std::string_view queue_of(const Op& op) {
-  if (const auto* append = std::get_if<Append>(&op)) return append->stream;
-  if (const auto* claim = std::get_if<Claim>(&op)) return claim->scope;
-  return {};
+const std::size_t kFreshKey = Verdict(Appended{}).index();
+const std::size_t kDuplicateKey = Verdict(Duplicate{}).index();
+
+// What looks up an id or a key, and where that is counted.
+struct Check {
+  std::string_view queue{};  // empty: it looks up none
+  std::size_t place = 0;
+};
+
+// `room` is for a name that is made.
+Check check_in(const Op& op, const Verdict& verdict, std::string& room) {
+  if (const auto* append = std::get_if<Append>(&op)) return {append->stream, verdict.index()};
+  if (const auto* claim = std::get_if<Claim>(&op)) return {claim->scope, verdict.index()};
+  const auto* set = std::get_if<Set>(&op);
+  const auto* held = std::get_if<Held>(&verdict);
+  if (set == nullptr || held == nullptr || set->mode != SetMode::kAbsent) return {};
+  const auto key = base::parse_dedup_key(base::without_frame(set->name));
+  if (!key) return {};
+  room = std::string(base::frame_of(set->name)).append(key->queue);
+  return {room, held->applied ? kFreshKey : kDuplicateKey};
 }
 
-bool is_duplicate(std::size_t verdict) {
-  static const std::size_t kAppend = Verdict(Duplicate{}).index();
+bool is_duplicate(std::size_t place) {
   static const std::size_t kClaim = Verdict(DuplicateClaim{}).index();
-  return verdict == kAppend || verdict == kClaim;
+  return place == kDuplicateKey || place == kClaim;
 }
 
 }  // namespace
@@ -79,17 +100,19 @@ void Meter::answered(std::span<const Op> ops, const Answer& answer, std::chrono:
   commit_seconds_.observe(std::chrono::duration<double>(took).count());
   commit_ops_.observe(static_cast<double>(ops.size()));
   const std::lock_guard lock(mutex_);
-  std::string_view last;
+  std::string last;
+  std::string room;
   Counts* counts = nullptr;
   for (std::size_t i = 0; i < ops.size() && i < answer.verdicts.size(); ++i) {
-    const std::size_t verdict = answer.verdicts[i].index();
-    ++verdicts_[ops[i].index()][verdict];
-    const std::string_view queue = queue_of(ops[i]);
-    if (queue.empty()) continue;
-    if (counts == nullptr || queue != last) counts = &counts_of(queue);
-    last = queue;
-    ++(*counts)[verdict];
-    if (is_duplicate(verdict)) age(answer.verdicts[i], answer.time);
+    ++verdicts_[ops[i].index()][place_of(answer.verdicts[i])];
+    const Check check = check_in(ops[i], answer.verdicts[i], room);
+    if (check.queue.empty()) continue;
+    if (counts == nullptr || check.queue != last) {
+      last = check.queue;
+      counts = &counts_of(last);
+    }
+    ++(*counts)[check.place];
+    if (is_duplicate(answer.verdicts[i].index())) age(answer.verdicts[i], answer.time);
     const auto* append = std::get_if<Append>(&ops[i]);
     if (append != nullptr) near_misses_.told(*append, answer.verdicts[i], answer.time);
   }

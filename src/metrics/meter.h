@@ -40,7 +40,7 @@ class Meter {
   // By operation and word of the verdict.
   [[nodiscard]] std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> verdicts()
       const;
-  // Of appends and claims, by stream or scope, by word.
+  // Of appends, claims and plain keys that stand for a job, by stream, scope or queue, by word.
   struct Queue {
     std::string name;
     std::map<std::string_view, std::uint64_t> checks;
@@ -59,7 +59,8 @@ class Meter {
 
  private:
   static constexpr std::size_t kOps = std::variant_size_v<Op>;
-  static constexpr std::size_t kVerdicts = std::variant_size_v<Verdict>;
+  // One more than there are: a register that was held has a word of its own if it was changed.
+  static constexpr std::size_t kVerdicts = std::variant_size_v<Verdict> + 1;
   using Counts = std::array<std::uint64_t, kVerdicts>;
 
   Counts& counts_of(std::string_view queue);  // REQUIRES: mutex_ is held.

@@ -46,6 +46,35 @@ TEST(Meter, CountsVerdictsByOperationAndQueue) {
   EXPECT_DOUBLE_EQ(meter.commit_ops().sum(), 4);
 }
 
+// A plain key that stands for a job is asked for with SETNX; what is no such key is no check.
+TEST(Meter, CountsKeysOfJobsAndTellsWhatWasSet) {
+  Meter meter;
+  const std::string framed =
+      "\x01t\x01"
+      "dedup:q:1";
+  const Op ops[] = {Set{.name = "dedup:q:1", .mode = SetMode::kAbsent},
+                    Set{.name = "dedup:q:1", .mode = SetMode::kAbsent},
+                    Set{.name = framed, .mode = SetMode::kAbsent},
+                    Set{.name = "dedup:q:1", .mode = SetMode::kAlways},
+                    Set{.name = "q:1", .mode = SetMode::kAbsent}};
+  const Held done{.applied = true};
+  Answer answer;
+  answer.verdicts = {done, Held{}, done, done, done};
+  meter.answered(ops, answer, {});
+  const auto verdicts = meter.verdicts();
+  EXPECT_EQ(verdicts.at({"set", "done"}), 4U);
+  EXPECT_EQ(verdicts.at({"set", "unchanged"}), 1U);
+  const auto queues = meter.queues();
+  ASSERT_EQ(queues.size(), 2U);
+  EXPECT_EQ(queues[0].name,
+            "\x01t\x01"
+            "q");
+  EXPECT_EQ(queues[1].name, "q");
+  EXPECT_EQ(queues[1].checks.at("fresh"), 1U);
+  EXPECT_EQ(queues[1].checks.at("duplicate"), 1U);
+  EXPECT_EQ(queues[1].duplicates, 1U);
+}
+
 // What a scrape costs does not grow with what clients make up.
 TEST(Meter, KeepsAnEndToNames) {
   Meter meter;

@@ -52,6 +52,10 @@ class Writer {
   void build() {
     page_.gauge("hapax_build_info", "The version that runs.");
     page_.sample({{"version", sources_.version}}, std::uint64_t{1});
+    if (!sources_.slos.empty()) {
+      page_.gauge("hapax_slo_target", "What performance_slos says, in seconds and shares of 1.");
+      for (const auto& [slo, target] : sources_.slos) page_.sample({{"slo", slo}}, target);
+    }
     page_.gauge("hapax_ready", "1 while the server is ready, as /health/ready says.");
     page_.sample({}, sources_.health.trouble() ? std::uint64_t{0} : std::uint64_t{1});
   }
@@ -81,9 +85,27 @@ class Writer {
     }
   }
 
-  void streams() {
+  void dedup_storage() {
     page_.gauge("dedup_storage_size_bytes", "Size of deduplication storage in bytes");
-    each_stream([](const StreamStats& stream) { return stream.ids * kIdBytes; });
+    std::map<std::string, std::uint64_t> sizes;
+    if (sources_.key_bytes) {
+      for (const auto& [queue, bytes] : sources_.key_bytes(survey_->store.log_time)) {
+        sizes[queue] += bytes;
+      }
+    }
+    for (const StreamStats& stream : survey_->streams) {
+      sizes[stream.stream] += stream.ids * kIdBytes;
+    }
+    std::size_t left = metrics::kQueuesMax;
+    for (const auto& [queue, bytes] : sizes) {
+      if (!shown(queue) || left == 0) continue;
+      --left;
+      page_.sample(labels_of(queue), bytes);
+    }
+  }
+
+  void streams() {
+    dedup_storage();
     page_.gauge("hapax_stream_records", "Records of a stream.");
     each_stream([](const StreamStats& stream) { return records_of(stream); });
     page_.gauge("hapax_stream_bytes", "Bytes of the records of a stream.");
@@ -169,6 +191,8 @@ class Writer {
   void tenants() {
     share("storage", "_bytes", "Stored bytes", &TenantUse::storage_bytes,
           &TenantShare::storage_max);
+    share("total", "_bytes", "Stored bytes and memory of remembered state", &TenantUse::total_bytes,
+          &TenantShare::total_max);
     share("memory", "_bytes", "Memory of remembered state", &TenantUse::memory_bytes,
           &TenantShare::memory_max);
     share("streams", "", "Streams", &TenantUse::streams, &TenantShare::streams_max);

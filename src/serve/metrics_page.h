@@ -1,8 +1,12 @@
 // /metrics: everything that is counted, as Prometheus reads it.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "front/account.h"
 #include "metrics/meter.h"
@@ -19,6 +23,9 @@ struct MetricsSources {
   const Health& health;
   std::string version;
   std::string outbox;  // stream whose records are outbox events
+  std::map<std::string, double> slos{};
+  // Bytes of the keys of claims, and of plain keys that stand for a job, by queue.
+  std::function<std::vector<std::pair<std::string, std::uint64_t>>(Time now)> key_bytes{};
 };
 
 // A6: With a tenant, its own figures only. Without, those of all and of the process.

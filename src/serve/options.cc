@@ -67,6 +67,7 @@ Result<Options> options_from(const config::Config& config) {
   options.log = config.log;
   options.metrics = config.metrics;
   options.outbox = config.exactly_once.outbox.table_name;
+  options.slos = config.performance_slos.targets();
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ struct Options {
   config::Log log;
   config::Metrics metrics;
   std::string outbox = "outbox_events";  // stream whose records are outbox events
+  std::map<std::string, double> slos;    // what the figures are held against, by name
   // The configuration as it is now, for SIGHUP; none: only certificates are read anew.
   std::function<Result<config::Config>()> reread;
   std::string version;

@@ -101,11 +101,14 @@ class Process {
     work(signals);
     Signals::let_through();
     log_.write(LogLevel::kInfo, "stopping");
+    const bool well = !health_.trouble();
     notifier_.tell("STOPPING=1");
     health_.draining();
     server_->stop(options_.drain);
     surveyor_->stop();
     desk_->close();
+    while (well && desk_->ledger().keep(*store_)) {
+    }
     open_ = false;
     store_.reset();  // What it still answers finds everybody that asked.
     return Ok{};
@@ -165,9 +168,11 @@ class Process {
   void work(Signals& signals) {
     const auto watchdog = watchdog_of_environment();
     const auto tick = std::min(kTick, watchdog.value_or(2 * kTick) / 2);
-    const Surveyor::Found found{
-        [this](const Result<Statistics>& figures) { look_at(figures); },
-        [this](Survey survey) { show(std::move(survey)); }};
+    const Surveyor::Found found{[this](const Result<Statistics>& figures) { look_at(figures); },
+                                [this](Survey survey) {
+                                  show(std::move(survey));
+                                  if (!health_.trouble()) desk_->ledger().keep(*store_);
+                                }};
     surveyor_ = std::make_unique<Surveyor>(*store_, found, Surveyor::Every{.look = tick});
     std::uint64_t answers = 0;
     for (;;) {
@@ -337,8 +342,17 @@ class Process {
   Health health_;
   SurveyBoard survey_;
   const Notifier notifier_ = Notifier::of_environment();
-  const MetricsSources sources_{meter_,  accounts_,        survey_,
-                                health_, options_.version, options_.outbox};
+  const MetricsSources sources_{meter_,
+                                accounts_,
+                                survey_,
+                                health_,
+                                options_.version,
+                                options_.outbox,
+                                options_.slos,
+                                [this](Time now) {
+                                  using Sizes = std::vector<std::pair<std::string, std::uint64_t>>;
+                                  return open_ ? desk_->ledger().key_bytes(now) : Sizes{};
+                                }};
   const MetricsPage metrics_page_ = [this](const std::optional<std::string>& tenant) {
     return metrics_page(sources_, server_->statistics(), tenant);
   };

@@ -21,7 +21,9 @@ class ExactlyOnceDocument(running.ServerTest):
         self.call("POST", "/claims/jobs/1/settle", {"fence": fence})
         self.call("POST", "/claims/jobs/1", {"owner": "w"})
         self.assertEqual(self.call("GET", "/dedup/stats?queue=jobs").json,
-                         {"queue_name": "jobs", **nothing, "duplicate_jobs_blocked": 1})
+                         {"queue_name": "jobs", **nothing, "total_keys": 1, "hit_rate_24h": 0.5,
+                          "duplicate_jobs_blocked": 1,
+                          "ttl_distribution": {"0-1h": 0, "1-6h": 0, "6-24h": 1}})
         self.call("PUT", "/streams/mail")
         for number in (1, 2, 3, 1):
             self.call("POST", "/streams/mail/records", {"id": f"job-{number}", "payload": "x"})

@@ -1,0 +1,188 @@
+#include "front/ledger.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/dedup_key.h"
+#include "base/tenant_frame.h"
+
+namespace hapax::front {
+
+namespace {
+
+// Scopes are the callers' to invent: beyond this many names new ones are not counted.
+constexpr std::size_t kNamesMax = 10'000;
+constexpr std::size_t kPagesMax = 100;  // written at once
+constexpr std::size_t kLooksMax = 3;
+constexpr Duration kKeptFor{std::chrono::days{30}};  // since it was last asked; or …
+constexpr Duration kKeptForMax{limits::kWindowMax};  // … as long as the longest of its keys
+constexpr std::uint64_t kClaimBytes = 88;            // as the store counts a settled one
+constexpr std::uint64_t kRegisterBytes = 250;        // beside its name and value
+
+std::string register_of(std::string_view queue) {
+  return std::string(base::kOwnFrame).append("queue/").append(queue);
+}
+
+// An operation that asks for a job, and what it was told.
+struct Check {
+  std::string_view stands{};  // its queue, as the operation names it …
+  std::string made_up{};      // … or made from the name of a key
+  bool duplicate = false;
+  QueueCounts::Keys made{};
+  Time end{};
+  [[nodiscard]] std::string_view queue() const { return made_up.empty() ? stands : made_up; }
+};
+
+std::optional<Check> check_in(const Append& op, const Verdict& verdict, Time) {
+  const bool duplicate = std::holds_alternative<Duplicate>(verdict);
+  if (!duplicate && !std::holds_alternative<Appended>(verdict)) return std::nullopt;
+  if (base::without_frame(op.stream).starts_with('$')) return std::nullopt;  // an audit
+  return Check{.stands = op.stream, .duplicate = duplicate};
+}
+
+std::optional<Check> check_in(const Claim& op, const Verdict& verdict, Time when) {
+  Check check{.stands = op.scope, .duplicate = std::holds_alternative<DuplicateClaim>(verdict)};
+  if (check.duplicate) return check;
+  const auto* claimed = std::get_if<Claimed>(&verdict);
+  if (claimed == nullptr) return std::nullopt;
+  if (claimed->attempt == 1) {
+    check.made = {1, kClaimBytes};
+    check.end = std::max(op.tombstone.end(when), op.retention.end(when));
+  }
+  return check;
+}
+
+// SETNX, and SET with NX.
+std::optional<Check> check_in(const Set& op, const Verdict& verdict, Time) {
+  const auto* held = std::get_if<Held>(&verdict);
+  if (op.mode != SetMode::kAbsent || held == nullptr) return std::nullopt;
+  const auto key = base::parse_dedup_key(base::without_frame(op.name));
+  if (!key) return std::nullopt;
+  Check check{.made_up = std::string(base::frame_of(op.name)).append(key->queue),
+              .duplicate = !held->applied};
+  if (held->applied) {
+    check.made = {1, op.name.size() + op.value.size() + kRegisterBytes};
+    check.end = held->expires_at;
+  }
+  return check;
+}
+
+template <class Other>
+std::optional<Check> check_in(const Other&, const Verdict&, Time) {
+  return std::nullopt;
+}
+
+}  // namespace
+
+void Ledger::count(std::span<const Op> ops, const Answer& answer) {
+  const std::lock_guard lock(mutex_);
+  std::string run;
+  QueueCounts* counts = nullptr;
+  for (std::size_t i = 0; i < ops.size() && i < answer.verdicts.size(); ++i) {
+    const auto check = std::visit(
+        [&](const auto& op) { return check_in(op, answer.verdicts[i], answer.time); }, ops[i]);
+    if (!check) continue;
+    if (counts == nullptr || check->queue() != run) {
+      run = check->queue();
+      counts = find(run);
+    }
+    if (counts == nullptr) continue;
+    counts->asked({1, check->duplicate ? std::uint64_t{1} : 0}, answer.time);
+    if (check->made.count != 0) counts->remembered(check->made, check->end, answer.time);
+  }
+}
+
+QueueCounts* Ledger::find(std::string_view queue) {
+  const auto found = books_.find(queue);
+  if (found != books_.end()) return &found->second.fresh;
+  if (books_.size() >= kNamesMax) return nullptr;
+  return &books_[std::string(queue)].fresh;
+}
+
+Result<QueueCounts> Ledger::of(Store& store, const std::string& queue) const {
+  const std::string name = register_of(queue);
+  QueueCounts sum;
+  for (std::size_t look = 0; look < kLooksMax; ++look) {
+    const std::uint64_t before = [&] {
+      const std::lock_guard lock(mutex_);
+      return edition_;
+    }();
+    HAPAX_TRY(const auto kept, store.find_register(name));
+    sum = kept ? QueueCounts::parse(kept->value).value_or(QueueCounts()) : QueueCounts();
+    const std::lock_guard lock(mutex_);
+    if (const auto found = books_.find(queue); found != books_.end()) sum.add(found->second.fresh);
+    // Else some of it was written between the two looks.
+    if (edition_ == before) break;
+  }
+  return sum;
+}
+
+std::vector<Ledger::Page> Ledger::pages() {
+  std::vector<Page> pages;
+  const std::lock_guard lock(mutex_);
+  // Everybody's turn comes, however many are busy.
+  auto at = books_.lower_bound(next_);
+  for (std::size_t i = 0; i < books_.size() && pages.size() < kPagesMax; ++i, ++at) {
+    if (at == books_.end()) at = books_.begin();
+    const auto& [queue, book] = *at;
+    if (!book.fresh.empty()) pages.push_back({queue, book.fresh, {}, register_of(queue), ""});
+  }
+  next_ = at == books_.end() ? std::string() : at->first;
+  return pages;
+}
+
+bool Ledger::keep(Store& store) {
+  std::vector<Page> pages = this->pages();
+  if (pages.empty()) return false;
+  std::vector<Op> ops;
+  for (const Page& page : pages) ops.push_back(Get{.name = page.name});
+  const Result<Answer> found = store.commit({.ops = ops, .mode = Mode::kEach});
+  if (!found || found->verdicts.size() != pages.size()) return false;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    const auto* held = std::get_if<Held>(&found->verdicts[i]);
+    if (held == nullptr) return false;
+    ops[i] = write(pages[i], *held, found->time);
+  }
+  const Result<Answer> answer = store.commit({.ops = ops, .mode = Mode::kEach});
+  if (!answer) return false;
+  bool some = false;
+  for (std::size_t i = 0; i < pages.size() && i < answer->verdicts.size(); ++i) {
+    // Another process may have been quicker: then it is for the next time.
+    if (!std::holds_alternative<Registered>(answer->verdicts[i])) continue;
+    settle(pages[i]);
+    some = true;
+  }
+  return some;
+}
+
+Op Ledger::write(Page& page, const Held& held, Time now) {
+  page.sum = QueueCounts::parse(held.value.value_or("")).value_or(QueueCounts());
+  page.sum.add(page.fresh);
+  page.sum.forget(now);
+  page.text = page.sum.text();
+  const Time end = std::clamp(page.sum.latest_end(), now + kKeptFor, now + kKeptForMax);
+  return Set{.name = page.name,
+             .value = page.text,
+             .mode = SetMode::kVersion,
+             .expected = held.version,
+             .expiry = {Expiry::Kind::kAt, end, {}}};
+}
+
+void Ledger::settle(const Page& page) {
+  const std::lock_guard lock(mutex_);
+  Book& book = books_[page.queue];
+  book.fresh.take(page.fresh);
+  book.kept = page.sum;
+  ++edition_;
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> Ledger::key_bytes(Time now) const {
+  std::vector<std::pair<std::string, std::uint64_t>> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [queue, book] : books_) {
+    all.emplace_back(queue, book.fresh.keys(now).bytes + book.kept.keys(now).bytes);
+  }
+  return all;
+}
+
+}  // namespace hapax::front

@@ -1,0 +1,66 @@
+// How often each queue was asked for a job, how often that was a duplicate, and which keys of
+// claims and plain keys are remembered for it. Counted in memory and kept in the store from time to
+// time, so that a restart forgets the latest counts at most. The processes of a shared store add to
+// the same numbers.
+//
+// Keys are counted when they are made, until the end they had then: one that is forgotten by hand,
+// or gets another end, is counted until its first one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <hapax/store.h>
+
+#include "front/queue_counts.h"
+
+namespace hapax::front {
+
+class Ledger {
+ public:
+  // From any thread. Names are as the store knows them.
+  void count(std::span<const Op> ops, const Answer& answer);
+
+  // All that was counted for a queue, also before this process and by others. May wait.
+  [[nodiscard]] Result<QueueCounts> of(Store& store, const std::string& queue) const;
+
+  // Adds what was counted since to what the store keeps, of some queues at a time. What cannot be
+  // written stays counted and is tried the next time. False: nothing was written. May wait; from
+  // one thread at a time.
+  bool keep(Store& store);
+
+  // Bytes of the keys of each queue that this process has met.
+  [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> key_bytes(Time now) const;
+
+ private:
+  struct Book {
+    QueueCounts fresh;  // not in the store yet
+    QueueCounts kept;   // in the store, as far as this process knows
+  };
+  struct Page {
+    std::string queue;
+    QueueCounts fresh;
+    QueueCounts sum;
+    std::string name;  // of its register
+    std::string text;
+  };
+
+  QueueCounts* find(std::string_view queue);  // REQUIRES: mutex_ is held. Null: there is no room.
+  [[nodiscard]] std::vector<Page> pages();
+  // The operation refers to the page.
+  [[nodiscard]] static Op write(Page& page, const Held& held, Time now);
+  void settle(const Page& page);
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Book, std::less<>> books_;  // guarded by mutex_
+  std::uint64_t edition_ = 0;                       // guarded by mutex_; changes with each keep
+  std::string next_;                                // guarded by mutex_; where pages() goes on
+};
+
+}  // namespace hapax::front

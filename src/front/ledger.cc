@@ -76,20 +76,28 @@ std::optional<Check> check_in(const Other&, const Verdict&, Time) {
 
 void Ledger::count(std::span<const Op> ops, const Answer& answer) {
   const std::lock_guard lock(mutex_);
-  std::string run;
+  std::string run;  // the queue of the latest checks, …
   QueueCounts* counts = nullptr;
+  QueueCounts::Asked asked;  // … and what was asked of it
+  const auto end_run = [&] {
+    if (counts != nullptr) counts->asked(asked, answer.time);
+    asked = {};
+  };
   for (std::size_t i = 0; i < ops.size() && i < answer.verdicts.size(); ++i) {
     const auto check = std::visit(
         [&](const auto& op) { return check_in(op, answer.verdicts[i], answer.time); }, ops[i]);
     if (!check) continue;
-    if (counts == nullptr || check->queue() != run) {
+    if (check->queue() != run) {
+      end_run();
       run = check->queue();
       counts = find(run);
     }
-    if (counts == nullptr) continue;
-    counts->asked({1, check->duplicate ? std::uint64_t{1} : 0}, answer.time);
-    if (check->made.count != 0) counts->remembered(check->made, check->end, answer.time);
+    ++asked.checks;
+    asked.duplicates += check->duplicate ? 1 : 0;
+    if (counts == nullptr || check->made.count == 0) continue;
+    counts->remembered(check->made, check->end, answer.time);
   }
+  end_run();
 }
 
 QueueCounts* Ledger::find(std::string_view queue) {

@@ -127,10 +127,11 @@ void Engine::look_for_dead_space() {
   const bool idle = looked_at_ == machine_->written_bytes();
   looked_ms_ = steady_.steady_ms();
   looked_at_ = machine_->written_bytes();
-  const std::size_t dead = dead_segments();
+  const bool no_room = machine_->writes_refused() || snapshotter_->found_no_room();
+  const std::size_t dead = dead_segments() + (no_room && present_segment_is_dead() ? 1 : 0);
   const bool stuck = dead > 0 && dead == std::exchange(dead_, dead);
   look_every_ms_ = stuck ? std::min(look_every_ms_ * 2, kLookEveryMaxMs) : kLookEveryMs;
-  pressed_ = dead > 0 && (machine_->writes_refused() || snapshotter_->found_no_room());
+  pressed_ = dead > 0 && no_room;
   frees_space_ = dead > 0 && (pressed_ || idle || dead > machine_->state().live_bytes.size());
   made_way_ = false;
 }
@@ -148,8 +149,17 @@ std::size_t Engine::dead_segments() const {
       }));
 }
 
+// L21: on a disk that one segment fills, the one being written is all there is to remove. One that
+// is smaller than the reserve is not worth two snapshots.
+bool Engine::present_segment_is_dead() const {
+  const journal::Slot slot = machine_->next_slot();
+  return writer_ != nullptr && slot.offset > options_.reserve_bytes &&
+         !machine_->state().live_bytes.contains(slot.segment);
+}
+
 void Engine::make_way() {
   if (!frees_space_ || snapshotter_->busy()) return;
+  if (pressed_ && present_segment_is_dead()) machine_->begin_segment();
   if (snapshotter_->newest().value + 1 != machine_->next_lsn().value) return;
   if (std::exchange(made_way_, true)) {
     // It was refused. The next look tries again.

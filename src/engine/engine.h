@@ -98,6 +98,7 @@ class Engine {
   void choose_victims(SnapshotImage& image) const;
   void look_for_dead_space();
   [[nodiscard]] std::size_t dead_segments() const;
+  [[nodiscard]] bool present_segment_is_dead() const;
 
   ports::Folder& folder_;
   const EngineOptions options_;

@@ -185,12 +185,20 @@ void Machine::deliver(Waiting& waiting) {
              waiting);
 }
 
+void Machine::begin_segment() {
+  HAPAX_ASSERT(quiescent(), "no fact has a place in the segment yet");
+  if (next_slot_.offset == journal::kHeaderBytes) return;
+  next_slot_ = {next_slot_.segment + 1, journal::kHeaderBytes};
+  building_.slot = next_slot_;
+}
+
 // --- out -----------------------------------------------------------------------------------------
 
 journal::Batch& Machine::seal() {
   HAPAX_ASSERT(!in_flight(), "one batch is in flight");
   HAPAX_ASSERT(has_facts(), "a batch has facts");
   building_.batch.set_frees_space(!building_.ordinary);
+  building_.batch.set_begins_segment(building_.slot.offset == journal::kHeaderBytes);
   building_.batch.close();
   std::swap(in_flight_.batch, building_.batch);
   in_flight_.undo.swap(building_.undo);

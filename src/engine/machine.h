@@ -127,6 +127,9 @@ class Machine {
   [[nodiscard]] std::uint64_t written_bytes() const { return written_bytes_; }
   [[nodiscard]] journal::Lsn next_lsn() const { return next_lsn_; }
   [[nodiscard]] journal::Slot next_slot() const { return next_slot_; }
+  // L21: the next batch begins a segment, however little the present one holds.
+  // REQUIRES: quiescent().
+  void begin_segment();
   [[nodiscard]] Statistics statistics() const;
   [[nodiscard]] bool writes_refused() const { return writes_refused_; }
   // Something that was durable and that a decision needed cannot be read.

@@ -84,6 +84,34 @@ TEST_F(SpaceTest, AFullDiskGivesBackWhatWasTrimmed) {
   EXPECT_THAT(records("s"), SizeIs(1));
 }
 
+// L21: the segment being written is all there is, and nothing in it is needed any more.
+TEST_F(SpaceTest, ADiskSmallerThanASegmentGivesBackWhatWasTrimmed) {
+  engine_.reset();
+  EngineOptions options = tiny();
+  options.reserve_bytes = 8'192;
+  options.segment_bytes = 1'000'000;
+  options.snapshot_every_bytes = std::uint64_t{1} << 30;
+  ASSERT_TRUE(folder_->remove(journal::kReserveName).ok());
+  engine_ = try_open(options).value();
+  commit({CreateStream{"s", {}}});
+  disk_.set_faults({.space_limit = disk_.used() + 60'000});
+  for (int round = 0; round < 3; ++round) {
+    int stored = 0;
+    while (append_kilobyte()) ++stored;
+    ASSERT_GT(stored, 30) << "round " << round;
+    ASSERT_EQ(segments(), 1U);
+    commit({Trim{.stream = "s", .before = Sequence{1'000'000}}});
+    EXPECT_FALSE(append_kilobyte());
+    pass_seconds(8);
+    EXPECT_EQ(segments(), 1U);
+    EXPECT_TRUE(append_kilobyte());
+    EXPECT_FALSE(machine().statistics().writes_refused);
+  }
+  kill();
+  open();
+  EXPECT_THAT(records("s"), SizeIs(1));
+}
+
 // L18
 TEST_F(SpaceTest, WhatFreesSpaceFindsRoomInTheReserve) {
   reopen(std::uint64_t{1} << 30);

@@ -58,6 +58,9 @@ class Batch {
   // L18: the caller says of each batch whether its facts only free space.
   void set_frees_space(bool frees) { frees_space_ = frees; }
   [[nodiscard]] bool frees_space() const { return frees_space_; }
+  // L21: the caller says of each batch whether it is the first one of a segment.
+  void set_begins_segment(bool begins) { begins_segment_ = begins; }
+  [[nodiscard]] bool begins_segment() const { return begins_segment_; }
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] Lsn first() const { return first_; }
@@ -90,6 +93,7 @@ class Batch {
   std::size_t length_bytes_ = 0;      // set aside for it
   bool closed_ = false;
   bool frees_space_ = false;
+  bool begins_segment_ = false;
 };
 
 }  // namespace hapax::journal

@@ -58,6 +58,10 @@ Result<Durable> Writer::write(Batch& batch) {
   if (room == Room::kClosed) {
     return Error{Errc::kNoSpace, "the disk is full; what is not needed is being removed"};
   }
+  // L21: a segment that nothing needs is ended early.
+  if (batch.begins_segment() && slot_.offset != kHeaderBytes) {
+    slot_ = {slot_.segment + 1, kHeaderBytes};
+  }
   Status put_there = room == Room::kMayUseReserve
                          ? with_reserve(folder_, [&] { return put(batch, Ahead::kNothing); })
                          : put(batch, Ahead::kAStep);

@@ -91,24 +91,18 @@ void remember_addressee(State& state, Stream& stream, const RecordAppended& fact
 }
 
 // D7: whether collect() took out what is forgotten makes no difference.
-void forget_groups(State& state, Stream& stream, Sequence before, Time now, Undo* undo) {
-  constexpr std::int64_t kSlices = 16;
-  const Window window = stream.settings.window;
-  if (!stream.has_groups || window.is_forever()) return;
-  const std::int64_t slice =
-      std::max<std::int64_t>(1'000, std::int64_t{window.raw()} * 1'000 / kSlices);
-  const std::int64_t end_ms = to_ms(window.end(now)) + slice - 1;
-  const Time end = time_from_ms(end_ms - end_ms % slice);
-  const auto [found, made] = stream.groups_end.try_emplace(end, before);
-  record(undo, [owner = &stream, end, made = made, old = found->second](State&) {
+void forget_groups(State& state, Stream& stream, const RecordsTrimmed& fact, Undo* undo) {
+  if (!stream.has_groups || fact.groups_end == Time::max()) return;
+  const auto [found, made] = stream.groups_end.try_emplace(fact.groups_end, fact.before);
+  record(undo, [owner = &stream, end = fact.groups_end, made = made, old = found->second](State&) {
     if (made) {
       owner->groups_end.erase(end);
     } else {
       owner->groups_end.at(end) = old;
     }
   });
-  found->second = before;
-  if (made) state.groups_due.emplace(end, stream.uid);
+  found->second = fact.before;
+  if (made) state.groups_due.emplace(fact.groups_end, stream.uid);
 }
 
 Producer& ensure_producer(State& state, Stream& stream, std::string_view name, Time now,
@@ -315,7 +309,7 @@ void apply_stream(State& state, const IdRenewed& fact, base::Where, Time now, Un
   remember_id(state, state.stream(fact.stream), entry, now, undo);
 }
 
-void apply_stream(State& state, const RecordsTrimmed& fact, base::Where, Time now, Undo* undo) {
+void apply_stream(State& state, const RecordsTrimmed& fact, base::Where, Time, Undo* undo) {
   Stream& stream = state.stream(fact.stream);
   HAPAX_ASSERT(fact.before > stream.first && fact.before <= stream.last.next(),
                "trimming moves forward, within the stream");
@@ -332,7 +326,7 @@ void apply_stream(State& state, const RecordsTrimmed& fact, base::Where, Time no
   stream.bytes -= bytes;
   stream.tenant->storage -= bytes;
   state.trimmed.push_back(fact.stream);
-  forget_groups(state, stream, fact.before, now, undo);
+  forget_groups(state, stream, fact, undo);
 }
 
 void apply_stream(State& state, const RunMoved& fact, base::Where at, Time, Undo* undo) {
@@ -356,7 +350,7 @@ void apply_stream(State& state, const RunMoved& fact, base::Where at, Time, Undo
   });
 }
 
-void apply_stream(State& state, const ProducerRetired& fact, base::Where, Time now, Undo* undo) {
+void apply_stream(State& state, const ProducerRetired& fact, base::Where, Time, Undo* undo) {
   Stream& stream = state.stream(fact.stream);
   const auto found = stream.producers.find(fact.producer);
   HAPAX_ASSERT(found != stream.producers.end(), "only a known producer is retired");
@@ -369,7 +363,7 @@ void apply_stream(State& state, const ProducerRetired& fact, base::Where, Time n
   });
   producer.stored.clear();
   producer.retired = true;
-  producer.forgotten_at = stream.settings.window.end(now);
+  producer.forgotten_at = fact.forgotten_at;
   if (producer.forgotten_at != Time::max()) {
     state.producers_due.emplace(producer.forgotten_at, stream.uid, fact.producer);
   }

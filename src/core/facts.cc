@@ -69,6 +69,7 @@ void fields(Io& io, F& f) {
 template <class Io, Is<RecordsTrimmed> F>
 void fields(Io& io, F& f) {
   io.all(f.stream, f.before);
+  io.since(2, f.groups_end);
 }
 template <class Io, Is<RunMoved> F>
 void fields(Io& io, F& f) {
@@ -78,6 +79,7 @@ void fields(Io& io, F& f) {
 template <class Io, Is<ProducerRetired> F>
 void fields(Io& io, F& f) {
   io.all(f.stream, f.producer);
+  io.since(2, f.forgotten_at);
 }
 template <class Io, Is<ClaimOpened> F>
 void fields(Io& io, F& f) {

@@ -60,6 +60,8 @@ struct IdRenewed {
 struct RecordsTrimmed {
   StreamUid stream;
   Sequence before;
+  // D7: since format 2; from then on the group keys are forgotten whose last record lies below.
+  Time groups_end = Time::max();
 };
 // The records of one run were copied here so that their old segment can go.
 struct RunMoved {
@@ -71,6 +73,7 @@ struct RunMoved {
 struct ProducerRetired {
   StreamUid stream;
   std::string_view producer;
+  Time forgotten_at = Time::max();  // P6: since format 2
 };
 // A producer's next record was already stored under its message id: only its sequence moves on.
 struct ProducerNoted {

@@ -34,7 +34,7 @@ Result<Lineage> read_lineage(Turn& turn, const Stream& dead_letters, Sequence se
 // What is taken from the front is a trim; only holes need a mark of their own.
 void remove(Turn& turn, const Stream& stream, Sequence sequence) {
   if (sequence == stream.first) {
-    turn.emit(RecordsTrimmed{stream.uid, stream.removed.first_missing(sequence.next())});
+    turn.emit(trimmed(stream, stream.removed.first_missing(sequence.next()), turn.now()));
   } else {
     turn.emit(RecordRemoved{stream.uid, sequence});
   }

@@ -208,7 +208,7 @@ void keep_retention(Turn& turn, const Stream& stream) {
   const bool too_big = retention.bytes && stream.bytes > *retention.bytes;
   if (!too_many && !too_big) return;
   if (const auto target = retention_target(turn.state(), stream, turn.now())) {
-    turn.emit(RecordsTrimmed{stream.uid, *target});
+    turn.emit(trimmed(stream, *target, turn.now()));
   }
 }
 
@@ -355,11 +355,22 @@ Verdict run(Turn& turn, const DeleteStream& op) {
   return Done{};
 }
 
+// D7: trims of one slice of the window end together, so that a stream has few of these ends.
+RecordsTrimmed trimmed(const Stream& stream, Sequence before, Time now) {
+  constexpr std::int64_t kSlices = 16;
+  constexpr std::int64_t kSliceMsMin = 1'000;
+  const Window window = stream.settings.window;
+  if (!stream.has_groups || window.is_forever()) return {stream.uid, before};
+  const std::int64_t slice = std::max(kSliceMsMin, std::int64_t{window.raw()} * 1'000 / kSlices);
+  const std::int64_t latest = to_ms(window.end(now)) + slice - 1;
+  return {stream.uid, before, time_from_ms(latest - latest % slice)};
+}
+
 Verdict run(Turn& turn, const Trim& op) {
   const Stream* stream = turn.state().find_stream(op.stream);
   if (stream == nullptr) return Refused{no_stream(op.stream)};
   const Sequence before = std::min(op.before, stream->last.next());
-  if (before > stream->first) turn.emit(RecordsTrimmed{stream->uid, before});
+  if (before > stream->first) turn.emit(trimmed(*stream, before, turn.now()));
   return Done{};
 }
 
@@ -372,7 +383,7 @@ Verdict run(Turn& turn, const RetireProducer& op) {
                                          std::string(op.producer) + "'"}};
   }
   if (!known->retired) {
-    turn.emit(ProducerRetired{stream->uid, op.producer});
+    turn.emit(ProducerRetired{stream->uid, op.producer, stream->settings.window.end(turn.now())});
     const std::string subject = stream->name + "/" + std::string(op.producer);
     if (auto error = audit(turn, "retire-producer", subject, op.actor, op.reason)) {
       return Refused{*std::move(error)};

@@ -364,6 +364,21 @@ TEST_F(Rules, ForgettingManyGroupKeysTakesManyCollections) {
   EXPECT_FALSE(collect(store.state, store.now, 10).claims);
 }
 
+// They end before what was added at their end.
+TEST(Facts, OfFormat1ForgetNothing) {
+  const Time soon = time_from_ms(5);
+  const auto as_before = [](const Fact& fact) {
+    std::string bytes;
+    encode(fact, bytes);
+    bytes.resize(bytes.size() - sizeof(std::int64_t));
+    return bytes;
+  };
+  const std::string trim = as_before(RecordsTrimmed{StreamUid{1}, Sequence{2}, soon});
+  const std::string retire = as_before(ProducerRetired{StreamUid{1}, "p", soon});
+  EXPECT_EQ(std::get<RecordsTrimmed>(decode_fact(trim).value()).groups_end, Time::max());
+  EXPECT_EQ(std::get<ProducerRetired>(decode_fact(retire).value()).forgotten_at, Time::max());
+}
+
 // P6.
 TEST_F(Rules, ARetiredProducerIsForgottenAfterTheWindow) {
   run(ConfigureStream{"orders", {.window = Window{seconds{100}}}});

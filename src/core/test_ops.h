@@ -394,7 +394,7 @@ inline void keep_house(MemoryStore& store, Dice& dice) {
     if (dice.one_in(16)) lose_records(store, *stream, dice);
     if (!dice.one_in(3)) continue;
     if (const auto target = retention_target(store.state, *stream, store.now)) {
-      store.emit(RecordsTrimmed{stream->uid, *target});
+      store.emit(trimmed(*stream, *target, store.now));
     }
   }
 }

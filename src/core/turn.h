@@ -147,6 +147,8 @@ Verdict run(Turn& turn, const Trim& op);
 Verdict run(Turn& turn, const RetireProducer& op);
 Verdict run(Turn& turn, const OpenProducer& op);
 Verdict run(Turn& turn, const Append& op, const AppendHashes& hashes);
+// The fact of a trim at `now`.
+[[nodiscard]] RecordsTrimmed trimmed(const Stream& stream, Sequence before, Time now);
 // What a message id is remembered under, in its scope.
 [[nodiscard]] base::Hash128 scoped_id(const Stream& stream, const AppendHashes& hashes);
 // Writes an act of a person to the stream kAuditStream, if it has room there: an act that cannot be

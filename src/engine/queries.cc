@@ -173,7 +173,7 @@ core::StreamUid sweep_retention(core::Turn& turn, core::StreamUid from, std::siz
     const core::Stream& stream = turn.state().stream(*at);
     const auto target = core::retention_target(turn.state(), stream, turn.now());
     if (!target) continue;
-    turn.emit(core::RecordsTrimmed{stream.uid, *target});
+    turn.emit(core::trimmed(stream, *target, turn.now()));
     --count;
   }
   return core::StreamUid{0};

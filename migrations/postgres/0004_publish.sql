@@ -84,13 +84,15 @@ BEGIN
     PERFORM "{schema}".refuse('the payload reads like bytea in hexadecimal, but is a text: for those bytes '
       'cast it to bytea, for this text use convert_to(payload, ''UTF8'')');
   END IF;
-  RETURN pg_catalog.convert_to(payload, 'UTF8');
+  -- A database without an encoding holds any bytes; they stay as they are.
+  RETURN pg_catalog.convert_to(payload, CASE WHEN pg_catalog.getdatabaseencoding()
+    OPERATOR(pg_catalog.=) 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END);
 END $$;
 CREATE FUNCTION "{schema}".payload_bytes(payload json) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
-  SELECT pg_catalog.convert_to(payload::pg_catalog.text, 'UTF8')
+  SELECT "{schema}".payload_bytes(payload::pg_catalog.text)
 $$;
 CREATE FUNCTION "{schema}".payload_bytes(payload jsonb) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
-  SELECT pg_catalog.convert_to(payload::pg_catalog.text, 'UTF8')
+  SELECT "{schema}".payload_bytes(payload::pg_catalog.text)
 $$;
 
 -- Stores an event in the caller's transaction and answers its id.

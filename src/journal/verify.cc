@@ -145,7 +145,6 @@ class Verification {
   // The lsn behind the segment's last intact batch. `following`: the next segment's header.
   Lsn check_batches(std::uint32_t number, const SegmentHeader* following) {
     const std::string name = segment_name(number);
-    const std::optional<Lsn> end = following ? std::optional(following->first) : std::nullopt;
     auto reader = SegmentReader::open(folder_, *identity_, number);
     if (!reader.ok()) {
       blame(name, 0, reader.error().detail);
@@ -153,7 +152,7 @@ class Verification {
     }
     SegmentReader::Expected expected{reader->header().first, reader->header().chain};
     std::uint64_t offset = kHeaderBytes;
-    while (!end || expected.first < *end) {
+    while (following == nullptr || expected.first < following->first) {
       auto batch = reader->read(offset, expected);
       if (batch.ok()) {
         count(*batch, name);
@@ -163,14 +162,14 @@ class Verification {
       }
       if (batch.error().code != Errc::kCorruption) {
         blame(name, offset, batch.error().detail);
-        return end.value_or(expected.first);
+        return following == nullptr ? expected.first : following->first;
       }
       if (ends_before_cleaned(*reader, offset, following)) break;
       const auto later = find_intact(*reader, offset, expected.first);
       // Without a later batch this may be the end of the journal, or a segment without a header
       // may follow: check_end() and check_segments() know.
-      if (!later && !end) break;
-      const Lsn resumed = later ? later->header.first : *end;
+      if (!later && following == nullptr) break;
+      const Lsn resumed = later ? later->header.first : following->first;
       blame(name, offset,
             batch.error().detail + "; " + span_text(expected.first, resumed) + " cannot be read");
       if (!later) return resumed;

@@ -33,11 +33,6 @@ constexpr std::string_view kNowMs = "(extract(epoch from clock_timestamp()) * 10
 
 // --- time
 
-std::int64_t DatabaseClock::steady_ms() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
-
 std::int64_t DatabaseClock::wall_ms() { return steady_ms() + ahead_ms_.load(); }
 
 void DatabaseClock::told(std::int64_t database_ms) { ahead_ms_.store(database_ms - steady_ms()); }

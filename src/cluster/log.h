@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/clock.h"
 #include "ports/clock.h"
 #include "ports/shared_log.h"
 #include "postgres/connection.h"
@@ -29,10 +30,12 @@ using postgres::Values;
 class DatabaseClock final : public ports::Clock {
  public:
   [[nodiscard]] std::int64_t wall_ms() override;
-  [[nodiscard]] std::int64_t steady_ms() override;
+  // W1: counts suspend, as the database's clock does.
+  [[nodiscard]] std::int64_t steady_ms() override { return host_.steady_ms(); }
   void told(std::int64_t database_ms);
 
  private:
+  host::HostClock host_;
   std::atomic<std::int64_t> ahead_ms_{0};  // of steady time
 };
 

@@ -22,10 +22,10 @@ struct EmbeddedOptions {
   std::uint64_t memory_max = std::uint64_t{4} << 30;  // of remembered ids, claims, registers …
   std::uint64_t segment_bytes = std::uint64_t{256} << 20;
   std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;  // of journal
-  Duration clock_jump_max{std::chrono::hours{24}};  // a larger jump at start is not believed …
-  bool accept_clock_jump = false;                   // … unless told so, once
-  std::function<void(const std::string&)> log{};    // one line per notable event; none = stderr
-  std::function<void(const Synced&)> synced{};      // on a thread of the store; must not block
+  Duration clock_jump_max{std::chrono::hours{24}};  // a larger jump while running is not believed
+  bool accept_clock_jump = false;  // a start sets log time to the wall clock, however far ahead
+  std::function<void(const std::string&)> log{};  // one line per notable event; none = stderr
+  std::function<void(const Synced&)> synced{};    // on a thread of the store; must not block
 };
 
 // Exit code of the process when a sync to disk failed: nothing after it can be trusted.

@@ -254,7 +254,7 @@ struct Expiry {
   enum class Kind : std::uint8_t {
     kNever,
     kKeep,   // as it was
-    kAt,     // `at`
+    kAt,     // when the wall clock shows `at`
     kAfter,  // `after` the log time of the commit
   };
   Kind kind = Kind::kNever;

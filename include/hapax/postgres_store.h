@@ -18,9 +18,9 @@ struct PostgresStoreOptions {
   std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;  // of log
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;  // when the store is made; it keeps that
   std::chrono::milliseconds patience{10'000};             // with a database that does not answer
-  Duration clock_jump_max{std::chrono::hours{24}};  // a larger jump at start is not believed …
-  bool accept_clock_jump = false;                   // … unless told so, once
-  std::function<void(const std::string&)> log{};    // one line per notable event; none = stderr
+  Duration clock_jump_max{std::chrono::hours{24}};  // a larger jump while running is not believed
+  bool accept_clock_jump = false;  // a start sets log time to the wall clock, however far ahead
+  std::function<void(const std::string&)> log{};  // one line per notable event; none = stderr
 };
 
 // `uri`: postgres://user@host/database, as libpq reads it.

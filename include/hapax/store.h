@@ -147,6 +147,7 @@ struct Statistics {
   Time log_time{};
   bool writes_refused = false;      // the disk is full
   bool clock_jump_pending = false;  // see EmbeddedOptions::clock_jump_max
+  Duration clock_lag{};             // of log time behind the wall clock; negative: it is ahead
   bool damaged = false;             // damage was found; everything else is refused (HX1021)
 };
 

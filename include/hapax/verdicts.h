@@ -200,8 +200,9 @@ struct Held {                        // "done", or "unchanged" if not applied
   bool applied = false;              // get: it is there
   std::optional<std::string> value;  // if asked for: of set and unset the former one; none = none
   Version version;                   // from now on; 0 = there is none
-  Time expires_at = Time::max();     // from now on; the end of time = it stays
+  Time expires_at = Time::max();     // from now on, of the wall clock; the end of time = it stays
   std::int64_t number = 0;           // of add: what it holds now
+  Duration expires_in{};             // how long until then; 0 if it stays
   friend bool operator==(const Held&, const Held&) = default;
 };
 struct Began {  // "done"

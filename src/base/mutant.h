@@ -41,6 +41,12 @@ enum class Mutant : std::uint8_t {
   kAbsentOverwrites,      // "Set if absent" replaces a register that is about to go.
   kExpiryNotReplayed,     // A register's new expiry is forgotten by a restart.
   kRedriveReachesAll,     // A dead letter that is put back is handed to those who acked it.
+  // Log time.
+  kStartBelievesWall,  // A start sets log time to the wall clock: ids are forgotten early.
+  kStopIsAJump,        // A long stop is taken for a jump of the clock, and a person is wanted.
+  kTimeNotNoted,       // Something is told to be over by a log time that is written down nowhere.
+  kIdleNotMarked,      // While nothing is written, log time is not written down either.
+  kAbsoluteIsLogTime,  // A caller's absolute time is taken for log time, which lags behind it.
 };
 
 #ifdef HAPAX_MUTANTS

@@ -67,10 +67,10 @@ void describe_store(Keys& keys, EmbeddedOptions& store) {
   keys.key(key_for("snapshot_every_bytes", Kind::kSize, store.snapshot_every_bytes,
                    "Journal written between two snapshots", {64 * kKiB, 1'024 * kTiB}));
   keys.key(key_for("clock_jump_max", Kind::kDuration, store.clock_jump_max,
-                   "A larger jump of the clock while the server was off is not believed",
+                   "A larger jump of the clock while the server runs is not believed",
                    {2 * kSecond, kAnySpan.most}));
   keys.key(key_for("accept_clock_jump", Kind::kFlag, store.accept_clock_jump,
-                   "Believe it this once; for the environment rather than for a file"));
+                   "A start sets log time to the clock; for the environment, not for a file"));
 }
 
 void describe_http_limits(Keys& keys, HttpLimits& http) {

@@ -192,6 +192,8 @@ template <class Io, Is<RegisterGone> F>
 void fields(Io& io, F& f) {
   io.all(f.hash);
 }
+template <class Io, Is<TimeNoted> F>
+void fields(Io& /*io*/, F& /*f*/) {}
 
 namespace {
 

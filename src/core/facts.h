@@ -231,14 +231,17 @@ struct RegisterExpires {
 struct RegisterGone {  // removed; one that expires goes without a fact
   base::Hash128 hash;
 };
+// W5: nothing happened, and log time is durable up to that of the batch.
+struct TimeNoted {};
 
-using Fact = std::variant<StreamMade, StreamConfigured, StreamGone, RecordAppended, IdRenewed,
-                          RecordsTrimmed, RunMoved, ProducerRetired, ClaimOpened, ClaimRenewed,
-                          ClaimSettled, ClaimForgotten, CommitAnswered, ResultMoved, ConsumerMade,
-                          ConsumerGone, Sought, HandedOut, Acked, Returned, LeaseExtended, Blocked,
-                          PositionMoved, RegisterSet, TransactionBegun, TransactionStaged,
-                          TransactionEnded, JournalGap, ProducerNoted, RecordRemoved,
-                          ProducerRaised, RecordsLost, ResultLost, RegisterExpires, RegisterGone>;
+using Fact =
+    std::variant<StreamMade, StreamConfigured, StreamGone, RecordAppended, IdRenewed,
+                 RecordsTrimmed, RunMoved, ProducerRetired, ClaimOpened, ClaimRenewed, ClaimSettled,
+                 ClaimForgotten, CommitAnswered, ResultMoved, ConsumerMade, ConsumerGone, Sought,
+                 HandedOut, Acked, Returned, LeaseExtended, Blocked, PositionMoved, RegisterSet,
+                 TransactionBegun, TransactionStaged, TransactionEnded, JournalGap, ProducerNoted,
+                 RecordRemoved, ProducerRaised, RecordsLost, ResultLost, RegisterExpires,
+                 RegisterGone, TimeNoted>;
 
 // A fact's kind on disk is its place in the variant plus one: the order above never changes. A
 // changed fact is a new kind at the end of the variant; the old kind stays and means what it meant.

@@ -31,16 +31,17 @@ HybridTime tick(const HybridTime& seen, Time now) {
 
 // --- expiry --------------------------------------------------------------------------------------
 
-Time end_of(const Expiry& expiry, const Register* known, Time now) {
+// W6: what a caller gives as an absolute time is one of the wall clock.
+Time end_of(const Expiry& expiry, const Register* known, const Turn& turn) {
   switch (expiry.kind) {
     case Expiry::Kind::kNever:
       break;
     case Expiry::Kind::kKeep:
       return known == nullptr ? Time::max() : known->expires_at;
     case Expiry::Kind::kAt:
-      return expiry.at;
+      return mutant(Mutant::kAbsoluteIsLogTime) ? expiry.at : turn.moment().log_at(expiry.at);
     case Expiry::Kind::kAfter:
-      return now + expiry.after;
+      return turn.now() + expiry.after;
   }
   return Time::max();
 }
@@ -149,7 +150,7 @@ Time end_of_set(Turn& turn, const Set& op, const Register* known) {
   const bool says_nothing =
       op.expiry.kind == Expiry::Kind::kNever || (keeps(op) && known == nullptr);
   if (says_nothing) return usual_end(turn, turn.state().tenants.of(op.name).share);
-  return end_of(op.expiry, known, turn.now());
+  return end_of(op.expiry, known, turn);
 }
 
 Verdict set_guarded(Turn& turn, const Set& op, base::Hash128 key, const Register* known) {
@@ -229,7 +230,7 @@ Verdict run(Turn& turn, const Expire& op, const RegisterHash& hash) {
   const Register* known = find_register(turn.state(), hash.key, turn.now());
   Held answer = held(turn, known, false);
   if (known == nullptr) return answer;
-  const Time end = end_of(op.expiry, known, turn.now());
+  const Time end = end_of(op.expiry, known, turn);
   const bool says_nothing = end == Time::max() && known->stays();
   if (says_nothing || !may_expire(op.only_if, known->expires_at, end)) return answer;
   const Tenant& tenant = turn.state().tenants.of(op.name);

@@ -288,6 +288,7 @@ void apply_rest(State& state, const PositionMoved& fact, base::Where at, Time no
 void apply_rest(State& state, const RegisterSet& fact, base::Where at, Time now, Undo* undo);
 void apply_rest(State& state, const RegisterExpires& fact, base::Where at, Time now, Undo* undo);
 void apply_rest(State& state, const RegisterGone& fact, base::Where at, Time now, Undo* undo);
+inline void apply_rest(State&, const TimeNoted&, base::Where, Time, Undo*) {}
 void apply_rest(State& state, const TransactionBegun& fact, base::Where at, Time now, Undo* undo);
 void apply_rest(State& state, const TransactionStaged& fact, base::Where at, Time now, Undo* undo);
 void apply_rest(State& state, const TransactionEnded& fact, base::Where at, Time now, Undo* undo);

@@ -234,7 +234,10 @@ Verdict run_append(Turn& turn, Stream& stream, const Append& op, const AppendHas
       return answer_known_id(turn, stream, *known, hashes, op, id);
     }
     const Time horizon = stream.horizon(turn.now());
-    if (op.first_sent && *op.first_sent < horizon) return TooOldToKnow{horizon};
+    // W6: the caller's time is one of the wall clock.
+    if (op.first_sent && turn.moment().log_at(*op.first_sent) < horizon) {
+      return TooOldToKnow{horizon};
+    }
   }
   // Repeats are answered before room and expectations are looked at: a retry of what succeeded
   // must not be told that it failed.

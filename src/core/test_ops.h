@@ -385,6 +385,7 @@ inline void lose_result(MemoryStore& store, Dice& dice) {
 
 inline void keep_house(MemoryStore& store, Dice& dice) {
   if (dice.one_in(40)) store.emit(JournalGap{7, 9});
+  if (dice.one_in(20)) store.emit(TimeNoted{});
   if (dice.one_in(2)) move_result(store, dice);
   if (dice.one_in(8)) lose_result(store, dice);
   for (std::size_t i = 0; i < store.state.streams.size(); ++i) {

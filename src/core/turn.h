@@ -13,6 +13,7 @@
 #include <hapax/verdicts.h>
 
 #include "core/facts.h"
+#include "core/moment.h"
 #include "core/state.h"
 #include "core/undo.h"
 
@@ -38,8 +39,8 @@ struct Door {
   // Whether a fact since the last question did not fit the batch. Whoever asks takes back what it
   // belongs to. None = everything fits.
   bool (*take_overflow)(void* self) = nullptr;
-  // The latest that a right clock may show; only for refusing, never part of a fact. None = `now`.
-  Time (*latest)(void* self) = nullptr;
+  // The wall clock as far as it is believed. None = `now`.
+  Time (*wall)(void* self) = nullptr;
 };
 
 class Turn {
@@ -50,10 +51,12 @@ class Turn {
   [[nodiscard]] State& state() { return state_; }
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] Time now() const { return now_; }
-  // Log time or the wall clock as far as it is believed, whichever is later.
-  [[nodiscard]] Time latest() const {
-    return door_.latest == nullptr ? now_ : std::max(now_, door_.latest(door_.self));
+  // What callers give and are told as absolute times is judged by this; facts have log time only.
+  [[nodiscard]] Moment moment() const {
+    return {now_, door_.wall == nullptr ? now_ : door_.wall(door_.self)};
   }
+  // Log time or the wall clock as far as it is believed, whichever is later.
+  [[nodiscard]] Time latest() const { return std::max(now_, moment().wall); }
 
   base::Where emit(const Fact& fact) {
     const base::Where at = door_.write(door_.self, fact);

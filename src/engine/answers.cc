@@ -93,6 +93,15 @@ Result<Answer> read_missing(Finished finished) {
   return std::move(finished.answer);
 }
 
+void tell_wall_times(Answer& answer, const core::Moment& moment) {
+  for (Verdict& verdict : answer.verdicts) {
+    auto* held = std::get_if<Held>(&verdict);
+    if (held == nullptr || held->expires_at == Time::max()) continue;
+    held->expires_at = moment.wall_at(held->expires_at);
+    held->expires_in = std::max(held->expires_at - moment.wall, Duration{0});
+  }
+}
+
 Error unreadable(const Error& error) {
   return Error{Errc::kOutcomeUnknown,
                "the commit stands, but what it answers with cannot be read: " + error.text() +

@@ -10,6 +10,7 @@
 #include <hapax/verdicts.h>
 
 #include "base/where.h"
+#include "core/moment.h"
 #include "ports/files.h"
 
 namespace hapax::engine {
@@ -39,6 +40,7 @@ struct Finished {
   Result<Answer> answer = Answer{};
   std::vector<DeliveryFetch> deliveries;
   std::vector<ResultFetch> results;
+  core::Moment moment{};  // when it was decided
 };
 using Reply = std::function<void(Finished)>;
 
@@ -50,6 +52,9 @@ using Reply = std::function<void(Finished)>;
 [[nodiscard]] Result<Answer> read_missing(Finished finished);
 // The same, for a commit that is durable whatever can be read of it.
 [[nodiscard]] Result<Answer> complete(Finished finished);
+
+// W6: until when a register stays is told as a time of the wall clock.
+void tell_wall_times(Answer& answer, const core::Moment& moment);
 
 [[nodiscard]] Result<StoredResult> read_result(const ResultFetch& fetch);
 

@@ -50,6 +50,7 @@ EmbeddedStore::~EmbeddedStore() {
   }
   state_thread_.join();
   background_thread_.join();
+  engine_->note_time();
   {
     const std::lock_guard lock(mutex_);
     journal_stop_ = true;
@@ -89,7 +90,7 @@ void EmbeddedStore::take_in(std::deque<Task>& tasks) {
       machine.submit(std::move(commit->request), std::move(commit->reply));
       note_kind(machine.next_lsn() != before);
     } else if (auto* look = std::get_if<LookTask>(&tasks.front())) {
-      machine.look(std::move(look->look), std::move(look->fail));
+      machine.look(std::move(look->look), std::move(look->fail), look->sees);
     } else {
       machine.set_shares(std::move(std::get<SharesTask>(tasks.front()).share_of));
     }
@@ -142,9 +143,9 @@ void EmbeddedStore::tell_changes() {
   }
   const bool jump = engine_->machine().clock_jump_pending();
   if (jump != told_jump_) {
-    tell(jump ? "the wall clock is too far from log time and is not followed; check the clock, or "
-                "start once with accept_clock_jump"
-              : "the wall clock agrees with log time again");
+    tell(jump ? "the wall clock jumped by more than clock_jump_max and is not followed; check the "
+                "clock, or restart to let log time approach it"
+              : "the wall clock is followed again");
   }
   told_full_ = full;
   told_jump_ = jump;
@@ -193,6 +194,7 @@ void EmbeddedStore::tend() {
           return true;
         },
         Machine::Purpose::kFreesSpace);
+    engine_->note_time();
   }
   engine_->carry_out_moves();
   if (wants_snapshot && machine.quiescent()) engine_->make_way();

@@ -48,6 +48,7 @@ class EmbeddedStore final : public MachineStore {
 
   [[nodiscard]] bool hand_over(Task& task, Lead lead, WhenFull when_full) override;
   [[nodiscard]] Statistics figures() override { return engine_->machine().statistics(); }
+  [[nodiscard]] core::Moment moment() override { return engine_->machine().moment(); }
   [[nodiscard]] Status add_disk_figures(Statistics& stats) override;
   [[nodiscard]] bool may_lead(Lead lead) const;
   // What others asked for is answered here, too: what they throw must not reach this caller.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/encoding.h"
+#include "base/mutant.h"
 #include "core/claims.h"
 #include "core/state_codec.h"
 #include "core/turn.h"
@@ -93,12 +94,17 @@ void Engine::begin(const journal::Identity& identity, Read read, Machine::Log lo
   replayed_bytes_ = read.bytes;
   read.state->memory_max = options_.memory_max;
   const Time last = std::max(read.snapshot.log_time, read.log_time);
+  const bool empty = read.end.next == journal::Lsn{1};
   if (read.clock != nullptr) {
-    clock_ = std::move(read.clock);  // W1: only a start may jump.
+    clock_ = std::move(read.clock);
     clock_->follow(last);
-  } else if (read.end.next > journal::Lsn{1}) {
-    clock_->start_at(last, options_.clock_jump);
+  } else if (last > Time{}) {
+    // W5: answers may have been given by a time that is this much later than what is durable. An
+    // empty store remembers nothing that could end early.
+    const Time used = last + (read.alone ? core::kStepMax : Duration{0});
+    clock_->start_at(used, empty ? LogClock::Jump::kAccept : options_.clock_jump);
   }
+  read.end.log_time = empty ? clock_->now() : last;
   snapshotter_ = std::make_unique<Snapshotter>(
       folder_, identity, *files_, [this](journal::Room room) { set_room(room); },
       options_.reserve_bytes);
@@ -262,6 +268,12 @@ void Engine::carry_out_moves() {
     }
     return true;
   });
+}
+
+// A start goes on kStepMax ahead of the mark: where log time is now.
+void Engine::note_time() {
+  if (base::mutant(base::Mutant::kIdleNotMarked)) return;
+  writer_->note_time(machine_->read_clock() - core::kStepMax);
 }
 
 Status Engine::add_disk_figures(Statistics& stats) const {

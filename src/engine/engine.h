@@ -2,6 +2,7 @@
 // threads. embedded_store.h drives it with threads, the simulation with a seed.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,6 +32,7 @@ struct EngineOptions {
   Duration clock_jump_max{std::chrono::hours{24}};
   LogClock::Jump clock_jump = LogClock::Jump::kRefuse;
   unsigned index_shards_log2 = 12;
+  std::chrono::milliseconds mark_every{60'000};  // W5: while nothing is written
 };
 
 [[nodiscard]] digest::HashKey key_of(const journal::Identity& identity);
@@ -54,7 +56,8 @@ class Engine {
     std::unique_ptr<core::State> state;
     Loaded snapshot;
     std::uint64_t bytes = 0;  // of journal behind it
-    Time log_time{};          // of the last batch; means nothing if there is none
+    Time log_time{};          // the newest in the log; means nothing if there is none
+    bool alone = true;        // no other process may have answered by a later one
     Machine::LogEnd end;
     std::unique_ptr<LogClock> clock{};  // goes on; none: one starts
   };
@@ -74,6 +77,7 @@ class Engine {
   [[nodiscard]] const std::shared_ptr<journal::SegmentFiles>& files() const { return files_; }
   [[nodiscard]] const digest::HashKey& key() const { return key_; }
   [[nodiscard]] const OpenReport& report() const { return report_; }
+  [[nodiscard]] const EngineOptions& options() const { return options_; }
 
   // Whether enough was written since the last snapshot began, or one would free space. The owner
   // then waits until the machine is quiescent, and calls make_way() and, if the machine still is,
@@ -85,6 +89,9 @@ class Engine {
   void begin_snapshot();
   // What a finished snapshot found worth moving, as facts of the batch being built.
   void carry_out_moves();
+
+  // W5: the next mark takes log time along.
+  void note_time();
 
   // Asks the disk; from any thread.
   [[nodiscard]] Status add_disk_figures(Statistics& stats) const;

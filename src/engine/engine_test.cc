@@ -271,22 +271,6 @@ TEST_F(EngineTest, AFolderIsOpenedByOneAtATime) {
   open();
 }
 
-TEST_F(EngineTest, AClockThatJumpedBetweenTwoStartsIsNotBelievedUntilAccepted) {
-  live_a_little(1);
-  const Time last = machine().decided_at();
-  kill();
-  clock_.jump(std::int64_t{1'000} * 24 * 3'600 * 1'000);
-  open();
-  EXPECT_TRUE(machine().statistics().clock_jump_pending);
-  EXPECT_LT(machine().decided_at(), last + std::chrono::hours{1});
-  kill();
-  EngineOptions accepting = tiny();
-  accepting.clock_jump = LogClock::Jump::kAccept;
-  engine_ = std::move(try_open(accepting)).value();
-  EXPECT_FALSE(machine().statistics().clock_jump_pending);
-  EXPECT_EQ(to_ms(machine().decided_at()), clock_.wall_ms());
-}
-
 // H2
 TEST_F(EngineTest, RegistersSurviveAWallClockThatJumps) {
   const std::int64_t hour = 3'600'000;

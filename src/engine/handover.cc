@@ -192,7 +192,9 @@ bool EmbeddedStore::wait_for_journal_work(std::unique_lock<std::mutex>& lock) {
   while (to_write_ == nullptr) {
     if (journal_stop_) return false;
     if (unmarked_ == 0) {
-      journal_wake_.wait(lock);
+      // W5: also if nothing was written, the mark takes log time along.
+      const auto woken = journal_wake_.wait_for(lock, engine_->options().mark_every);
+      if (woken == std::cv_status::timeout && to_write_ == nullptr && !writer_taken_) return true;
       continue;
     }
     const std::uint64_t seen = unmarked_;

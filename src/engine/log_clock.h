@@ -1,37 +1,52 @@
-// Log time: what the store decides by. It never goes back and never jumps.
+// Log time: what the store decides by. It never goes back and never jumps. docs/internals/time.md
+// has the rules as a whole.
 //
-// W1: it moves with the steady clock; towards the wall clock it is only slewed, by a tenth.
-// W2: a wall clock further off than `jump_max` is not believed: log time goes on from where it
-//     was, and jump_pending() says so until a person accepts the new time (at a start).
-// W4: what others wrote takes it ahead to their time, and no further.
+// W1: log time moves with the steady clock. It approaches the wall clock by a tenth of the elapsed
+//     time, and is set to it when it is at most kStepMax behind.
+// W2: a wall clock that moves by more than `jump_max` while the process runs is not believed:
+//     wall() goes on with the steady clock, and jump_pending() says so.
+// W4: what others wrote takes log time ahead to their time, and no further.
+// W7: a start is not a jump: log time goes on from what the log proves, and the wall clock, however
+//     far ahead, is approached as in W1.
 #pragma once
 
 #include <hapax/time.h>
 
+#include "core/moment.h"
 #include "ports/clock.h"
 
 namespace hapax::engine {
 
 class LogClock {
  public:
-  // `last` is the newest log time in the journal; none = a new store, which starts at wall time.
   enum class Jump : std::uint8_t { kRefuse, kAccept };
+  // Of a new store: log time starts at the wall clock.
   LogClock(ports::Clock& clock, Duration jump_max);
+  // Of a store that has a log: log time starts at `last`, or at the wall clock if a person accepts
+  // to leave out what lies between.
   void start_at(Time last, Jump jump);
 
   [[nodiscard]] Time now();
   // Others have written with this log time: it is not before that from now on.
   void follow(Time others);
-  // The latest that a right clock may show: the wall clock as far as it is believed, and no less
-  // than log time, which lags behind it after a jump.
-  [[nodiscard]] Time latest() const;
+
+  // At the latest reading of now(): the wall clock as far as it is believed, …
+  [[nodiscard]] Time wall() const { return wall_; }
+  // … and how far log time was behind what the wall clock really showed; negative: ahead of it.
+  [[nodiscard]] Duration lag() const { return seen_ - now_; }
   [[nodiscard]] bool jump_pending() const { return jump_pending_; }
 
  private:
+  void look_at_wall(Duration elapsed);
+
   ports::Clock& clock_;
   Duration jump_max_;
   Time now_;
+  Time seen_;  // the wall clock at the latest reading
+  Time wall_;  // the same as far as it is believed
   std::int64_t steady_ms_;
+  Duration unslewed_{0};  // elapsed time that log time was not slewed for yet
+  bool unset_ = false;    // no wall clock was believed since the start
   bool jump_pending_ = false;
 };
 

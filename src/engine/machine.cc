@@ -6,7 +6,6 @@
 #include "base/assert.h"
 #include "base/mutant.h"
 #include "base/place_failure.h"
-#include "core/claims.h"
 #include "engine/frames.h"
 #include "journal/names.h"
 
@@ -95,8 +94,8 @@ void Machine::submit(Prepared request, Reply reply) {
   decide(WaitingCommit{std::move(request), std::move(reply), {}, false});
 }
 
-void Machine::look(Look look, Fail fail) {
-  decide(WaitingLook{std::move(look), std::move(fail), {}});
+void Machine::look(Look look, Fail fail, Sees sees) {
+  decide(WaitingLook{std::move(look), std::move(fail), {}, sees});
 }
 
 void Machine::act(Act act, Purpose purpose) { decide(WaitingAct{std::move(act), purpose}); }
@@ -164,9 +163,9 @@ bool Machine::knew_before(const Waiting& waiting) const {
 // E1: whoever saw facts that are not durable yet waits for the newest batch that has any.
 void Machine::wait_or_deliver(Waiting waiting) {
   const bool answers = !std::holds_alternative<WaitingAct>(waiting);
-  if (knew_before(waiting)) {
-    deliver(waiting);
-  } else if (!building_.batch.empty() || (log_ == Log::kShared && answers)) {
+  if (knew_before(waiting)) return deliver(waiting);
+  if (owes_time(waiting)) write_time();
+  if (!building_.batch.empty() || (log_ == Log::kShared && answers)) {
     building_.waiting.push_back(std::move(waiting));
   } else if (in_flight()) {
     in_flight_.waiting.push_back(std::move(waiting));
@@ -225,6 +224,7 @@ void Machine::retire(const journal::Durable& proof) {
   owed_expire_ = owed + (log_ == Log::kShared ? owed_expire_ : 0);
   check_suspect();
   if (in_flight_.ordinary) writes_refused_ = false;  // Else the reserve may have been used.
+  time_refused_ = false;
   in_flight_.undo.forget();
   in_flight_.sealed = false;
   latest_ = in_flight_.batch.log_time();
@@ -292,6 +292,7 @@ void Machine::refused(const Error& error) {
   const Time now = building_.batch.log_time();
   std::vector<Waiting> waiting = roll_back();
   if (log_ == Log::kOwn || error.code == Errc::kNoSpace) writes_refused_ = true;
+  time_refused_ = true;
   begin_batch();
   const bool makes_room = std::any_of(waiting.begin(), waiting.end(), [&](const Waiting& one) {
     const auto* commit = std::get_if<WaitingCommit>(&one);
@@ -392,34 +393,11 @@ bool Machine::expire(std::size_t work_min) {
   return core::expire(*state_, over_until(), std::max(work_min, std::exchange(owed_expire_, 0)));
 }
 
-Statistics Machine::statistics() const {
-  Statistics stats;
-  stats.streams = state_->stream_names.size();
-  stats.ids = state_->ids.live();
-  stats.claims_open = state_->open_claims.size();
-  stats.claims_unknown = state_->claims_unknown;
-  stats.claims_settled = core::claims_settled(*state_);
-  stats.registers = state_->registers.size() - state_->tenants.own_registers();
-  stats.registers_expiring = state_->registers_end.size() - state_->tenants.own_registers();
-  stats.positions = state_->positions.size();
-  stats.transactions_open = state_->transactions_open;
-  stats.fenced = state_->counters.fenced;
-  stats.gaps = state_->gaps;
-  stats.records_lost = state_->records_lost;
-  stats.results_lost = state_->results_lost;
-  stats.memory_bytes = state_->memory_bytes();
-  stats.commits = commits_;
-  stats.batches = batches_;
-  stats.log_time = building_.batch.log_time();
-  stats.writes_refused = writes_refused_;
-  stats.clock_jump_pending = clock_.jump_pending();
-  return stats;
-}
-
 // --- answers -------------------------------------------------------------------------------------
 
 Finished Machine::finish(const Prepared& request, core::Executed executed, Time now) {
   Finished finished;
+  finished.moment = moment();
   if (auto* error = std::get_if<Error>(&executed)) {
     finished.answer = std::move(*error);
     return finished;
@@ -527,7 +505,7 @@ core::Turn Machine::turn() {
 
 core::Door Machine::door() {
   return {this,      door_write, door_read_record,   door_content_id,
-          door_mark, door_cut,   door_take_overflow, door_latest};
+          door_mark, door_cut,   door_take_overflow, door_wall};
 }
 
 base::Where Machine::door_write(void* self, const core::Fact& fact) {
@@ -537,7 +515,9 @@ base::Where Machine::door_write(void* self, const core::Fact& fact) {
     machine.overflow_ = true;  // Whoever decides takes everything back.
     return {slot.segment, slot.offset, 0};
   }
-  if (!std::holds_alternative<core::RecordAppended>(fact)) machine.building_.only_appends = false;
+  const bool appends = std::holds_alternative<core::RecordAppended>(fact);
+  const bool notes = std::holds_alternative<core::TimeNoted>(fact);
+  if (!appends && !notes) machine.building_.only_appends = false;
   if (machine.watches_ != nullptr && machine.watches_->any()) {
     machine.building_.wakes.note(core::wake_of(*machine.state_, fact));
   }
@@ -595,7 +575,7 @@ bool Machine::door_take_overflow(void* self) {
   return std::exchange(static_cast<Machine*>(self)->overflow_, false);
 }
 
-Time Machine::door_latest(void* self) { return static_cast<Machine*>(self)->clock_.latest(); }
+Time Machine::door_wall(void* self) { return static_cast<Machine*>(self)->clock_.wall(); }
 
 // Facts that are not on disk yet are read from their batch.
 Result<std::string> Machine::bytes_at(base::Where where) const {

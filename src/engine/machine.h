@@ -17,6 +17,8 @@
 //     before these batches were begun looked at none of them, if all they do is append.
 // E2: what is decided after a batch was sealed sees that batch's facts; so if it is refused, both
 //     are rolled back, and whoever only looked is decided again.
+// W5: an answer that something is over or not there leaves only if log time is durable to within
+//     kStepMax of the time by which it is. Otherwise log time is written down first.
 // E3: what is over is cleared away faster than new things come: after each batch twice as many
 //     entries as it had facts.
 #pragma once
@@ -49,6 +51,8 @@ class Machine {
   using Look = std::function<std::function<void()>(const core::State&, Time now)>;
   // Called instead if that will never be known.
   using Fail = std::function<void(const Error&)>;
+  // Whether what is seen may be that something is over (W5).
+  enum class Sees : std::uint8_t { kState, kEnds };
   // An act of the store itself (trim, move). False: there was nothing to do.
   using Act = std::function<bool(core::Turn&)>;
   // L18: what only frees space may use the reserve of a full disk.
@@ -59,7 +63,7 @@ class Machine {
     std::uint32_t segment_bytes = 0;
     journal::Lsn next{1};
     journal::Slot slot;       // of the next batch
-    Time log_time{};          // of the last batch
+    Time log_time{};          // the newest that is durable
     std::uint64_t bytes = 0;  // that others wrote since it was known before
     std::uint64_t facts = 0;  // the same
   };
@@ -71,7 +75,7 @@ class Machine {
           LogClock& clock, journal::SegmentFiles& files, Log log = Log::kOwn);
 
   void submit(Prepared request, Reply reply);
-  void look(Look look, Fail fail = {});
+  void look(Look look, Fail fail = {}, Sees sees = Sees::kState);
   void act(Act act, Purpose purpose = Purpose::kOrdinary);
 
   // Whether the request still fits the batch being built.
@@ -114,12 +118,18 @@ class Machine {
 
   // Those who wait for facts from now on. They outlive the machine.
   void wake(Watches& watches) { watches_ = &watches; }
+  // W5: writes log time down, as a fact, if what is durable is so much older.
+  void note_time(Duration older);
+  // Log time now; of the batch being built, if that has facts.
+  [[nodiscard]] Time read_clock();
+
   // No fact, and undone by nothing: it says what is decided from now on.
   void set_shares(ShareOf share_of) { state_->tenants.set(std::move(share_of)); }
 
   [[nodiscard]] core::State& state() { return *state_; }
   // Log time of the batch being built.
   [[nodiscard]] Time decided_at() const { return building_.batch.log_time(); }
+  [[nodiscard]] core::Moment moment() const { return {decided_at(), clock_.wall()}; }
   // What is over at this time is over for everybody. E11: of a log that others write, too, that is
   // the time of its last batch: theirs may be behind the one that is being built here.
   [[nodiscard]] Time over_until() const { return log_ == Log::kOwn ? decided_at() : latest_; }
@@ -150,6 +160,7 @@ class Machine {
     Look look;
     Fail fail;
     std::function<void()> deliver;
+    Sees sees = Sees::kState;
   };
   struct WaitingAct {
     Act act;
@@ -166,7 +177,7 @@ class Machine {
     Wakes wakes;  // Some of facts that were taken back may be among them.
     bool sealed = false;
     bool ordinary = false;     // Not all of its facts only free space.
-    bool only_appends = true;  // All of its facts are appended records.
+    bool only_appends = true;  // All of its facts are appended records, or note the time.
   };
 
   [[nodiscard]] std::vector<Waiting> roll_back();
@@ -181,6 +192,8 @@ class Machine {
   [[nodiscard]] Finished finish(const Prepared& request, core::Executed executed, Time now);
   void wait_or_deliver(Waiting waiting);
   [[nodiscard]] bool knew_before(const Waiting& waiting) const;
+  [[nodiscard]] bool owes_time(const Waiting& waiting) const;
+  void write_time();
   static void deliver(Waiting& waiting);
   [[nodiscard]] core::Turn turn();
   [[nodiscard]] core::Door door();
@@ -196,7 +209,7 @@ class Machine {
   static std::size_t door_mark(void* self);
   static void door_cut(void* self, std::size_t mark);
   static bool door_take_overflow(void* self);
-  static Time door_latest(void* self);
+  static Time door_wall(void* self);
 
   std::unique_ptr<core::State> state_;
   std::uint32_t segment_bytes_;
@@ -216,11 +229,12 @@ class Machine {
   std::size_t owed_collect_ = 0;  // work, for the latest batch that was written
   std::size_t owed_expire_ = 0;
   bool writes_refused_ = false;
+  bool time_refused_ = false;  // the latest batch was: then nobody waits for log time
   std::optional<Error> damage_;
   std::optional<std::uint32_t> suspect_;  // a segment that was not there, and may have been removed
   bool overflow_ = false;                 // a fact did not fit the batch being built
   const Log log_;
-  Time latest_;  // log time of the latest batch that is durable
+  Time latest_;  // the newest log time that is durable
 };
 
 }  // namespace hapax::engine

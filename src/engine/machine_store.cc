@@ -78,6 +78,7 @@ Result<Value> MachineStore::serve(Result<Value> value) {
 
 Result<Answer> MachineStore::finish(Finished finished) {
   if (!finished.answer) return std::move(finished.answer);
+  tell_wall_times(*finished.answer, finished.moment);
   auto answer = serve(read_missing(std::move(finished)));
   if (!answer) return unreadable(answer.error());
   return answer;
@@ -128,13 +129,14 @@ void MachineStore::hand_over_or_wait(Task task, Lead lead) {
 }
 
 template <class Value>
-Result<Value> MachineStore::ask(std::function<Result<Value>(const core::State&, Time)> question) {
+Result<Value> MachineStore::ask(std::function<Result<Value>(const core::State&, Time)> question,
+                                Machine::Sees sees) {
   Handover<Result<Value>> handover;
   hand_over_or_wait(LookTask{[&handover, &question](const core::State& state, Time now) {
                                auto seen = std::make_shared<Result<Value>>(question(state, now));
                                return [&handover, seen] { handover.put(std::move(*seen)); };
                              },
-                             [&handover](const Error& error) { handover.put(error); }},
+                             [&handover](const Error& error) { handover.put(error); }, sees},
                     Lead::kAlways);
   return handover.take();
 }
@@ -167,18 +169,22 @@ Result<Records> MachineStore::read(const ReadRange& range) {
 Result<std::optional<IdStatus>> MachineStore::find_id(std::string_view stream, std::string_view id,
                                                       std::string_view group) {
   HAPAX_CHECK(check_sound());
-  return ask<std::optional<IdStatus>>([&](const core::State& state, Time now) {
-    return look_up_id(state, key_, {stream, id, group}, now);
-  });
+  return ask<std::optional<IdStatus>>(
+      [&](const core::State& state, Time now) {
+        return look_up_id(state, key_, {stream, id, group}, now);
+      },
+      Machine::Sees::kEnds);
 }
 
 Result<std::optional<ClaimStatus>> MachineStore::find_claim(std::string_view scope,
                                                             std::string_view key) {
   HAPAX_CHECK(check_sound());
   return serve(again_if_moved<std::optional<ClaimStatus>>([&] {
-    auto found = ask<ClaimLook>([&](const core::State& state, Time now) {
-      return look_up_claim(state, claim_hash(key_, scope, key), now);
-    });
+    auto found = ask<ClaimLook>(
+        [&](const core::State& state, Time now) {
+          return look_up_claim(state, claim_hash(key_, scope, key), now);
+        },
+        Machine::Sees::kEnds);
     if (!found) return Result<std::optional<ClaimStatus>>(std::move(found).error());
     auto status = complete(*std::move(found), *files_);
     if (status || status.error().code == Errc::kNotFound) return status;
@@ -188,9 +194,13 @@ Result<std::optional<ClaimStatus>> MachineStore::find_claim(std::string_view sco
 
 Result<std::optional<RegisterValue>> MachineStore::find_register(std::string_view name) {
   HAPAX_CHECK(check_sound());
-  return ask<std::optional<RegisterValue>>([&](const core::State& state, Time now) {
-    return look_up_register(state, register_hash(key_, name), now);
-  });
+  return ask<std::optional<RegisterValue>>(
+      [&](const core::State& state, Time now) {
+        auto found = look_up_register(state, register_hash(key_, name), now);
+        if (found) found->expires_at = moment().wall_at(found->expires_at);  // W6
+        return found;
+      },
+      Machine::Sees::kEnds);
 }
 
 Result<RegisterPage> MachineStore::scan_registers(const RegisterScan& scan) {
@@ -202,7 +212,8 @@ Result<RegisterPage> MachineStore::scan_registers(const RegisterScan& scan) {
   }
   HAPAX_CHECK(check_sound());
   return ask<RegisterPage>(
-      [&](const core::State& state, Time now) { return list_registers(state, scan, now); });
+      [&](const core::State& state, Time now) { return list_registers(state, scan, now); },
+      Machine::Sees::kEnds);
 }
 
 Result<std::optional<Position>> MachineStore::find_position(std::string_view source) {

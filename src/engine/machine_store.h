@@ -58,6 +58,7 @@ class MachineStore : public Store {
   struct LookTask {
     Machine::Look look;
     Machine::Fail fail;
+    Machine::Sees sees = Machine::Sees::kState;
   };
   struct SharesTask {
     ShareOf share_of;
@@ -76,6 +77,7 @@ class MachineStore : public Store {
   [[nodiscard]] virtual bool hand_over(Task& task, Lead lead, WhenFull when_full) = 0;
   // While the machine is looked at.
   [[nodiscard]] virtual Statistics figures() = 0;
+  [[nodiscard]] virtual core::Moment moment() = 0;
   // From the disk, on the caller's thread.
   [[nodiscard]] virtual Status add_disk_figures(Statistics& stats) = 0;
 
@@ -86,7 +88,8 @@ class MachineStore : public Store {
 
  private:
   template <class Value>
-  [[nodiscard]] Result<Value> ask(std::function<Result<Value>(const core::State&, Time)> question);
+  [[nodiscard]] Result<Value> ask(std::function<Result<Value>(const core::State&, Time)> question,
+                                  Machine::Sees sees = Machine::Sees::kState);
   template <class Value>
   [[nodiscard]] Result<Value> serve(Result<Value> value);
   [[nodiscard]] Result<Answer> finish(Finished finished);

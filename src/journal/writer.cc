@@ -277,7 +277,7 @@ Status Writer::put_mark(MarkKind kind) {
   mark.durable = durable_;
   mark.salt = tail_.salt;
   mark.end = tail_.end;
-  mark.log_time = tail_.log_time;
+  mark.log_time = std::max(tail_.log_time, time_from_ms(noted_ms_.load(std::memory_order_acquire)));
   mark.file_bytes = file_bytes_;
   auto written = with_reserve(folder_, [&] { return marks_.write(mark); });
   if (!written.ok()) return poisoned(std::move(written).error().within("write a durable mark"));

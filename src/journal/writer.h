@@ -67,6 +67,10 @@ class Writer {
   // when else is the caller's choice. kClean is for the very end. kNoSpace is harmless.
   Status write_mark(MarkKind kind);
 
+  // W5: the next mark has this log time, if it is later than that of the last batch. From any
+  // thread.
+  void note_time(Time time) { noted_ms_.store(to_ms(time), std::memory_order_release); }
+
   // L18. From any thread; closed only while no batch is in flight.
   void set_room(Room room) { room_.store(room, std::memory_order_release); }
 
@@ -110,6 +114,7 @@ class Writer {
   Lsn durable_;
   bool poisoned_ = false;
   std::atomic<Room> room_{Room::kOrdinary};
+  std::atomic<std::int64_t> noted_ms_{0};
 };
 
 }  // namespace hapax::journal

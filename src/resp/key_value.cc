@@ -77,15 +77,15 @@ std::optional<std::int64_t> no_end(const Held& held) {
 }
 std::int64_t to_seconds(std::int64_t ms) { return (ms + 500) / 1000; }  // rounded as Redis does
 
-void say_ttl(Replies& replies, Verdicts verdicts, Time now) {
+void say_ttl(Replies& replies, Verdicts verdicts, Time) {
   const Held* held = held_in(replies, verdicts);
   if (held == nullptr) return;
-  replies.integer(no_end(*held).value_or(to_seconds((held->expires_at - now).count())));
+  replies.integer(no_end(*held).value_or(to_seconds(held->expires_in.count())));
 }
-void say_pttl(Replies& replies, Verdicts verdicts, Time now) {
+void say_pttl(Replies& replies, Verdicts verdicts, Time) {
   const Held* held = held_in(replies, verdicts);
   if (held == nullptr) return;
-  replies.integer(no_end(*held).value_or((held->expires_at - now).count()));
+  replies.integer(no_end(*held).value_or(held->expires_in.count()));
 }
 void say_end(Replies& replies, Verdicts verdicts, Time) {
   const Held* held = held_in(replies, verdicts);

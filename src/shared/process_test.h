@@ -20,27 +20,47 @@ namespace hapax::shared {
 class ShiftedClock final : public ports::Clock {
  public:
   explicit ShiftedClock(std::int64_t ahead_ms) : ahead_ms_(ahead_ms) {}
-  std::int64_t wall_ms() override { return host_.wall_ms() + ahead_ms_; }
-  std::int64_t steady_ms() override { return host_.steady_ms(); }
+  std::int64_t wall_ms() override {
+    const std::int64_t frozen_ms = frozen_ms_;
+    return (frozen_ms != 0 ? frozen_ms : host_.wall_ms()) + ahead_ms_;
+  }
+  std::int64_t steady_ms() override {
+    const std::int64_t frozen_ms = frozen_steady_ms_;
+    return (frozen_ms != 0 ? frozen_ms : host_.steady_ms()) + passed_ms_;
+  }
   void jump(std::int64_t ms) { ahead_ms_ += ms; }
+  // So much time has passed.
+  void pass(std::int64_t ms) {
+    ahead_ms_ += ms;
+    passed_ms_ += ms;
+  }
+  // From here on no time passes, and it is this wall time everywhere, but for who is ahead.
+  void freeze(std::int64_t wall_ms) {
+    frozen_steady_ms_ = host_.steady_ms();
+    frozen_ms_ = wall_ms;
+  }
 
  private:
   host::HostClock host_;
   std::atomic<std::int64_t> ahead_ms_;
+  std::atomic<std::int64_t> passed_ms_ = 0;
+  std::atomic<std::int64_t> frozen_ms_ = 0;
+  std::atomic<std::int64_t> frozen_steady_ms_ = 0;
 };
 
 // One process of several.
 struct Process {
   explicit Process(MemoryPlace& place, std::uint64_t snapshot_every = std::uint64_t{1} << 30,
                    std::int64_t ahead_ms = 0,
-                   std::chrono::milliseconds patience = std::chrono::milliseconds{100})
+                   std::chrono::milliseconds patience = std::chrono::milliseconds{100},
+                   std::chrono::milliseconds keep_every = std::chrono::milliseconds{5})
       : log(place), folder(place, log.life()), clock(ahead_ms) {
     SharedOptions options;
     options.engine.segment_bytes = 4'096;
     options.engine.snapshot_every_bytes = snapshot_every;
     options.patience = patience;
     options.tend_every = std::chrono::milliseconds{2};
-    options.keep_every = std::chrono::milliseconds{5};
+    options.keep_every = keep_every;
     const auto tell = [this](const std::string& line) {
       {
         const std::lock_guard lock(mutex);

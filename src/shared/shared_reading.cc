@@ -54,6 +54,7 @@ Status SharedStore::read_once() {
                                   read.state, lines));
   for (const std::string& line : lines) tell(line);
   HAPAX_CHECK(read_log(read));
+  read.alone = keeper_ != nullptr;
   if (engine_ != nullptr) read.clock = engine_->take_clock();
   engine_ = engine::Engine::over(ports_.folder, ports_.clock, files_, identity_, std::move(read),
                                  options_.engine);
@@ -168,6 +169,7 @@ Result<std::unique_ptr<SharedStore>> SharedStore::open(std::shared_ptr<void> own
   if (auto keeper = ports.folder.lock(kKeeperName)) store->keeper_ = *std::move(keeper);
   HAPAX_CHECK(store->read_all());
   if (store->keeper_ != nullptr) HAPAX_CHECK(store->clear_leftovers());
+  if (store->keeper_ == nullptr) store->ask_for_time();
   // Not before everything is there: the threads begin at once.
   store->background_ = std::thread([raw = store.get()] { raw->run_background(); });
   store->driver_ = std::thread([raw = store.get()] { raw->run(); });

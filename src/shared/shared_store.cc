@@ -142,7 +142,7 @@ void SharedStore::take_in(std::deque<Task>& tasks) {
       if (!machine.has_room(commit->request)) return;
       machine.submit(std::move(commit->request), std::move(commit->reply));
     } else if (auto* look = std::get_if<LookTask>(&tasks.front())) {
-      machine.look(std::move(look->look), std::move(look->fail));
+      machine.look(std::move(look->look), std::move(look->fail), look->sees);
     } else {
       take_shares(std::get<SharesTask>(tasks.front()));
     }
@@ -301,7 +301,11 @@ Status SharedStore::follow_one(engine::Replay& replay, const ports::LogBatch& ba
                                         " does not follow the one before it"};
   }
   HAPAX_CHECK(replay(view));
-  if (engine_ != nullptr) engine_->clock().follow(view.header.log_time);
+  if (engine_ != nullptr) {
+    engine::LogClock& clock = engine_->clock();
+    clock.follow(view.header.log_time);
+    others_behind_ = clock.now() - view.header.log_time > core::kStepMax;
+  }
   stand_behind(batch, view.checksum, {view.header.first, view.header.last()}, view.header.log_time);
   return Ok{};
 }
@@ -418,6 +422,29 @@ void SharedStore::read_anew() {
   }
 }
 
+// --- time
+// ------------------------------------------------------------------------------------------
+
+// W8. If nobody answers, nobody is there whose time could differ, or the database is too slow for
+// it to matter. A log whose newest time is that of the wall clock needs no question.
+void SharedStore::ask_for_time() {
+  engine::Machine& machine = engine_->machine();
+  const Time asked = machine.read_clock();
+  if (machine.moment().lag() <= core::kStepMax) return;
+  machine.note_time(Duration{0});
+  end_round();
+  const std::int64_t until_ms = ports_.clock.steady_ms() + 2 * options_.keep_every.count();
+  while (!failing_ && log_time_ <= asked + core::kStepMax && ports_.clock.steady_ms() < until_ms) {
+    std::this_thread::sleep_for(options_.watch_every);
+    ask_for_news();
+  }
+}
+
+void SharedStore::answer_with_time() {
+  if (!std::exchange(others_behind_, false)) return;
+  engine_->machine().note_time(core::kStepMax);
+}
+
 // --- what is due
 // -----------------------------------------------------------------------------------
 
@@ -482,6 +509,8 @@ void SharedStore::tend_as_keeper(std::int64_t now_ms) {
       },
       engine::Machine::Purpose::kFreesSpace);
   engine_->carry_out_moves();
+  machine.note_time(options_.engine.mark_every);
+  answer_with_time();
   end_round();
   if (failing_ || !engine_->snapshot_due()) return;
   engine_->make_way();

@@ -15,6 +15,9 @@
 // E9: a log without the latest batch that was known, or without what followed it, lost it (or
 //     dropped it while this process was asleep): the state is built anew from what is there, and
 //     people are told which facts are lost.
+// W8: a process that starts asks the keeper for log time, by a batch that is behind it. The keeper
+//     answers with one that has its own. Nothing else is decided before: a lease that is given by
+//     an older time would be over for the others at once.
 // E10: snapshots, removal and retention are the keeper's, who holds a lock in the place where the
 //     log is. A new keeper builds its state anew from the newest snapshot, so that the parts it
 //     refers to are the ones that it knows.
@@ -78,6 +81,7 @@ class SharedStore final : public engine::MachineStore {
 
   [[nodiscard]] bool hand_over(Task& task, Lead lead, WhenFull when_full) override;
   [[nodiscard]] Statistics figures() override { return engine_->machine().statistics(); }
+  [[nodiscard]] core::Moment moment() override { return engine_->machine().moment(); }
   [[nodiscard]] Status add_disk_figures(Statistics& stats) override;
 
   // driver: rounds
@@ -122,6 +126,10 @@ class SharedStore final : public engine::MachineStore {
   Status read_log(engine::Engine::Read& read);
   Status stand_on(const ports::LogBatch& batch);
   [[nodiscard]] journal::Slot end_of_log() const;
+
+  // driver: time
+  void ask_for_time();
+  void answer_with_time();
 
   // driver: what is due
   void tend();
@@ -176,6 +184,7 @@ class SharedStore final : public engine::MachineStore {
   std::int64_t tended_ms_ = 0;
   std::int64_t followed_ms_ = 0;
   core::StreamUid sweep_from_;
+  bool others_behind_ = false;  // the newest batch of others has a time that is long over here
 
   std::thread driver_;
   std::thread background_;

@@ -75,27 +75,6 @@ TEST_F(SharedStoreTest, ManyCallersOfBothStoreEachIdOnce) {
   EXPECT_EQ(a_.store->describe("s")->last, Sequence{50});
 }
 
-// E11: what is over by the clock of one may still be written for by another whose clock is behind.
-TEST(SharedClockTest, OneThatIsAheadForgetsNothingThatOthersMayUse) {
-  MemoryPlace place;
-  Process behind(place);
-  constexpr std::int64_t kAheadMs = 60'000;
-  Process ahead(place, std::uint64_t{1} << 30, kAheadMs);
-  ASSERT_TRUE(
-      behind.commit({CreateStream{"s", {.window = Window{std::chrono::seconds{20}}}}}).ok());
-  EXPECT_EQ(word(behind.append("1")), "fresh");
-  EXPECT_FALSE(ahead.store->find_id("s", "1", "")->has_value());
-  EXPECT_TRUE(behind.store->find_id("s", "1", "")->has_value());
-  EXPECT_EQ(word(behind.append("1")), "duplicate");
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(word(behind.append("more" + std::to_string(i))), "fresh");
-    EXPECT_FALSE(ahead.store->find_id("s", "1", "")->has_value());
-  }
-  // What the one that is ahead writes takes everybody's time along.
-  EXPECT_EQ(word(ahead.append("1", "new")), "fresh");
-  EXPECT_EQ(word(behind.append("1", "new")), "duplicate");
-}
-
 // E5, E7: what an old state needs may have been removed by now; that is no damage.
 TEST_F(SharedStoreTest, WhoIsBehindTakesNothingThatWasRemovedForDamage) {
   EXPECT_EQ(word(a_.append("1", std::string(5'000, 'x'))), "fresh");

@@ -1,6 +1,7 @@
 // Registers: those that are compared and set, and those that are used as Redis' clients use keys.
 // "lock" is only ever set while absent, with an expiry; "brief" is set without one and may get one
-// once per version; "count" is only added to (workload_registers.cc).
+// once per version; "count" is only added to; "dated" is only set, up to an instant of the wall
+// clock, and judged where the clock is known (workload_registers.cc, world_time.cc).
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -80,7 +81,8 @@ class KeyValueJudge {
   }
 
   Judgement see_set(const Effect& effect, const Set& op, const Held& held) {
-    if (!held.applied) return std::nullopt;
+    // One whose time was over already removes what was there.
+    if (!held.applied || held.version == Version{0}) return std::nullopt;
     Life& life = lives_[{op.name, held.version}];
     if (life.value && *life.value != op.value) {
       return broken_promise("I14", op.name, "two writers won one version");

@@ -49,6 +49,7 @@ class Workload {
     bool look = false;
   };
   [[nodiscard]] Wish next(std::uint32_t client);
+  void see_wall(Time wall) { wall_ = wall; }
   void sent(const Request& request);
   void looked(std::uint32_t client, TransformLook look);
   // Of every attempt, when it ended.
@@ -145,7 +146,8 @@ class Workload {
   std::map<std::string, Version> versions_;  // of registers
   std::string position_;                     // of kSource
   std::uint64_t requests_ = 0;
-  Time now_{};  // the latest log time in an answer
+  Time now_{};   // the latest log time in an answer
+  Time wall_{};  // what the clients' clocks show
   bool is_set_up_ = false;
 };
 

@@ -19,7 +19,7 @@ void Workload::add_key_value(std::uint32_t index, Request& request) {
   Client& client = clients_[index];
   const std::string_view value = request.keep(make_payload(index));
   const std::uint64_t span = 1 + client.random.below(4ULL * swarm_.lease_ms);
-  switch (client.random.below(8)) {
+  switch (client.random.below(10)) {
     case 0:
     case 1:
       request.ops.emplace_back(Set{.name = "lock",
@@ -40,12 +40,21 @@ void Workload::add_key_value(std::uint32_t index, Request& request) {
     case 5:
       request.ops.emplace_back(Unset{"brief", true});
       break;
+    case 6:
+    case 7:
+      request.ops.emplace_back(Set{
+          .name = "dated",
+          .value = value,
+          .mode = SetMode::kAlways,
+          .expiry = {Expiry::Kind::kAt, wall_ + Duration{static_cast<std::int64_t>(span)}, {}}});
+      break;
     default: {
-      constexpr std::array<std::string_view, 3> kNames{"lock", "brief", "count"};
+      constexpr std::array<std::string_view, 4> kNames{"lock", "brief", "count", "dated"};
       request.ops.emplace_back(Get{kNames[client.random.below(kNames.size())]});
     }
   }
   if (client.random.chance(1, 4)) request.ops.emplace_back(Get{"lock"});
+  if (client.random.chance(1, 4)) request.ops.emplace_back(Get{"dated"});
 }
 
 }  // namespace hapax::sim

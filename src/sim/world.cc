@@ -20,6 +20,7 @@ World::World(const RunOptions& options)
       swarm_(draw_swarm(random_.split("swarm"))),
       scheduler_(random_.split("scheduler")),
       damage_(random_.split("damage")),
+      time_(random_.split("time")),
       entropy_(random_.split("entropy")),
       disk_(random_.split("disk")),
       workload_(swarm_, random_.split("workload")) {
@@ -93,6 +94,7 @@ void World::step() {
 void World::submit_next() {
   const std::optional<std::uint32_t> client = workload_.idle_client();
   if (!client) return drive();
+  workload_.see_wall(time_from_ms(std::max<std::int64_t>(clock_.wall_ms(), 0)));
   const Workload::Wish wish = workload_.next(*client);
   if (wish.look) return look_for(*client);
   submit(wish.request);
@@ -116,34 +118,15 @@ const Attempt& World::submit(const SharedRequest& request) {
 }
 
 void World::answered(Attempt& attempt, engine::Finished finished) {
+  const core::Moment moment = finished.moment;
   Result<Answer> answer = engine::complete(std::move(finished));
-  if (answer && !answer->repeated) check_log_time(*answer);
+  if (answer && !answer->repeated) {
+    check_log_time(*answer);
+    check_dated(*attempt.request, *answer, moment);
+  }
   history_.answer(attempt, std::move(answer));
   if (options_.line) say(describe(attempt));
   workload_.ended(attempt);
-}
-
-// K1: log time never goes back, and runs with the steady clock, not with the wall clock.
-void World::check_log_time(const Answer& answer) {
-  const Time time = answer.time;
-  // E1: what is known may be answered before what was decided earlier.
-  const bool overtakes = std::all_of(
-      answer.verdicts.begin(), answer.verdicts.end(),
-      [](const Verdict& verdict) { return std::holds_alternative<Duplicate>(verdict); });
-  if (time < (overtakes ? life_time_ : last_time_)) fail("I12", "log time", "went back");
-  if (!overtakes) last_time_ = time;
-  for (const Verdict& verdict : answer.verdicts) {
-    // Answers that only looked leave no trace; these do.
-    const bool wrote = std::holds_alternative<Appended>(verdict) ||
-                       std::holds_alternative<Claimed>(verdict) ||
-                       std::holds_alternative<Registered>(verdict);
-    if (wrote && answer.committed) written_time_ = time;
-  }
-  const std::int64_t elapsed = clock_.steady_ms() - life_steady_ms_;
-  const std::int64_t most = elapsed + elapsed / 10 + life_allowance_ms_;
-  if ((time - life_time_).count() > most) {
-    fail("I12", "log time", "ran ahead: ids were forgotten before their window was over");
-  }
 }
 
 void World::look_for(std::uint32_t client) {
@@ -220,6 +203,7 @@ void World::seal() {
 void World::write() {
   journal::Batch& batch = *std::exchange(sealed_, nullptr);
   auto written = engine_->writer().write(batch);
+  time_refused_ = !written;
   if (written) {
     machine().completed(*written);
     result_.tally.add("batches");
@@ -250,6 +234,7 @@ void World::check_rolled_back() {
 
 void World::mark(journal::MarkKind kind) {
   const Status marked = engine_->writer().write_mark(kind);
+  if (marked) marked_time_ = noted_time_;
   if (!marked && marked.error().code != Errc::kNoSpace) {
     result_.tally.add("fatal errors");
     die(Exit::kKill);
@@ -265,6 +250,7 @@ void World::tend() {
         return true;
       },
       engine::Machine::Purpose::kFreesSpace);
+  note_time();
   engine_->carry_out_moves();
   if (!engine_->snapshot_due() || !machine().quiescent()) return;
   engine_->make_way();
@@ -281,21 +267,6 @@ void World::step_snapshot() {
     result_.tally.add("fatal errors");
     die(Exit::kKill);
   }
-}
-
-void World::pass_time() {
-  clock_.advance(static_cast<std::int64_t>(
-      scheduler_.below(static_cast<std::uint64_t>(swarm_.step_ms_max) + 1)));
-}
-
-void World::jump_clock() {
-  constexpr std::int64_t kJumps[] = {1500,       -1500,       60'000,         -60'000,
-                                     86'400'000, -86'400'000, 315'360'000'000};
-  const std::int64_t jump = kJumps[scheduler_.below(std::size(kJumps))];
-  say("the clock jumps by " + std::to_string(jump));
-  clock_.jump(jump);
-  life_allowance_ms_ += 2000;
-  result_.tally.add("clock jumps");
 }
 
 void World::change_space() {

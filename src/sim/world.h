@@ -88,10 +88,19 @@ class World {
   void mark(journal::MarkKind kind);
   void tend();
   void step_snapshot();
-  void pass_time();
-  void jump_clock();
   void change_space();
+
+  // Time (world_time.cc).
+  void pass_time();
+  void idle();
+  void jump_clock();
+  void pass_time_while_off();
+  void note_time();
+  void begin_life_time();
+  void end_life_time();
   void check_log_time(const Answer& answer);
+  void check_dated(const Request& request, const Answer& answer, const core::Moment& moment);
+  void see_dated(const Op& op, const Held& held, const core::Moment& moment);
 
   // After the trouble (world_heal.cc).
   void heal();
@@ -115,6 +124,7 @@ class World {
   const Swarm swarm_;
   Random scheduler_;
   Random damage_;
+  Random time_;
   SimClock clock_;
   SimEntropy entropy_;
   SimDisk disk_;
@@ -131,11 +141,21 @@ class World {
   bool refused_ = false;   // damage was found and the store does not start
   bool damaged_ = false;
   bool full_ = false;                // the space limit is on
+  bool time_refused_ = false;        // the latest batch was refused: nobody waits for log time
   Time last_time_{};                 // of an answer of this process: log time never goes back
-  Time written_time_{};              // of an answer that stored something
+  Time told_time_{};                 // of an answer that must not be true any earlier (W5)
+  Time noted_time_{};                // that the next mark takes along, …
+  Time marked_time_{};               // … and that the latest mark did
+  std::optional<Time> died_time_;    // log time when the process before ended
   std::int64_t life_steady_ms_ = 0;  // when the process or the last jump began
   Time life_time_{};
   std::int64_t life_allowance_ms_ = 0;
+  // The register "dated", if the clock was not set since, nor the process started again.
+  struct Dated {
+    Version version;
+    Time until{};  // of the wall clock
+  };
+  std::optional<Dated> dated_;
 };
 
 }  // namespace hapax::sim

@@ -48,6 +48,7 @@ void World::start() {
   for (std::uint32_t tries = 0; engine_ == nullptr && !over(); ++tries) {
     if (tries == kTriesMax) return fail("I8", "start", "it does not start without any fault");
     if (tries == kTriesUnderTrouble) disk_.set_faults({});
+    if (troubled_) pass_time_while_off();
     if (try_start(tries)) break;
   }
   if (engine_ == nullptr) return;
@@ -80,6 +81,7 @@ bool World::try_start(std::uint32_t tries) {
     }
   } catch (const Crash&) {
     result_.tally.add("crashes during a start");
+    marked_time_ = Time{};  // L11: settling a mark may cost the newest one.
   }
   memory_.reset();  // It may have written the tail anew before it ended.
   if (!disk_.dead()) disk_.process_kill();
@@ -117,11 +119,7 @@ void World::check_start() {
   say("started, lsn " + std::to_string(engine_->writer().next().value) + ", snapshot " +
       std::to_string(report.snapshot_lsn) + ", log time " +
       std::to_string(to_ms(machine().decided_at())));
-  life_time_ = machine().decided_at();
-  life_steady_ms_ = clock_.steady_ms();
-  life_allowance_ms_ = 2001;
-  last_time_ = life_time_;
-  if (life_time_ < written_time_) fail("I12", "log time", "went back over a restart");
+  begin_life_time();
   // What was written anew lies elsewhere, and the state says where; where a segment was removed by
   // damage, what it superseded may serve again.
   const bool moved = report.journal.rewritten_last > journal::Lsn{} || damaged_;
@@ -168,6 +166,7 @@ void World::end_process() {
     const Time at = machine().decided_at();
     memory_ = Memory{core::canonical(machine().state(), at), at};
   }
+  end_life_time();
   engine_.reset();
   for (const Attempt* attempt : history_.crash()) workload_.ended(*attempt);
   workload_.crashed();
@@ -177,6 +176,7 @@ void World::end_process() {
 void World::close_clean() {
   settle_down();
   if (engine_ == nullptr || over()) return;
+  note_time();
   mark(journal::MarkKind::kClean);
   if (engine_ == nullptr) return;
   end_process();

@@ -101,6 +101,7 @@ void tell(Out& out, const Statistics& s) {
   out.time("log_time_ms", s.log_time);
   out.add("writes_refused", s.writes_refused);
   out.add("clock_jump_pending", s.clock_jump_pending);
+  out.add("clock_lag_ms", s.clock_lag.count());
 }
 
 template <class Out>

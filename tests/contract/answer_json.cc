@@ -526,6 +526,9 @@ Statistics statistics_from(const Json& json) {
   in.read("log_time_ms", s.log_time);
   in.read("writes_refused", s.writes_refused);
   in.read("clock_jump_pending", s.clock_jump_pending);
+  std::int64_t lag_ms = 0;
+  in.read("clock_lag_ms", lag_ms);
+  s.clock_lag = Duration{lag_ms};
   return s;
 }
 

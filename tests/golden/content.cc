@@ -259,6 +259,15 @@ void expect_more(Store& store) {
   EXPECT_EQ(std::get<Claimed>(aged).attempt, 2U);
 }
 
+// Log time is written down before something is told not to be there, if what is durable is older
+// than two seconds.
+void fill_time(Store& store) {
+  const std::uint64_t before = store.statistics().value().batches;
+  while (store.statistics().value().batches == before) {
+    EXPECT_FALSE(store.find_register("nowhere").value().has_value());
+  }
+}
+
 }  // namespace
 
 void fill(Store& store) {
@@ -270,6 +279,7 @@ void fill(Store& store) {
   fill_consumers(store);
   fill_claims(store);
   fill_transactions(store);
+  fill_time(store);
 }
 
 void add_ballast(Store& store) {

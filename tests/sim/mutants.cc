@@ -63,8 +63,13 @@ constexpr std::array kPlanted = {
     Planted{Mutant::kAbsentOverwrites, "absent_overwrites", "I14"},
     Planted{Mutant::kExpiryNotReplayed, "expiry_not_replayed"},
     Planted{Mutant::kRedriveReachesAll, "redrive_reaches_all", "I2"},
+    Planted{Mutant::kStartBelievesWall, "start_believes_wall", "I12"},
+    Planted{Mutant::kStopIsAJump, "stop_is_a_jump", "I16"},
+    Planted{Mutant::kTimeNotNoted, "time_not_noted", "I12"},
+    Planted{Mutant::kIdleNotMarked, "idle_not_marked", "I12"},
+    Planted{Mutant::kAbsoluteIsLogTime, "absolute_is_log_time", "I12"},
 };
-static_assert(kPlanted.size() == static_cast<std::size_t>(Mutant::kRedriveReachesAll));
+static_assert(kPlanted.size() == static_cast<std::size_t>(Mutant::kAbsoluteIsLogTime));
 
 // Written by the child, read by the parent also if the child died of an assertion.
 struct Report {

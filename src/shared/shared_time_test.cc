@@ -1,0 +1,126 @@
+// Log time of several processes over one log: docs/internals/time.md.
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "shared/process_test.h"
+
+namespace hapax::shared {
+namespace {
+
+using std::chrono::milliseconds;
+
+class SharedTimeTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kNoSnapshot = std::uint64_t{1} << 30;
+  static constexpr std::int64_t kMinute = 60'000;
+  static constexpr std::int64_t kHour = 60 * kMinute;
+  static constexpr milliseconds kPatience{10'000};
+
+  // Another process, whose wall clock, that of the database, is ahead.
+  std::unique_ptr<Process> start(std::int64_t ahead_ms, milliseconds keep_every = milliseconds{5}) {
+    return std::make_unique<Process>(place_, kNoSnapshot, ahead_ms, kPatience, keep_every);
+  }
+  static std::string claim(Process& process, std::string_view owner) {
+    return word(process.one(
+        Claim{.scope = "c", .key = "k", .owner = owner, .lease = std::chrono::seconds{30}}));
+  }
+  static bool there(Process& process, std::string_view name) {
+    return process.store->find_register(name)->has_value();
+  }
+
+  MemoryPlace place_;
+};
+
+// W7: one process's start moves nobody's time.
+TEST_F(SharedTimeTest, AStartWithTheClockAheadTakesNoClaimOver) {
+  auto a = start(0);
+  EXPECT_EQ(claim(*a, "a"), "fresh");
+  for (const std::int64_t ahead : {kMinute, 61 * kMinute}) {
+    auto b = start(ahead);
+    EXPECT_EQ(claim(*b, "b"), "in_progress") << ahead;
+    EXPECT_EQ(word(b->one(Set{.name = "r", .value = "v", .mode = SetMode::kAlways})), "done");
+    EXPECT_EQ(claim(*a, "b"), "in_progress") << ahead;
+    EXPECT_GE(b->store->statistics()->clock_lag, Duration{ahead - kMinute / 2});
+    EXPECT_FALSE(b->store->statistics()->clock_jump_pending);
+  }
+}
+
+TEST_F(SharedTimeTest, AStartWithTheClockAheadForgetsNoId) {
+  auto a = start(0);
+  ASSERT_TRUE(a->commit({CreateStream{"s", {.window = Window{std::chrono::hours{1}}}}}).ok());
+  EXPECT_EQ(word(a->append("1")), "fresh");
+  auto b = start(61 * kMinute);
+  EXPECT_EQ(word(b->append("1")), "duplicate");
+  EXPECT_EQ(word(b->append("2")), "fresh");
+  a.reset();
+  b.reset();
+  auto c = start(61 * kMinute);
+  EXPECT_EQ(word(c->append("1")), "duplicate") << "all of them were stopped";
+}
+
+// W8: nothing was written for a while, so the log does not say how late it is. Somebody knows.
+TEST_F(SharedTimeTest, WhoStartsAsksTheKeeperForTheTime) {
+  auto keeper = start(0);
+  ASSERT_TRUE(keeper->commit({CreateStream{"s", {}}}).ok());
+  keeper->clock.pass(50'000);
+  auto b = start(50'000, kPatience);
+  EXPECT_EQ(claim(*b, "b"), "fresh");
+  EXPECT_EQ(claim(*keeper, "a"), "in_progress") << "its lease has only begun";
+  EXPECT_LE(b->store->statistics()->clock_lag, Duration{10'000});
+}
+
+// W5: while nothing is written, the keeper writes log time down once a minute.
+TEST_F(SharedTimeTest, AnIdleDayIsNotLost) {
+  auto a = start(0);
+  ASSERT_TRUE(a->commit({CreateStream{"s", {}}}).ok());
+  const std::size_t before = place_.batches();
+  a->clock.pass(24 * kHour);
+  while (place_.batches() == before) std::this_thread::yield();
+  a.reset();
+  auto b = start(24 * kHour);
+  EXPECT_LE(b->store->statistics()->clock_lag, Duration{kMinute});
+  EXPECT_FALSE(b->store->statistics()->clock_jump_pending);
+}
+
+// W5: what was told to be over stays over, though all processes end and the clock is set back.
+TEST_F(SharedTimeTest, WhatWasToldToBeOverStaysOver) {
+  auto a = start(0);
+  const Expiry soon{Expiry::Kind::kAfter, {}, std::chrono::seconds{20}};
+  a->one(Set{.name = "r", .value = "v", .mode = SetMode::kAlways, .expiry = soon});
+  EXPECT_TRUE(there(*a, "r"));
+  a->clock.pass(21'000);
+  EXPECT_FALSE(there(*a, "r"));
+  a.reset();
+  auto b = start(-kHour);
+  EXPECT_FALSE(there(*b, "r"));
+}
+
+// E11: what is over by the clock of one may still be written for by another whose clock is behind.
+TEST_F(SharedTimeTest, OneThatIsAheadForgetsNothingThatOthersMayUse) {
+  auto behind = start(0);
+  auto ahead = start(1'500);
+  // Near enough to be followed at once, and later than anything they have read.
+  const std::int64_t now_ms = host::HostClock().wall_ms() + 1'900;
+  behind->clock.freeze(now_ms);
+  ahead->clock.freeze(now_ms);
+  const StreamSettings brief{.window = Window{std::chrono::seconds{1}}};
+  ASSERT_TRUE(behind->commit({CreateStream{"s", brief}}).ok());
+  EXPECT_EQ(word(behind->append("1")), "fresh");
+  EXPECT_FALSE(ahead->store->find_id("s", "1", "")->has_value());
+  EXPECT_TRUE(behind->store->find_id("s", "1", "")->has_value());
+  EXPECT_EQ(word(behind->append("1")), "duplicate");
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(word(behind->append("more" + std::to_string(i))), "fresh");
+    EXPECT_FALSE(ahead->store->find_id("s", "1", "")->has_value());
+  }
+  // What the one that is ahead writes takes everybody's time along.
+  EXPECT_EQ(word(ahead->append("1", "new")), "fresh");
+  EXPECT_EQ(word(behind->append("1", "new")), "duplicate");
+}
+
+}  // namespace
+}  // namespace hapax::shared

@@ -20,6 +20,11 @@ class Health {
   // What the store says of itself. It counts while the server is open.
   void look_at(const Result<Statistics>& figures);
 
+  // What a person should know of although it is ready; empty: nothing.
+  [[nodiscard]] std::string warning() const {
+    const std::lock_guard lock(mutex_);
+    return warning_;
+  }
   // Nothing: it is ready.
   [[nodiscard]] std::optional<std::string> trouble() const {
     const std::lock_guard lock(mutex_);
@@ -34,14 +39,17 @@ class Health {
     phase_ = phase;
     trouble_ = std::move(trouble);
   }
-  void set(std::optional<std::string> trouble) {
+  void set(std::optional<std::string> trouble, std::string warning = {}) {
     const std::lock_guard lock(mutex_);
-    if (phase_ == Phase::kOpen) trouble_ = std::move(trouble);
+    if (phase_ != Phase::kOpen) return;
+    trouble_ = std::move(trouble);
+    warning_ = std::move(warning);
   }
 
   mutable std::mutex mutex_;
   Phase phase_ = Phase::kStarting;                                              // guarded by mutex_
   std::optional<std::string> trouble_ = "starting: the journal is being read";  // guarded by mutex_
+  std::string warning_;                                                         // the same
 };
 
 }  // namespace hapax::serve

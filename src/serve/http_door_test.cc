@@ -111,7 +111,18 @@ TEST(Health, SaysWhyItIsNotReady) {
     health.look_at(figures(trouble));
     EXPECT_TRUE(health.trouble());
   }
+  // W7: what a stop leaves behind is no trouble, but people are told.
+  EXPECT_EQ(health.warning(), "");
+  Statistics lagging = figures();
+  lagging.clock_lag = std::chrono::hours{30};
+  health.look_at(lagging);
+  EXPECT_FALSE(health.trouble());
+  EXPECT_TRUE(has(health.warning(), "108000 s behind the wall clock"));
+  lagging.clock_lag = std::chrono::seconds{-30};
+  health.look_at(lagging);
+  EXPECT_TRUE(has(health.warning(), "30 s ahead of the wall clock"));
   health.look_at(Error{Errc::kUnavailable, "connection to 10.1.2.3"});
+  EXPECT_EQ(health.warning(), "");
   EXPECT_TRUE(has(health.trouble().value_or(""), "does not answer"));
   EXPECT_FALSE(has(health.trouble().value_or(""), "10.1.2.3"));  // A12
   health.look_at(figures());

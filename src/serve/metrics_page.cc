@@ -244,6 +244,9 @@ class Writer {
     one("hapax_positions", "Positions of outside sources.", now.positions);
     one("hapax_transactions_open", "Transactions that are open.", now.transactions_open);
     one("hapax_streams", "Streams.", now.streams);
+    page_.gauge("hapax_clock_lag_seconds",
+                "How far log time is behind the wall clock; negative: ahead of it.");
+    page_.sample({}, std::chrono::duration<double>(now.clock_lag).count());
     one("hapax_memory_bytes", "Memory of remembered state, as counted against the budget.",
         now.memory_bytes);
   }

@@ -18,7 +18,12 @@ http::Response live() {
 http::Response ready(const Health& health) {
   const auto trouble = health.trouble();
   if (!trouble) {
-    return http::json_response(200, wire::JsonObject().add("status", "ready").text());
+    wire::JsonObject told;
+    told.add("status", "ready");
+    if (const std::string warning = health.warning(); !warning.empty()) {
+      told.add("warning", warning);
+    }
+    return http::json_response(200, told.text());
   }
   return http::problem_response(Error{Errc::kUnavailable, *trouble});
 }

@@ -84,8 +84,11 @@ struct ExpectLast {
 struct Append {
   std::string_view stream{};
   std::string_view payload{};
-  std::string_view id{};     // message id; empty = none
-  std::string_view group{};  // group key: order and "one in flight" are kept per group
+  // Message id. None: nothing recognises a repetition. An empty one is refused, so that a value
+  // that was never filled in cannot turn the guarantee off.
+  std::optional<std::string_view> id{};
+  // Group key: order and "one in flight" are kept per group. An empty one is refused.
+  std::optional<std::string_view> group{};
   std::span<const Header> headers{};
   std::optional<ProducerMark> producer{};
   std::optional<ExpectLast> expect{};
@@ -346,7 +349,7 @@ enum class Detail : std::uint8_t {
 struct Commit {
   std::span<const Op> ops{};
   Mode mode = Mode::kAtomic;
-  std::string_view id{};  // repeating it returns the first answer
+  std::optional<std::string_view> id{};  // repeating it returns the first answer; never empty
   Window id_window = limits::kWindowDefault;
   std::optional<TransactionRef> transaction{};  // stage the ops there instead of applying them
   Detail detail = Detail::kFull;

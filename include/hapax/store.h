@@ -205,9 +205,11 @@ class Store {
   virtual void submit_here(const Commit& commit, Done done) { submit(commit, std::move(done)); }
 
   [[nodiscard]] virtual Result<Records> read(const ReadRange& range) = 0;
-  [[nodiscard]] virtual Result<std::optional<IdStatus>> find_id(std::string_view stream,
-                                                                std::string_view id,
-                                                                std::string_view group) = 0;
+  // Where ids are unique per group (IdScope::kGroup), name the group. Without one only records
+  // without a group are looked at; if none of them has the id, the question is refused
+  // (kInvalidArgument): "not there" would be said of groups that nobody looked at.
+  [[nodiscard]] virtual Result<std::optional<IdStatus>> find_id(
+      std::string_view stream, std::string_view id, std::optional<std::string_view> group) = 0;
   [[nodiscard]] virtual Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,
                                                                       std::string_view key) = 0;
   [[nodiscard]] virtual Result<std::optional<RegisterValue>> find_register(

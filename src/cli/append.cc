@@ -83,6 +83,10 @@ class Appender {
       : way_(way), options_(options), members_(std::move(members)) {}
 
   int run() {
+    // Of lines it would become -1, -2 …, the same ids for every input.
+    if (const Member* id = find("id"); id != nullptr && id->text().empty()) {
+      return report(Error{Errc::kInvalidArgument, "--id is empty; leave it out for no id"});
+    }
     if (!open_producer()) return way_.exit_code();
     if (!options_.file.empty()) {
       auto content = read_all(options_.file);

@@ -1,5 +1,6 @@
 // claim, renew, settle, resolve, forget, status.
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -32,7 +33,7 @@ struct StatusOptions {
   Target target;
   std::string scope;
   std::string key;
-  std::string group;
+  std::optional<std::string> group;
 };
 
 int show_status(Way& way, const Told& told, std::string_view what) {
@@ -56,7 +57,7 @@ int run_status(Way& way, const StatusOptions& options) {
     way.fail(*claim);
     return way.exit_code();
   }
-  const std::string group = options.group.empty() ? "" : "?group=" + client::encoded(options.group);
+  const std::string group = options.group ? "?group=" + client::encoded(*options.group) : "";
   const auto id =
       way.ask({.method = "GET", .path = "/api/v1/streams/" + scope + "/ids/" + key + group});
   if (!id) return way.exit_code();

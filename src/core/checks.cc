@@ -24,11 +24,22 @@ Problem check_size(std::string_view what, std::size_t size, std::size_t max) {
   return std::nullopt;
 }
 
+// Too short is a mistake of the caller (often a variable that was never filled in), too long is
+// more than the store offers.
 Problem check_span(std::string_view what, Duration span, Duration min, Duration max) {
   if (span >= min && span <= max) return std::nullopt;
-  return Error{Errc::kLimitExceeded, std::string(what) + " is " + std::to_string(span.count()) +
-                                         " ms; it must be between " + std::to_string(min.count()) +
-                                         " and " + std::to_string(max.count())};
+  return Error{span < min ? Errc::kInvalidArgument : Errc::kLimitExceeded,
+               std::string(what) + " is " + std::to_string(span.count()) +
+                   " ms; it must be between " + std::to_string(min.count()) + " and " +
+                   std::to_string(max.count()) + " ms"};
+}
+
+// An id or a group key: none, or at least a byte.
+Problem check_given(std::string_view field, std::string_view what,
+                    std::optional<std::string_view> text) {
+  if (!text) return std::nullopt;
+  if (text->empty()) return empty_error(field);
+  return check_size(what, text->size(), limits::kMessageIdBytesMax);
 }
 
 // Names stand in lists and paths, where bytes that are no text could not be told from each other.
@@ -92,6 +103,9 @@ Problem check_headers(std::span<const Header> headers) {
 }
 
 Problem check_person(std::string_view actor, std::string_view reason) {
+  if (actor.empty() && reason.empty()) {
+    return invalid("actor and reason are missing; the act is audited: say who decided it, and why");
+  }
   return first_of(check_text("actor", actor, limits::kOwnerBytesMax),
                   check_text("reason", reason, limits::kReasonBytesMax));
 }
@@ -130,12 +144,12 @@ struct Check {
   Problem operator()(const Append& op) const {
     Problem producer;
     if (op.producer) producer = check_name("producer", op.producer->name);
-    if (op.expect && op.expect->of == ExpectLast::Of::kGroup && op.group.empty()) {
+    if (op.expect && op.expect->of == ExpectLast::Of::kGroup && !op.group) {
       return invalid("the last record of a group is expected, but the record has no group key");
     }
     return first_of(check_new_name("stream", op.stream), std::move(producer),
-                    check_size("message id", op.id.size(), limits::kMessageIdBytesMax),
-                    check_size("group key", op.group.size(), limits::kMessageIdBytesMax),
+                    check_given("id", "message id", op.id),
+                    check_given("group", "group key", op.group),
                     check_size("record", op.payload.size(), limits::kRecordBytesMax),
                     op.headers.empty() ? std::nullopt : check_headers(op.headers));
   }
@@ -240,13 +254,18 @@ std::optional<Error> check_window(std::string_view what, Window window) {
   if (window.is_forever() || (span >= limits::kWindowMin && span <= limits::kWindowMax)) {
     return std::nullopt;
   }
-  return Error{Errc::kLimitExceeded,
+  return Error{span < limits::kWindowMin ? Errc::kInvalidArgument : Errc::kLimitExceeded,
                std::string(what) + " is " + std::to_string(span.count()) +
                    " s; it must be between " + std::to_string(limits::kWindowMin.count()) +
-                   " and " + std::to_string(limits::kWindowMax.count()) + " s, or for ever"};
+                   " and " + std::to_string(limits::kWindowMax.count()) + " s, or forever"};
 }
 
 std::optional<Error> check(const Op& op) { return std::visit(Check{}, op); }
+
+Error empty_error(std::string_view field) {
+  return Error{Errc::kInvalidArgument,
+               std::string(field) + " is empty; leave the field out for no " + std::string(field)};
+}
 
 Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max) {
   return Error{Errc::kLimitExceeded, std::string(what) + " has " + std::to_string(value) +

@@ -1,6 +1,7 @@
 // Answers and staged operations as bytes.
 #include <algorithm>
 
+#include "base/filled.h"
 #include "core/commit.h"
 #include "core/fields.h"
 
@@ -147,7 +148,13 @@ void fields(Io& io, F& f) {
 }
 template <class Io, Is<Append> F>
 void fields(Io& io, F& f) {  // The headers stand before each operation: see StagedItem.
-  io.all(f.stream, f.payload, f.id, f.group, f.producer, f.expect, f.first_sent);
+  std::string_view id = f.id.value_or("");
+  std::string_view group = f.group.value_or("");
+  io.all(f.stream, f.payload, id, group, f.producer, f.expect, f.first_sent);
+  if constexpr (!std::is_const_v<F>) {
+    f.id = base::if_filled(id);
+    f.group = base::if_filled(group);
+  }
 }
 template <class Io, Is<Settle> F>
 void fields(Io& io, F& f) {

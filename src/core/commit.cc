@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/mutant.h"
 #include "core/claims.h"
+#include "core/show_text.h"
 #include "core/text_bytes.h"
 #include "core/transactions.h"
 
@@ -66,7 +67,7 @@ void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHash
   const auto each = [&](const auto& ask_ids, const auto& ask_claims, const auto& ask_registers) {
     for (std::size_t i = 0; i < count; ++i) {
       if (const auto* append = std::get_if<Append>(&ops[i])) {
-        if (append->id.empty()) continue;
+        if (!append->id) continue;
         if (stream == nullptr || stream->name != append->stream) {
           stream = state.find_stream(append->stream);
         }
@@ -341,11 +342,11 @@ Verdict run(Turn& turn, const Begin& op) {
 constexpr std::size_t kFewWords = 4'096;
 
 Executed execute(Turn& turn, const CommitRequest& request) {
-  const bool has_id = !request.commit.id.empty();
+  const bool has_id = request.commit.id.has_value();
   if (has_id) {
     if (auto repeat = find_repeat(turn, request)) return *std::move(repeat);
     // Its answer would be remembered. Without an id the same operations may still fit.
-    Tenant& tenant = turn.state().tenants.of(request.commit.id);
+    Tenant& tenant = turn.state().tenants.of(*request.commit.id);
     if (auto error = check_memory(turn.state(), tenant, sizeof(SettledEntry))) {
       return *std::move(error);
     }
@@ -364,14 +365,14 @@ Executed execute(Turn& turn, const CommitRequest& request) {
     std::string bytes;
     encode_answer(*answer, bytes);
     // A7. A few words are kept in any case: whoever has no room left must be able to make some.
-    Tenant& tenant = turn.state().tenants.of(request.commit.id);
+    Tenant& tenant = turn.state().tenants.of(*request.commit.id);
     if (auto full = bytes.size() > kFewWords ? check_storage(tenant, bytes.size()) : std::nullopt) {
       turn.roll_back(mark);
       return *std::move(full);
     }
     turn.emit(CommitAnswered{request.id, request.content, turn.state().next_fence,
                              request.commit.id_window, bytes});
-    turn.charge_commit(request.commit.id, request.id);
+    turn.charge_commit(*request.commit.id, request.id);
   }
   return executed;
 }

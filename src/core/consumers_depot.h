@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/filled.h"
 #include "core/consumers.h"
 #include "core/turn.h"
 
@@ -47,8 +48,9 @@ class Depot {
     Turn turn = make_turn();
     AppendHashes hashes;
     if (!group.empty()) hashes.group = group_hash(group);
-    const Verdict verdict =
-        core::run(turn, Append{.stream = stream, .payload = payload, .group = group}, hashes);
+    const Verdict verdict = core::run(
+        turn, Append{.stream = stream, .payload = payload, .group = base::if_filled(group)},
+        hashes);
     return std::get<Appended>(verdict).sequence;
   }
   Verdict create(std::string_view consumer, const ConsumerSettings& settings,

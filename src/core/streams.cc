@@ -84,7 +84,7 @@ std::optional<Error> check_room(const State& state, const Stream& stream, const 
     return limit_error("record of stream '" + stream.name + "'", op.payload.size(),
                        stream.settings.record_bytes_max);
   }
-  const std::uint64_t more = op.id.empty() ? 0 : kIdBytes;
+  const std::uint64_t more = op.id ? kIdBytes : 0;
   auto full = is_the_stores(stream.name) ? check_budget(state, *stream.tenant, more)
                                          : check_memory(state, *stream.tenant, more);
   if (full) return full;
@@ -186,13 +186,14 @@ Verdict store_record(Turn& turn, Stream& stream, const Append& op, const AppendH
   fact.fingerprint = hashes.content;
   fact.window = stream.settings.window;
   fact.group_hash = hashes.group;
-  fact.id = op.id;
-  fact.group = op.group;
+  fact.id = op.id.value_or("");
+  fact.group = op.group.value_or("");
   fact.headers = headers;
   fact.producer = op.producer;
   fact.payload = op.payload;
   if (auto error = check_quota(stream, fact)) return Refused{*std::move(error)};
-  const std::uint64_t bytes = op.payload.size() + op.id.size() + op.group.size() + headers.size();
+  const std::uint64_t bytes =
+      op.payload.size() + fact.id.size() + fact.group.size() + headers.size();
   const std::uint64_t beyond = is_the_stores(stream.name) ? turn.reserve() : 0;
   if (auto error = check_storage(*stream.tenant, bytes, beyond)) return Refused{*std::move(error)};
   turn.emit(fact);
@@ -227,7 +228,7 @@ Verdict run_append(Turn& turn, Stream& stream, const Append& op, const AppendHas
     }
   }
   base::Hash128 id;
-  if (!op.id.empty()) {
+  if (op.id) {
     id = scoped_id(stream, hashes);
     const IdEntry* known = turn.state().ids.find(id, turn.now());
     if (known != nullptr && !forgets(stream, *known, op)) {
@@ -421,7 +422,7 @@ Verdict run(Turn& turn, const OpenProducer& op) {
 Verdict run(Turn& turn, const Append& op, const AppendHashes& hashes) {
   Stream* stream = turn.state().find_stream(op.stream);
   if (stream == nullptr) return Refused{no_stream(op.stream)};
-  if (!op.id.empty() || !stream->settings.content_ids) return run_append(turn, *stream, op, hashes);
+  if (op.id || !stream->settings.content_ids) return run_append(turn, *stream, op, hashes);
   const ContentId content = turn.content_id(op.payload);
   Append named = op;
   named.id = content.id;

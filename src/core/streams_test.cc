@@ -29,7 +29,7 @@ class Rules : public testing::Test {
     store.keep();
     store.begin(span);
   }
-  static Append record(std::string_view payload, std::string_view id = {}) {
+  static Append record(std::string_view payload, std::optional<std::string_view> id = {}) {
     Append op;
     op.stream = "orders";
     op.payload = payload;

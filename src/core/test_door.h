@@ -59,9 +59,9 @@ inline Fingerprint print_text(std::string_view text) {
 
 struct HashOp {
   OpHashes operator()(const Append& op) const {
-    const std::string content = std::string(op.group) + '/' + std::string(op.payload);
-    const GroupHash group = op.group.empty() ? 0 : hash_text(op.group, 3).low;
-    return {hash_text(op.id, 1), print_text(content), group};
+    const std::string content = std::string(op.group.value_or("")) + '/' + std::string(op.payload);
+    const GroupHash group = op.group ? hash_text(*op.group, 3).low : 0;
+    return {hash_text(op.id.value_or(""), 1), print_text(content), group};
   }
   template <class Op>
   OpHashes operator()(const Op& op) const {
@@ -193,7 +193,8 @@ class MemoryStore {
                  std::to_string(hashes.back().content.low) + ';';
     }
     Turn carried = turn();
-    return execute(carried, {commit, hashes, hash_text(commit.id, 6), print_text(content)});
+    return execute(carried,
+                   {commit, hashes, hash_text(commit.id.value_or(""), 6), print_text(content)});
   }
 };
 

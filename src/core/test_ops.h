@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/filled.h"
 #include "core/sequences.h"
 #include "core/test_door.h"
 
@@ -104,7 +105,7 @@ class RandomCommit {
   }
   Op append() {
     Append op{.stream = stream(), .payload = dice_.pick(kPayloads)};
-    op.group = dice_.pick(kGroups);
+    op.group = base::if_filled(dice_.pick(kGroups));
     if (dice_.one_in(2)) {
       const std::uint64_t id = dice_.below(4);
       op.id = kKeys[id];

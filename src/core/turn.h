@@ -231,6 +231,9 @@ void free_storage(Turn& turn, const Tenant& tenant, std::uint64_t more);
                                      std::uint64_t all);
 
 // "name 'x…' has 300 bytes; the most is 255" and the like.
+// A field that is given and empty. "None" is the field left out: a value that was never filled in
+// must not turn a guarantee off.
+[[nodiscard]] Error empty_error(std::string_view field);
 [[nodiscard]] Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max);
 [[nodiscard]] Error no_stream(std::string_view name);
 [[nodiscard]] Error no_consumer(std::string_view stream, std::string_view name);

@@ -444,7 +444,7 @@ class DamageWhileRunning : public EngineTest {
   void flip(base::Where where) {
     disk_.flip_bit(journal::segment_name(where.segment), 8 * (where.offset + where.length / 2));
   }
-  Result<Answer> try_commit(const std::vector<Op>& ops, std::string_view id = {}) {
+  Result<Answer> try_commit(const std::vector<Op>& ops, std::optional<std::string_view> id = {}) {
     Commit commit;
     commit.ops = ops;
     commit.id = id;
@@ -461,7 +461,7 @@ class DamageWhileRunning : public EngineTest {
     }
     EXPECT_TRUE(refused(try_commit({Set{.name = "r"}})));
     EXPECT_TRUE(refused(store_->read({.stream = "s", .from = Sequence{5}})));
-    EXPECT_TRUE(refused(store_->find_id("s", "id", "")));
+    EXPECT_TRUE(refused(store_->find_id("s", "id", std::nullopt)));
     EXPECT_TRUE(refused(store_->find_claim("k", "k")));
     EXPECT_TRUE(refused(store_->find_register("r")));
     EXPECT_TRUE(refused(store_->streams()));

@@ -43,7 +43,7 @@ std::uint64_t record_bytes_max(const core::Run& run) {
 void remember_unstored(core::State& state, const Prepared& request, Time now) {
   for (std::size_t i = 0; i < request.commit.ops.size(); ++i) {
     const auto* append = std::get_if<Append>(&request.commit.ops[i]);
-    if (append == nullptr || append->id.empty()) continue;
+    if (append == nullptr || !append->id) continue;
     const core::Stream* stream = state.find_stream(append->stream);
     if (stream == nullptr) continue;
     const auto hash = request.hashes[i].key.plus(base::spread(stream->uid.value));
@@ -406,7 +406,7 @@ Finished Machine::finish(const Prepared& request, core::Executed executed, Time 
     finished.answer = [&]() -> Result<Answer> {
       if (repeat->where.length == 0) {
         return Error{Errc::kOutcomeUnknown,
-                     "the commit '" + std::string(request.commit.id) +
+                     "the commit '" + std::string(request.commit.id.value_or("")) +
                          "' stands, but its first answer was lost with a damaged segment that a "
                          "repair gave up. Look up what it did."};
       }

@@ -167,7 +167,7 @@ Result<Records> MachineStore::read(const ReadRange& range) {
 }
 
 Result<std::optional<IdStatus>> MachineStore::find_id(std::string_view stream, std::string_view id,
-                                                      std::string_view group) {
+                                                      std::optional<std::string_view> group) {
   HAPAX_CHECK(check_sound());
   return ask<std::optional<IdStatus>>(
       [&](const core::State& state, Time now) {

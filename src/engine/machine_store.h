@@ -31,9 +31,8 @@ class MachineStore : public Store {
   void submit(const Commit& commit, Done done) final;
   void submit_here(const Commit& commit, Done done) final;
   [[nodiscard]] Result<Records> read(const ReadRange& range) final;
-  [[nodiscard]] Result<std::optional<IdStatus>> find_id(std::string_view stream,
-                                                        std::string_view id,
-                                                        std::string_view group) final;
+  [[nodiscard]] Result<std::optional<IdStatus>> find_id(
+      std::string_view stream, std::string_view id, std::optional<std::string_view> group) final;
   [[nodiscard]] Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,
                                                               std::string_view key) final;
   [[nodiscard]] Result<std::optional<RegisterValue>> find_register(std::string_view name) final;

@@ -35,8 +35,10 @@ class OfflineTest : public EngineRig {
           std::get<Claimed>(commit({Claim{.scope = "k", .key = name, .owner = "o"}}).verdict())
               .fence;
       commit(
-          {Append{
-               .stream = "s", .payload = texts_.back(), .id = name, .group = i % 2 == 0 ? "g" : ""},
+          {Append{.stream = "s",
+                  .payload = texts_.back(),
+                  .id = name,
+                  .group = base::if_filled(i % 2 == 0 ? "g" : "")},
            Settle{.scope = "k", .key = name, .fence = fence, .result = {200, "", texts_.back()}}},
           "commit " + std::string(name));
     }
@@ -101,7 +103,7 @@ class OfflineTest : public EngineRig {
       Call& again = commit({Append{.stream = "s",
                                    .payload = texts_[sequence - 1],
                                    .id = name,
-                                   .group = (sequence - 1) % 2 == 0 ? "g" : ""}});
+                                   .group = base::if_filled((sequence - 1) % 2 == 0 ? "g" : "")}});
       EXPECT_EQ(std::get<Duplicate>(again.verdict()).sequence.value, sequence);
     }
     snapshot();

@@ -30,10 +30,11 @@ Hash128 in_domain(Domain domain, Hash128 hash) {
   return hash.plus(base::spread(~static_cast<std::uint64_t>(domain)));
 }
 
-Fingerprint content_of(const HashKey& key, std::string_view payload, std::string_view group) {
+Fingerprint content_of(const HashKey& key, std::string_view payload,
+                       std::optional<std::string_view> group) {
   Hash128 hash = digest::hash128(key, payload);
-  if (group.empty()) return base::to_fingerprint(in_domain(Domain::kContent, hash));
-  const std::array pieces{payload, group};
+  if (!group) return base::to_fingerprint(in_domain(Domain::kContent, hash));
+  const std::array pieces{payload, *group};
   hash = digest::hash128(key, pieces);
   return base::to_fingerprint(in_domain(Domain::kGroupedContent, hash));
 }
@@ -43,7 +44,7 @@ struct HashOp {
 
   OpHashes operator()(const Append& op) const {
     OpHashes hashes;
-    if (!op.id.empty()) hashes.key = id_hash(key, op.id);
+    if (op.id) hashes.key = id_hash(key, *op.id);
     hashes.content = content_of(key, op.payload, op.group);
     hashes.group = group_hash(key, op.group);
     return hashes;
@@ -66,7 +67,7 @@ class Describe {
   explicit Describe(std::string& out) : out_(out), encoder_(out) {}
 
   void operator()(const Append& op) {
-    text(op.stream, op.id, op.group, op.payload);
+    text(op.stream, op.id.value_or(""), op.group.value_or(""), op.payload);
     number(op.headers.size());
     for (const Header& header : op.headers) text(header.name, header.value);
     number(op.producer.has_value() ? 1U : 0U, op.expect.has_value() ? 1U : 0U);
@@ -225,7 +226,8 @@ std::size_t room_of(const Op& op) {
     std::size_t headers = 0;
     for (const Header& header : append->headers)
       headers += header.name.size() + header.value.size();
-    return kOverhead + append->payload.size() + append->id.size() + append->group.size() + headers;
+    const std::size_t names = append->id.value_or("").size() + append->group.value_or("").size();
+    return kOverhead + append->payload.size() + names + headers;
   }
   if (const auto* claim = std::get_if<Claim>(&op)) {
     return kOverhead + claim->scope.size() + claim->key.size() + claim->owner.size();
@@ -266,13 +268,21 @@ Status check_notes(const Commit& commit) {
 
 }  // namespace
 
+Status check_id(const Commit& commit) {
+  if (!commit.id) return Ok{};
+  const std::size_t size = base::without_frame(*commit.id).size();
+  if (size == 0) return core::empty_error("id");
+  if (size <= limits::kMessageIdBytesMax) return Ok{};
+  return core::limit_error("commit id", size, limits::kMessageIdBytesMax);
+}
+
 base::Hash128 id_hash(const HashKey& key, std::string_view id) {
   return in_domain(Domain::kId, digest::hash128(key, id));
 }
 
-core::GroupHash group_hash(const HashKey& key, std::string_view group) {
-  if (group.empty()) return 0;
-  const std::uint64_t hash = in_domain(Domain::kGroup, digest::hash128(key, group)).low;
+core::GroupHash group_hash(const HashKey& key, std::optional<std::string_view> group) {
+  if (!group) return 0;
+  const std::uint64_t hash = in_domain(Domain::kGroup, digest::hash128(key, *group)).low;
   return hash == 0 ? 1 : hash;
 }
 
@@ -292,10 +302,7 @@ Result<Prepared> prepare(const Commit& commit, const HashKey& key) {
                              limits::kCommitOpsMax);
   }
   HAPAX_CHECK(check_notes(commit));
-  const std::size_t id_size = base::without_frame(commit.id).size();
-  if (id_size > limits::kMessageIdBytesMax) {
-    return core::limit_error("commit id", id_size, limits::kMessageIdBytesMax);
-  }
+  HAPAX_CHECK(check_id(commit));
   if (auto error = core::check_window("id_window", commit.id_window)) return *std::move(error);
   Prepared prepared;
   prepared.commit = commit;
@@ -303,12 +310,12 @@ Result<Prepared> prepare(const Commit& commit, const HashKey& key) {
   const HashOp hash{key};
   for (const Op& op : commit.ops) {
     prepared.hashes.push_back(std::visit(hash, op));
-    prepared.bytes += room_of(op) + (commit.id.empty() ? 0 : answer_room_of(op));
+    prepared.bytes += room_of(op) + (commit.id ? answer_room_of(op) : 0);
   }
   const std::size_t most = limits::kCommitBytesMax + commit.ops.size() * 600;
   if (prepared.bytes > most) return core::limit_error("commit in bytes", prepared.bytes, most);
-  if (!commit.id.empty()) {
-    prepared.id = in_domain(Domain::kCommitId, digest::hash128(key, commit.id));
+  if (commit.id) {
+    prepared.id = in_domain(Domain::kCommitId, digest::hash128(key, *commit.id));
     prepared.content = content_of(key, commit);
   }
   return prepared;

@@ -2,6 +2,8 @@
 // threads, in parallel.
 #pragma once
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include <hapax/ops.h>
@@ -28,6 +30,7 @@ struct Prepared {
                                        std::string_view claim_key);
 [[nodiscard]] base::Hash128 id_hash(const digest::HashKey& key, std::string_view id);
 [[nodiscard]] base::Hash128 register_hash(const digest::HashKey& key, std::string_view name);
-[[nodiscard]] core::GroupHash group_hash(const digest::HashKey& key, std::string_view group);
+[[nodiscard]] core::GroupHash group_hash(const digest::HashKey& key,
+                                         std::optional<std::string_view> group);
 
 }  // namespace hapax::engine

@@ -12,7 +12,7 @@ namespace {
 constexpr digest::HashKey kKey{1, 2, 3};
 constexpr digest::HashKey kOtherKey{1, 2, 4};
 
-Commit commit_of(std::span<const Op> ops, std::string_view id = {}) {
+Commit commit_of(std::span<const Op> ops, std::optional<std::string_view> id = {}) {
   Commit commit;
   commit.ops = ops;
   commit.id = id;
@@ -98,7 +98,7 @@ TEST(Prepare, HashesOfDifferentThingsDoNotMeet) {
   EXPECT_NE(id_hash(kKey, "x"), claim_hash(kKey, "", "x"));
   EXPECT_NE(claim_hash(kKey, "ab", "c"), claim_hash(kKey, "a", "bc"));
   EXPECT_NE(claim_hash(kKey, "a", ""), claim_hash(kKey, "", "a"));
-  EXPECT_EQ(group_hash(kKey, ""), 0U);
+  EXPECT_EQ(group_hash(kKey, std::nullopt), 0U);
   EXPECT_NE(group_hash(kKey, "g"), 0U);
   const std::vector<Op> ops{
       Append{.stream = "s", .payload = "ab"},

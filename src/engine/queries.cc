@@ -5,6 +5,7 @@
 #include "core/claims.h"
 #include "core/consumers.h"
 #include "core/registers.h"
+#include "core/show_text.h"
 #include "engine/frames.h"
 #include "engine/prepare.h"
 
@@ -45,14 +46,30 @@ Status open_places(std::vector<RecordPlace>& places, journal::SegmentFiles& file
   return Ok{};
 }
 
+namespace {
+
+Error needs_group(const IdQuestion& question) {
+  return Error{Errc::kInvalidArgument,
+               "ids of stream " + core::shown(question.stream) +
+                   " are unique per group, and no record without a group has the id " +
+                   core::shown(question.id) + "; ask with the group of the record"};
+}
+
+}  // namespace
+
 Result<std::optional<IdStatus>> look_up_id(const core::State& state, const digest::HashKey& key,
                                            const IdQuestion& question, Time now) {
   const core::Stream* stream = state.find_stream(question.stream);
   if (stream == nullptr) return core::no_stream(question.stream);
+  if (question.id.empty()) return Error{Errc::kInvalidArgument, "id is empty"};
+  if (question.group && question.group->empty()) return core::empty_error("group");
   core::AppendHashes hashes;
   hashes.id = id_hash(key, question.id);
   hashes.group = group_hash(key, question.group);
   const core::IdEntry* entry = state.ids.find(core::scoped_id(*stream, hashes), now);
+  // Never "not there" of a group that was not looked at.
+  const bool in_any_group = stream->settings.id_scope == IdScope::kGroup && !question.group;
+  if (entry == nullptr && in_any_group) return needs_group(question);
   if (entry == nullptr) return std::optional<IdStatus>{};
   return std::optional<IdStatus>{
       {entry->sequence(), entry->fingerprint(), entry->first_seen(), entry->expires_at()}};

@@ -28,7 +28,7 @@ struct ReadPlan {
 struct IdQuestion {
   std::string_view stream;
   std::string_view id;
-  std::string_view group;
+  std::optional<std::string_view> group;
 };
 [[nodiscard]] Result<std::optional<IdStatus>> look_up_id(const core::State& state,
                                                          const digest::HashKey& key,

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/filled.h"
 #include "core/state_codec.h"
 #include "engine/engine.h"
 #include "engine/queries.h"
@@ -70,7 +71,7 @@ class EngineRig : public testing::Test {
     Commit commit;
     commit.ops = call.ops;
     commit.mode = mode;
-    commit.id = call.id;
+    commit.id = base::if_filled(call.id);
     auto request = prepare(commit, engine_->key());
     EXPECT_TRUE(request.ok());
     machine().submit(*std::move(request),
@@ -152,7 +153,7 @@ class EngineRig : public testing::Test {
       commit({Append{.stream = "s",
                      .payload = text,
                      .id = text,
-                     .group = i % 3 == 0 ? "g" : "",
+                     .group = base::if_filled(i % 3 == 0 ? "g" : ""),
                      .producer = ProducerMark{"w", Epoch{1},
                                               ProducerSequence{static_cast<std::uint64_t>(i)}}},
               Claim{.scope = "c", .key = text, .owner = "o"}},

@@ -15,13 +15,13 @@ Status admit(const Caller& caller, wire::Request& request, const TenantNames& na
     HAPAX_CHECK(check(caller, op));
     scope(op, names, keep);
   }
-  if (caller.account != nullptr && !request.id.empty()) {
+  if (caller.account != nullptr && request.id) {
     HAPAX_TRY(request.id_window, caller.account->id_window(request.id_window));
   }
   if (caller.account != nullptr && request.ops.size() > 1) {
     caller.account->charge_more(request.ops.size() - 1);
   }
-  request.id = names.inside(request.id, keep);
+  if (request.id) request.id = names.inside(*request.id, keep);
   if (request.transaction) {
     request.transaction->name = names.inside(request.transaction->name, keep);
   }

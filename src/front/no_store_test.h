@@ -12,7 +12,7 @@ class NoStore : public Store {
 
   Result<Records> read(const ReadRange&) override { return none(); }
   Result<std::optional<IdStatus>> find_id(std::string_view, std::string_view,
-                                          std::string_view) override {
+                                          std::optional<std::string_view>) override {
     return none();
   }
   Result<std::optional<ClaimStatus>> find_claim(std::string_view, std::string_view) override {

@@ -99,10 +99,15 @@ void get_producer(front::Desk& desk, const SharedCall& call) {
   });
 }
 
+std::optional<std::string> text_of(std::optional<std::string_view> given) {
+  return given ? std::optional<std::string>(*given) : std::nullopt;
+}
+
 void get_id(front::Desk& desk, const SharedCall& call) {
   const auto find = [stream = inside(call, "stream"), id = std::string(call->name("id")),
-                     group = std::string(call->request().query_value("group").value_or(""))](
-                        Store& store) { return store.find_id(stream, id, group); };
+                     group = text_of(call->request().query_value("group"))](Store& store) {
+    return store.find_id(stream, id, group);
+  };
   ask(desk, call, find, [call](const Result<std::optional<IdStatus>>& found) {
     respond_found(call, found, "the id",
                   [](const IdStatus& status) { return wire::json_of(status); });
@@ -134,8 +139,9 @@ void find_id(front::Desk& desk, const SharedCall& call) {
   if (!*id) {
     return respond_error(call, {Errc::kInvalidArgument, "id: missing; or send id_base64"});
   }
-  const auto find = [stream = inside(call, "stream"), id = **id, group = group->value_or("")](
-                        Store& store) { return store.find_id(stream, id, group); };
+  const auto find = [stream = inside(call, "stream"), id = **id, group = *group](Store& store) {
+    return store.find_id(stream, id, group);
+  };
   ask(desk, call, find, [call](const Result<std::optional<IdStatus>>& found) {
     respond_found(call, found, "the id",
                   [](const IdStatus& status) { return wire::json_of(status); });

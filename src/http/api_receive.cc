@@ -33,7 +33,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
       if (!named) request = std::move(named).error();
     }
     if (!request) return respond_error(call_, std::move(request).error());
-    has_id_ = !(*request)->id.empty();
+    has_id_ = (*request)->id.has_value();
     if (!waiter_->over()) waiter_->listen();
     desk_.commit(
         call_->exchange->loop(), call_->caller(), *std::move(request),

@@ -49,7 +49,7 @@ Result<std::string> idempotency_key(const Request& request) {
 Status give_id(const Request& http, wire::Request& request) {
   HAPAX_TRY(const std::string key, idempotency_key(http));
   if (key.empty()) return Ok{};
-  if (!request.id.empty() && request.id != key) {
+  if (request.id && *request.id != key) {
     return Error{Errc::kInvalidArgument, "id: differs from the Idempotency-Key header"};
   }
   request.id = request.keep(key);

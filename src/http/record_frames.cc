@@ -6,6 +6,7 @@
 #include <hapax/limits.h>
 
 #include "base/encoding.h"
+#include "base/filled.h"
 
 namespace hapax::http {
 
@@ -151,7 +152,10 @@ Result<wire::SharedRequest> read_frames(std::string_view stream, std::string_vie
   stream = request->keep(stream);
   for (RecordFrame& frame : frames) {
     if (frame.place) return bad(request->ops.size(), "the store chooses sequence and time");
-    Append op{.stream = stream, .payload = frame.payload, .id = frame.id, .group = frame.group};
+    Append op{.stream = stream,
+              .payload = frame.payload,
+              .id = base::if_filled(frame.id),
+              .group = base::if_filled(frame.group)};
     if (!frame.headers.empty()) {
       op.headers = request->headers.emplace_back(std::move(frame.headers));
     }

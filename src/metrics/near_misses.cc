@@ -12,8 +12,8 @@ std::uint64_t mixed(std::uint64_t hash, std::string_view text) {
 }
 
 std::uint64_t hash_of(const Append& append, IdScope scope) {
-  const std::uint64_t hash = mixed(mixed(0, append.stream), append.id);
-  return mixed(hash, scope == IdScope::kGroup ? append.group : std::string_view());
+  const std::uint64_t hash = mixed(mixed(0, append.stream), append.id.value_or(""));
+  return mixed(hash, scope == IdScope::kGroup ? append.group.value_or("") : std::string_view());
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ void NearMisses::told(const Append& append, const Verdict& verdict, Time now) {
   const auto* duplicate = std::get_if<Duplicate>(&verdict);
   const bool by_id = duplicate != nullptr && duplicate->forgotten_after == 0;
   const bool fresh = std::holds_alternative<Appended>(verdict);
-  if (append.id.empty() || !(by_id || fresh)) return;
+  if (!append.id || !(by_id || fresh)) return;
   const auto window = windows_.find(append.stream);
   if (window == windows_.end()) return;
   const std::uint64_t hash = hash_of(append, window->second.scope);

@@ -12,8 +12,8 @@ class NearMissesTest : public testing::Test {
   NearMissesTest() {
     misses_.know({{"s", {kSpan, IdScope::kStream}}, {"g", {kSpan, IdScope::kGroup}}});
   }
-  void accept(std::string_view id, std::int64_t at, std::string_view stream = "s",
-              std::string_view group = {}) {
+  void accept(std::optional<std::string_view> id, std::int64_t at, std::string_view stream = "s",
+              std::optional<std::string_view> group = {}) {
     misses_.told(Append{.stream = stream, .id = id, .group = group}, Appended{}, time_from_ms(at));
   }
   NearMisses misses_;
@@ -44,8 +44,8 @@ TEST_F(NearMissesTest, WhatIsAnotherIdIsNone) {
   accept("id", 0, "g", "a");
   accept("id", 1'500, "g", "b");
   accept("id", 1'500, "unknown");
-  accept("", 0);
-  accept("", 1'500);
+  accept(std::nullopt, 0);
+  accept(std::nullopt, 1'500);
   EXPECT_EQ(misses_.count(), 0U);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "base/filled.h"
+
 namespace hapax::relay {
 
 namespace {
@@ -95,7 +97,7 @@ PieceAnswer StoreSink::send(std::span<const Outgoing* const> piece, const Permit
     ops.emplace_back(Append{.stream = stream_,
                             .payload = record->payload,
                             .id = record->id,
-                            .group = record->key,
+                            .group = base::if_filled(record->key),
                             .headers = views});
   }
   const auto answer = store_.commit({.ops = ops, .mode = Mode::kAtomic});

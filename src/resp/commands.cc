@@ -347,7 +347,7 @@ struct Commands : Act {
       return refuse(session, read.error());
     }
     if (const front::Account* account = session.caller_->account.get();
-        account != nullptr && !session.queued_->id.empty()) {
+        account != nullptr && session.queued_->id) {
       const auto window = account->id_window(session.queued_->id_window);
       if (!window) return refuse(session, window.error());
       session.queued_->id_window = *window;

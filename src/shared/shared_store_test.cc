@@ -460,7 +460,7 @@ class SharedDeathTest : public testing::TestWithParam<Life::End> {
     // E9: what it stood on may have been removed behind snapshots.
     while (!other.store->describe("s")) std::this_thread::yield();
     for (const std::string& id : acknowledged) {
-      ASSERT_TRUE(other.store->find_id("s", id, "")->has_value()) << id;
+      ASSERT_TRUE(other.store->find_id("s", id, std::nullopt)->has_value()) << id;
     }
     Process third(place, kOften);
     ASSERT_EQ(word(third.append("after")), "fresh");

@@ -46,22 +46,22 @@ Judgement check_commit_ids(const History& history) {
   std::map<std::string_view, const Attempt*> firsts;
   for (const Attempt* attempt : history.ended()) {
     const Request& request = *attempt->request;
-    if (request.id.empty() || attempt->ending != Ending::kOk) continue;
-    const std::string key = "commit " + std::string(request.id);
+    if (!request.id || attempt->ending != Ending::kOk) continue;
+    const std::string key = "commit " + std::string(*request.id);
     const Answer& answer = attempt->answer;
-    const auto found = firsts.find(request.id);
+    const auto found = firsts.find(*request.id);
     if (!answer.repeated) {
       const bool early = found != firsts.end() && found->second->answer.committed &&
                          answer.time < request.id_window.end(found->second->answer.time);
       if (early) return broken("I13", key, "was carried out again within its window");
       const bool later = std::any_of(answer.verdicts.begin(), answer.verdicts.end(), is_for_later);
-      if (answer.committed && !later) firsts[request.id] = attempt;
+      if (answer.committed && !later) firsts[*request.id] = attempt;
       continue;
     }
     const bool lost =
         found == firsts.end() || answer.time >= request.id_window.end(found->second->answer.time);
     if (lost) {  // Nobody heard the answer that is repeated here.
-      firsts[request.id] = attempt;
+      firsts[*request.id] = attempt;
       continue;
     }
     const Answer& first = found->second->answer;

@@ -96,8 +96,8 @@ class StreamCheck {
       const auto* append = std::get_if<Append>(&op);
       if (append == nullptr) continue;
       Item& item = streams_[std::string(append->stream)].items[append->payload];
-      item.id = append->id;
-      item.group = append->group;
+      item.id = append->id.value_or("");
+      item.group = append->group.value_or("");
       // What is staged belongs to the commit that ends its transaction.
       if (!request.transaction) item.requests.insert(request.number);
     }
@@ -108,10 +108,10 @@ class StreamCheck {
     Item& item = witness.items[op.payload];
     item.requests.insert(effect.attempt->request->number);
     const Request& request = *effect.attempt->request;
-    const bool named = !op.id.empty() || witness.settings.content_ids;
+    const bool named = op.id || witness.settings.content_ids;
     if (named) {
       item.repeats_after = witness.shortest;
-    } else if (!op.producer && !request.id.empty() && !request.id_window.is_forever()) {
+    } else if (!op.producer && request.id && !request.id_window.is_forever()) {
       item.repeats_after = request.id_window;
     }
     if (!effect.told()) {
@@ -310,7 +310,7 @@ class StreamCheck {
       const auto own = witness.items.find(op.payload);
       bool other = false;
       for (const auto& [payload, item] : witness.items) {
-        if (payload == op.payload || item.id != op.id) continue;
+        if (payload == op.payload || item.id != op.id.value_or("")) continue;
         // A refused commit may have met its own records.
         other = other || item.may || item.requests.contains(effect->attempt->request->number);
       }

@@ -17,8 +17,8 @@ std::string front(std::string_view payload) {
 struct DescribeOp {
   std::string operator()(const Append& op) const {
     std::string line = "append " + text(op.stream) + " " + front(op.payload);
-    if (!op.id.empty()) line += " id " + text(op.id);
-    if (!op.group.empty()) line += " group " + text(op.group);
+    if (op.id) line += " id " + text(*op.id);
+    if (op.group) line += " group " + text(*op.group);
     if (op.producer) {
       line += " producer " + text(op.producer->name) + "/" + text(op.producer->epoch.value) + "/" +
               text(op.producer->sequence.value);
@@ -199,7 +199,7 @@ std::string describe(const Attempt& attempt) {
   const Request& request = *attempt.request;
   std::string line = "c" + text(request.client) + " #" + text(request.number) + " " +
                      text(word_of(attempt.ending));
-  if (!request.id.empty()) line += " id " + text(request.id);
+  if (request.id) line += " id " + text(*request.id);
   if (request.transaction) line += " in " + text(request.transaction->name);
   if (request.ops.size() > 1) line += request.mode == Mode::kAtomic ? " all" : " each";
   if (attempt.ending == Ending::kOk) {

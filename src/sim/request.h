@@ -20,7 +20,7 @@ struct Request {
   std::uint32_t client = 0;
   std::vector<Op> ops;
   Mode mode = Mode::kAtomic;
-  std::string_view id;
+  std::optional<std::string_view> id;
   Window id_window = Window::forever();
   std::optional<TransactionRef> transaction;
   bool repeatable = true;  // sending it twice has one effect

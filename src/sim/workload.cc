@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/filled.h"
 #include "base/mutant.h"
 
 namespace hapax::sim {
@@ -190,7 +191,7 @@ void Workload::finish(Client& client, Request& request) {
   }
   for (const Op& op : request.ops) {
     const auto* append = std::get_if<Append>(&op);
-    if (append == nullptr || !append->id.empty() || append->producer) continue;
+    if (append == nullptr || append->id || append->producer) continue;
     if (append->stream != streams_[kContent].name) request.repeatable = false;
   }
 }
@@ -231,8 +232,8 @@ void Workload::add_append(std::uint32_t index, Request& request, std::size_t str
   Append op;
   op.stream = streams_[stream].name;
   op.payload = request.keep(item.payload);
-  op.group = request.keep(item.group);
-  op.id = request.keep(item.id);
+  op.group = base::if_filled(request.keep(item.group));
+  op.id = base::if_filled(request.keep(item.id));
   if (client.random.chance(1, 10)) {
     std::vector<Header>& headers = request.headers.emplace_back();
     headers.push_back({"trace", request.keep("h" + std::to_string(request.number))});
@@ -276,7 +277,7 @@ void Workload::add_producer(std::uint32_t index, Request& request) {
     Append op;
     op.stream = streams_[kPlain].name;
     op.payload = request.keep(item.payload);
-    op.id = request.keep(item.id);
+    op.id = base::if_filled(request.keep(item.id));
     op.producer =
         ProducerMark{producer_name(index), mind.epoch, ProducerSequence{mind.next.value + i}};
     request.ops.emplace_back(op);

@@ -286,10 +286,10 @@ void Workload::lose(Client& client, const Attempt& attempt) {
   if (request.transaction) client.transaction.open = false;
   client.transform = {};
   const auto* append = std::get_if<Append>(&request.ops.front());
-  const bool produced = append != nullptr && append->producer && !append->id.empty();
+  const bool produced = append != nullptr && append->producer && append->id;
   if (produced && append->producer->epoch == client.producer.epoch && client.random.chance(1, 3)) {
     // The next incarnation sends it again, under its own epoch: the message id says that it is one.
-    client.producer.again = Item{std::string(append->id), std::string(append->payload), {}};
+    client.producer.again = Item{std::string(*append->id), std::string(append->payload), {}};
     client.producer.epoch = next_epoch(request.client, client.producer.epoch);
     client.producer.next = ProducerSequence{0};
     return;

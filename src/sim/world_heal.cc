@@ -1,6 +1,7 @@
 // After the trouble: everything must come to rest, and then be judged.
 #include <algorithm>
 
+#include "base/filled.h"
 #include "core/state_codec.h"
 #include "engine/prepare.h"
 #include "engine/queries.h"
@@ -151,7 +152,8 @@ Contents World::read_all() {
   }
   contents.find_id = [this, &state, now = contents.now](
                          std::string_view stream, std::string_view id, std::string_view group) {
-    auto found = engine::look_up_id(state, engine_->key(), {stream, id, group}, now);
+    auto found =
+        engine::look_up_id(state, engine_->key(), {stream, id, base::if_filled(group)}, now);
     return found ? *found : std::nullopt;
   };
   return contents;

@@ -17,7 +17,7 @@ struct CommitFields {
 template <class V>
 void fields(V& v, CommitFields& commit) {
   v.optional("mode", commit.request.mode, "All or nothing, or each on its own");
-  v.optional("id", KeyBytes{commit.request.id}, "Repeating it returns the first answer");
+  v.optional("id", OptionalKeyBytes{commit.request.id}, "Repeating it returns the first answer");
   v.optional("id_window_s", commit.request.id_window, "How long the answer is remembered");
   v.optional("transaction", commit.transaction, "Stage the operations there");
   v.optional("epoch", commit.epoch, "Of the transaction");

@@ -59,6 +59,10 @@ struct TypeOf<ReceiptText> : TypeOf<std::string_view> {};
 template <>
 struct TypeOf<KeyBytes> : TypeOf<std::string_view> {};
 template <>
+struct TypeOf<OptionalKeyBytes> {
+  static JsonObject schema() { return TypeOf<std::string_view>::schema().add("minLength", 1); }
+};
+template <>
 struct TypeOf<Window> {
   static JsonObject schema() {
     return JsonObject().raw("oneOf", R"([{"type":"integer","minimum":0},{"const":"forever"}])");

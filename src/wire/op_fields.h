@@ -29,9 +29,15 @@ struct Bytes {
 struct KeyBytes {
   std::string_view& view;
 };
+// The same where there may be none: the field is left out. One that is given and empty is refused
+// by the store.
+struct OptionalKeyBytes {
+  std::optional<std::string_view>& view;
+};
 template <class Value>
 inline constexpr bool kMayBeBase64 =
-    std::is_same_v<Value, Bytes> || std::is_same_v<Value, KeyBytes>;
+    std::is_same_v<Value, Bytes> || std::is_same_v<Value, KeyBytes> ||
+    std::is_same_v<Value, OptionalKeyBytes>;
 
 // A sequence and a token, "17-9f0c…": handed out as one word, given back as one word.
 struct ReceiptText {
@@ -152,8 +158,9 @@ template <class V>
 void fields(V& v, Append& op) {
   v.required("stream", op.stream, "Stream it is appended to");
   v.required("payload", Bytes{op.payload}, "The record's content");
-  v.optional("id", KeyBytes{op.id}, "Message id: the same one again is a duplicate");
-  v.optional("group", KeyBytes{op.group}, "Group key: order and one in flight are kept per group");
+  v.optional("id", OptionalKeyBytes{op.id}, "Message id: the same one again is a duplicate");
+  v.optional("group", OptionalKeyBytes{op.group},
+             "Group key: order and one in flight are kept per group");
   v.optional("headers", op.headers, "Names and values");
   producer_fields(v, op.producer);
   std::optional<Sequence> last;

@@ -1,6 +1,7 @@
 // The reads of a store as lists of named fields, as op_fields.h has them for operations.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include <hapax/store.h>
@@ -12,7 +13,7 @@ namespace hapax::wire {
 struct FindId {
   std::string_view stream{};
   std::string_view id{};
-  std::string_view group{};
+  std::optional<std::string_view> group{};
 };
 struct FindClaim {
   std::string_view scope{};
@@ -43,7 +44,7 @@ template <class V>
 void fields(V& v, FindId& read) {
   v.required("stream", read.stream, "Name of the stream");
   v.required("id", KeyBytes{read.id}, "Message id");
-  v.optional("group", KeyBytes{read.group}, "Group key, where ids are unique per group");
+  v.optional("group", OptionalKeyBytes{read.group}, "Group key, where ids are unique per group");
 }
 template <class V>
 void fields(V& v, FindClaim& read) {

@@ -133,6 +133,7 @@ class FieldValue {
   }
   Expected into(Bytes bytes) const { return into(bytes.view); }
   Expected into(KeyBytes bytes) const { return into(bytes.view); }
+  Expected into(OptionalKeyBytes bytes) const { return into(bytes.view); }
   // {"name": "value"} or, where a name is repeated, [["name", "value"], …].
   Expected into(std::span<const Header>& headers) const {
     std::vector<Header>& list = memory_.make_headers();
@@ -257,7 +258,12 @@ class ObjectFields {
     if constexpr (kMayBeBase64<std::remove_cvref_t<Value>>) {
       if (read_base64(name, member, value.view)) return true;
     }
-    if (member == nullptr || member->is_null()) return false;
+    if (member == nullptr) return false;
+    // Not "none": a variable that was never filled in must not turn off what the field is for.
+    if (member->is_null()) {
+      refuse(name, "is null; leave the field out instead");
+      return true;
+    }
     if constexpr (std::is_same_v<std::remove_cvref_t<Value>, Bytes>) {
       if (!member->is_string()) {
         // Byte for byte: numbers as they are written are more than any type of ours holds.
@@ -282,13 +288,14 @@ class ObjectFields {
     }
   }
 
-  bool read_base64(std::string_view name, const json::value* plain, std::string_view& bytes) {
+  template <class View>
+  bool read_base64(std::string_view name, const json::value* plain, View& bytes) {
     const std::string encoded = std::string(name) + std::string(kBase64);
     const json::value* member = object_.if_contains(encoded);
     if (member == nullptr) return false;
     extra_names_.push_back(encoded);
     known_.push_back(extra_names_.back());
-    if (plain != nullptr && !plain->is_null()) {
+    if (plain != nullptr) {
       refuse(name, std::string(name) + " and " + encoded + " exclude each other");
       return true;
     }

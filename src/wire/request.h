@@ -35,7 +35,7 @@ class Request {
   std::deque<std::vector<Header>> headers;  // lists that operations refer to
   Mode mode = Mode::kAtomic;
   bool alone = false;  // where lists may stand: the body was one operation and no list
-  std::string_view id;
+  std::optional<std::string_view> id;
   std::optional<Window> id_window;  // none: nobody said
   std::optional<TransactionRef> transaction;
   std::size_t notes = 0;  // of the server's own, at the end; no body can say it

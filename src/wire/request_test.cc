@@ -172,6 +172,8 @@ TEST(WireRequest, AListIsReadWithItsOptions) {
   EXPECT_EQ((*request)->ops.size(), 2U);
   EXPECT_EQ((*request)->mode, Mode::kAtomic);
   EXPECT_EQ((*request)->id, "c1");
+  EXPECT_EQ(json_of(Verdict{Held{.applied = true, .version = Version{3}}}),
+            R"({"verdict":"done","applied":true,"version":3,"expires_at_ms":null})");
 }
 
 // What decides is the member of the outermost object, wherever else the word stands.

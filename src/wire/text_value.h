@@ -53,6 +53,10 @@ inline Expected from_text(std::string_view text, KeyBytes value) {
   value.view = text;
   return std::nullopt;
 }
+inline Expected from_text(std::string_view text, OptionalKeyBytes value) {
+  value.view = text;
+  return std::nullopt;
+}
 
 template <class Tag>
 Expected from_text(std::string_view text, Number<Tag>& value) {

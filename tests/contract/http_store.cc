@@ -66,9 +66,10 @@ struct Reply {
   [[nodiscard]] bool problem() const { return field("Content-Type") == "application/problem+json"; }
 };
 
-std::optional<Reply> exchange(Socket& socket, const OpCall& call, std::string_view id) {
+std::optional<Reply> exchange(Socket& socket, const OpCall& call,
+                              std::optional<std::string_view> id) {
   std::string request = call.method + " /api/v1" + call.target + " HTTP/1.1\r\nHost: h\r\n";
-  if (!id.empty()) request.append("Idempotency-Key: ").append(id).append("\r\n");
+  if (id) request.append("Idempotency-Key: ").append(*id).append("\r\n");
   request.append("Content-Type: application/json\r\nContent-Length: ");
   request.append(std::to_string(call.body.size())).append("\r\n\r\n").append(call.body);
   if (!socket.send(request)) return std::nullopt;
@@ -85,14 +86,14 @@ std::optional<Reply> exchange(Socket& socket, const OpCall& call, std::string_vi
 
 // What may stand in the header field without quotes.
 bool plain(std::string_view id) {
-  return id.size() <= limits::kMessageIdBytesMax && std::all_of(id.begin(), id.end(), [](char c) {
-           return c > ' ' && c < '\x7f' && c != ',' && c != '"';
-         });
+  return !id.empty() && id.size() <= limits::kMessageIdBytesMax &&
+         std::all_of(id.begin(), id.end(),
+                     [](char c) { return c > ' ' && c < '\x7f' && c != ',' && c != '"'; });
 }
 
 bool has_own_route(const Commit& commit) {
   return commit.ops.size() == 1 && commit.mode == Mode::kAtomic && !commit.transaction &&
-         commit.id_window == limits::kWindowDefault && plain(commit.id);
+         commit.id_window == limits::kWindowDefault && (!commit.id || plain(*commit.id));
 }
 
 Time decided_at(const Reply& reply) {
@@ -140,10 +141,10 @@ class HttpStore final : public Store {
     return records_from(json);
   }
   Result<std::optional<IdStatus>> find_id(std::string_view stream, std::string_view id,
-                                          std::string_view group) override {
+                                          std::optional<std::string_view> group) override {
     const std::string target = "/streams/" + escaped(stream) + "/ids/" + escaped(id);
     HAPAX_CHECK(describe(stream));  // "No such stream" is an error, "no such id" is none.
-    return found(group.empty() ? target : target + "?group=" + escaped(group), id_from);
+    return found(group ? target + "?group=" + escaped(*group) : target, id_from);
   }
   Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,
                                                 std::string_view key) override {
@@ -179,7 +180,7 @@ class HttpStore final : public Store {
   }
 
  private:
-  Result<Answer> commit_one(const OpCall& own, std::string_view id) {
+  Result<Answer> commit_one(const OpCall& own, std::optional<std::string_view> id) {
     HAPAX_TRY(const Reply reply, call(own, id));
     HAPAX_TRY(const Json json, wire::read_strict_json(reply.body));
     const bool decided = reply.field("Hapax-Verdict") || json.find("verdicts") != nullptr;
@@ -198,12 +199,12 @@ class HttpStore final : public Store {
   }
 
   Result<Json> json_of_call(const OpCall& one) {
-    HAPAX_TRY(const Reply reply, call(one, ""));
+    HAPAX_TRY(const Reply reply, call(one, std::nullopt));
     HAPAX_TRY(Json json, wire::read_strict_json(reply.body));
     if (reply.problem()) return error_from(json);
     return json;
   }
-  Result<Reply> call(const OpCall& one, std::string_view id) {
+  Result<Reply> call(const OpCall& one, std::optional<std::string_view> id) {
     std::unique_ptr<Socket> socket = pool_.take(behind_.port());
     auto reply = exchange(*socket, one, id);
     pool_.give_back(std::move(socket));

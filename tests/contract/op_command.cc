@@ -61,6 +61,7 @@ class WordWriter {
   static std::string text(std::string_view bytes) { return std::string(bytes); }
   static std::string text(wire::Bytes bytes) { return std::string(bytes.view); }
   static std::string text(wire::KeyBytes bytes) { return std::string(bytes.view); }
+  static std::string text(wire::OptionalKeyBytes bytes) { return std::string(*bytes.view); }
   static std::string text(Duration span) { return std::to_string(span.count()); }
   static std::string text(Time time) { return std::to_string(to_ms(time)); }
   static std::string text(Window window) {

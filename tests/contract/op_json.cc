@@ -56,6 +56,9 @@ class OpWriter {
     if (put_in_path(name, bytes.view)) return;
     base::is_utf8(bytes.view) ? out.add(name, bytes.view) : put_base64(name, bytes.view);
   }
+  void put(std::string_view name, wire::OptionalKeyBytes bytes) {
+    put(name, wire::KeyBytes{*bytes.view});
+  }
   void put(std::string_view name, wire::ReceiptText text) {
     out.add(name, wire::receipt_text(text.receipt.sequence, text.receipt.token));
   }

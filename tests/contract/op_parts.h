@@ -18,7 +18,11 @@ namespace hapax::contract {
 template <class Value>
 bool left_out(const Value& value) {
   if constexpr (std::is_same_v<Value, std::string_view>) return value.empty();
-  if constexpr (wire::kMayBeBase64<Value>) return value.view.empty();
+  if constexpr (std::is_same_v<Value, wire::OptionalKeyBytes>) {
+    return !value.view;
+  } else if constexpr (wire::kMayBeBase64<Value>) {
+    return value.view.empty();
+  }
   return false;
 }
 
@@ -74,8 +78,8 @@ void write_op(Writer& writer, AnyOp op) {
 template <class Writer>
 void write_options(Writer& writer, const Commit& commit) {
   writer.put("mode", commit.mode);
-  if (!commit.id.empty()) {
-    std::string_view id = commit.id;
+  if (commit.id) {
+    std::string_view id = *commit.id;
     writer.put("id", wire::KeyBytes{id});
   }
   writer.put("id_window_s", commit.id_window);

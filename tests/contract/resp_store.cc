@@ -138,8 +138,8 @@ class RespStore final : public Store {
   }
 
   Result<Answer> commit(const Commit& commit) override {
-    const bool alone = commit.ops.size() == 1 && commit.mode == Mode::kAtomic &&
-                       commit.id.empty() && !commit.transaction;
+    const bool alone =
+        commit.ops.size() == 1 && commit.mode == Mode::kAtomic && !commit.id && !commit.transaction;
     return alone ? commit_one(commit.ops.front()) : commit_many(commit);
   }
   // A door has no second way to ask: the caller waits.
@@ -151,9 +151,9 @@ class RespStore final : public Store {
                 records_from);
   }
   Result<std::optional<IdStatus>> find_id(std::string_view stream, std::string_view id,
-                                          std::string_view group) override {
+                                          std::optional<std::string_view> group) override {
     Words words{"HX.FIND_ID", std::string(stream), std::string(id)};
-    if (!group.empty()) words.insert(words.end(), {"GROUP", std::string(group)});
+    if (group) words.insert(words.end(), {"GROUP", std::string(*group)});
     return found(words, id_from);
   }
   Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,

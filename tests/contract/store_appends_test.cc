@@ -47,7 +47,7 @@ TEST_P(Appends, ARepeatIsToldTheFirstSequenceTimeAndExpiry) {
     EXPECT_EQ(repeat("s", "p", "id"),
               (Duplicate{Sequence{2}, accepted, accepted + std::chrono::hours{24}}));
     EXPECT_EQ(last("s"), Sequence{2});
-    const auto known = store().find_id("s", "id", "").value();
+    const auto known = store().find_id("s", "id", std::nullopt).value();
     ASSERT_TRUE(known);
     EXPECT_EQ(known->sequence, Sequence{2});
     EXPECT_EQ(known->first_seen, accepted);
@@ -70,7 +70,7 @@ TEST_P(Appends, OtherContentUnderAKnownIdConflictsAndNothingIsStored) {
   always([&] {
     const auto told = run<Conflict>(Append{.stream = "s", .payload = "other", .id = "id"});
     EXPECT_NE(told.stored, told.received);
-    EXPECT_EQ(told.stored, store().find_id("s", "id", "").value()->fingerprint);
+    EXPECT_EQ(told.stored, store().find_id("s", "id", std::nullopt).value()->fingerprint);
     EXPECT_EQ(told.first_seen, accepted);
     run<Conflict>(Append{.stream = "s", .payload = "p", .id = "id", .group = "another"});
     EXPECT_EQ(last("s"), Sequence{1});
@@ -124,7 +124,47 @@ TEST_P(Appends, TheScopeOfIdsMayBeTheGroup) {
     EXPECT_EQ(repeat("grouped", "p", "id").sequence, Sequence{3});
     EXPECT_EQ(store().find_id("grouped", "id", "a").value()->sequence, Sequence{1});
     EXPECT_EQ(store().find_id("grouped", "id", "c").value(), std::nullopt);
+    EXPECT_EQ(store().find_id("grouped", "id", std::nullopt).value()->sequence, Sequence{3});
+    EXPECT_EQ(store().find_id("whole", "id", std::nullopt).value()->sequence, Sequence{1});
   });
+}
+
+// "Not there" is never said of a group that nobody looked at.
+TEST_P(Appends, ToFindAnIdOfAGroupOneNamesTheGroup) {
+  make_stream("grouped", {.id_scope = IdScope::kGroup});
+  append("grouped", "p", "id", "a");
+  always([&] {
+    const auto told = store().find_id("grouped", "id", std::nullopt);
+    ASSERT_FALSE(told.ok());
+    EXPECT_EQ(told.error().code, Errc::kInvalidArgument);
+    EXPECT_THAT(told.error().detail, HasSubstr("unique per group"));
+    const auto nowhere = store().find_id("grouped", "id", "");
+    ASSERT_FALSE(nowhere.ok());
+    EXPECT_THAT(nowhere.error().detail, HasSubstr("group is empty"));
+  });
+}
+
+// A value that was never filled in must not turn a guarantee off.
+TEST_P(Appends, AnEmptyIdOrGroupIsRefused) {
+  make_stream("s");
+  for (const Mode mode : {Mode::kAtomic, Mode::kEach}) {
+    const auto told = [&](const Append& op) {
+      const auto answer = try_commit({op}, mode);
+      return answer ? as<Refused>(answer->verdicts.front()).error : answer.error();
+    };
+    const Error id = told(Append{.stream = "s", .payload = "p", .id = ""});
+    EXPECT_EQ(id.code, Errc::kInvalidArgument);
+    EXPECT_THAT(id.detail, HasSubstr("id is empty; leave the field out for no id"));
+    const Error group = told(Append{.stream = "s", .payload = "p", .group = ""});
+    EXPECT_EQ(group.code, Errc::kInvalidArgument);
+    EXPECT_THAT(group.detail, HasSubstr("group is empty; leave the field out for no group"));
+    const ProducerMark nobody{"", Epoch{1}, ProducerSequence{0}};
+    EXPECT_EQ(told(Append{.stream = "s", .payload = "p", .producer = nobody}).code,
+              Errc::kInvalidArgument);
+  }
+  EXPECT_EQ(last("s"), Sequence{0});
+  append("s", "p");
+  EXPECT_EQ(records("s").front().id, "");
 }
 
 TEST_P(Appends, IdsOfTwoStreamsDoNotMeet) {
@@ -144,7 +184,7 @@ TEST_P(Appends, AContentIdIsTheSha256OfThePayload) {
     EXPECT_EQ(run<Duplicate>(Append{.stream = "s", .payload = "hello"}).sequence, Sequence{1});
     EXPECT_EQ(repeat("s", "hello", sha256).sequence, Sequence{1});
     EXPECT_EQ(records("s").front().id, sha256);
-    EXPECT_EQ(store().find_id("s", sha256, "").value()->sequence, Sequence{1});
+    EXPECT_EQ(store().find_id("s", sha256, std::nullopt).value()->sequence, Sequence{1});
   });
   EXPECT_EQ(append("s", "hello", "explicit"), Sequence{2});
   EXPECT_EQ(repeat("s", "hello", "explicit").sequence, Sequence{2});
@@ -162,7 +202,7 @@ TEST_P(Appends, AWindowCountsFromTheFirstAcceptanceAndThenARepeatIsNew) {
     EXPECT_EQ(as<Duplicate>(late.verdicts[0]).expires_at, end);
   }
   wait_until(end);
-  EXPECT_EQ(store().find_id("s", "id", "").value(), std::nullopt);
+  EXPECT_EQ(store().find_id("s", "id", std::nullopt).value(), std::nullopt);
   EXPECT_EQ(append("s", "even other content", "id"), Sequence{2});
 }
 
@@ -229,7 +269,7 @@ TEST_P(Appends, AStreamMadeAgainKnowsNoneOfTheOldIds) {
   EXPECT_EQ(refusal(Append{.stream = "s", .payload = "p"}).code, Errc::kNotFound);
   make_stream("s");
   always([&] {
-    EXPECT_EQ(store().find_id("s", "id", "").value(), std::nullopt);
+    EXPECT_EQ(store().find_id("s", "id", std::nullopt).value(), std::nullopt);
     EXPECT_THAT(records("s"), IsEmpty());
   });
   EXPECT_EQ(append("s", "p", "id"), Sequence{1});
@@ -246,7 +286,7 @@ TEST_P(Appends, AShorterWindowForgetsNothingEarly) {
   EXPECT_EQ(as<Duplicate>(again.verdicts[0]).expires_at, since + std::chrono::seconds{1});
   wait_until(since + std::chrono::seconds{1});
   always([&] {
-    EXPECT_EQ(store().find_id("s", "new", "").value(), std::nullopt);
+    EXPECT_EQ(store().find_id("s", "new", std::nullopt).value(), std::nullopt);
     EXPECT_EQ(repeat("s", "p", "old").expires_at, accepted + std::chrono::hours{24});
   });
 }
@@ -257,7 +297,7 @@ TEST_P(Appends, ALongerWindowDoesNotPretendToKnowWhatIsForgotten) {
   const Time changed = time_of(ConfigureStream{"s", {}});
   wait_until(accepted + std::chrono::seconds{1});
   always([&] {
-    EXPECT_EQ(store().find_id("s", "id", "").value(), std::nullopt);
+    EXPECT_EQ(store().find_id("s", "id", std::nullopt).value(), std::nullopt);
     EXPECT_EQ(store().describe("s").value().settings, StreamSettings{});
     const Time horizon = store().describe("s").value().horizon;
     EXPECT_GE(horizon, changed - std::chrono::seconds{1});

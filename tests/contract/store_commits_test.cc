@@ -44,7 +44,7 @@ TEST_P(Commits, OfARefusedAtomicCommitNothingIsVisible) {
     EXPECT_EQ(store().describe("s").value().first, Sequence{1});
     EXPECT_EQ(store().describe("s").value().bytes, snapshot);
     EXPECT_THAT(store().describe("s").value().consumers, IsEmpty());
-    EXPECT_EQ(store().find_id("s", "fresh", "").value(), std::nullopt);
+    EXPECT_EQ(store().find_id("s", "fresh", std::nullopt).value(), std::nullopt);
     EXPECT_EQ(store().find_claim("c", "k").value()->state, ClaimState::kProcessing);
     EXPECT_EQ(store().find_claim("c", "other").value(), std::nullopt);
     EXPECT_EQ(store().find_position("source").value(), std::nullopt);
@@ -140,6 +140,17 @@ TEST_P(Commits, ARefusedCommitIsDecidedAnewUnderItsId) {
   make_stream("later");
   EXPECT_TRUE(commit(ops, Mode::kAtomic, "id").committed);
   EXPECT_TRUE(commit(ops, Mode::kAtomic, "id").repeated);
+}
+
+TEST_P(Commits, AnEmptyIdIsRefused) {
+  make_stream("s");
+  for (const Mode mode : {Mode::kAtomic, Mode::kEach}) {
+    const auto told = try_commit({Append{.stream = "s", .payload = "p"}}, mode, "");
+    ASSERT_FALSE(told.ok());
+    EXPECT_EQ(told.error().code, Errc::kInvalidArgument);
+    EXPECT_THAT(told.error().detail, testing::HasSubstr("id is empty; leave the field out"));
+  }
+  EXPECT_EQ(last("s"), Sequence{0});
 }
 
 TEST_P(Commits, AnAnswerIsRememberedForItsWindow) {

@@ -14,7 +14,7 @@ using testing::SizeIs;
 
 class Consumers : public StoreContract {
  protected:
-  void fill(int count, std::string_view group = {}) {
+  void fill(int count, std::optional<std::string_view> group = {}) {
     std::vector<std::string> texts;
     for (int i = 0; i < count; ++i) texts.push_back("p" + std::to_string(i));
     std::vector<Op> ops;

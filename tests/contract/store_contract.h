@@ -128,14 +128,15 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   // --- commits -----------------------------------------------------------------------------------
 
   Result<Answer> try_commit(const std::vector<Op>& ops, Mode mode = Mode::kAtomic,
-                            std::string_view id = {}) {
+                            std::optional<std::string_view> id = {}) {
     Commit commit;
     commit.ops = ops;
     commit.mode = mode;
     commit.id = id;
     return store_->commit(commit);
   }
-  Answer commit(const std::vector<Op>& ops, Mode mode = Mode::kAtomic, std::string_view id = {}) {
+  Answer commit(const std::vector<Op>& ops, Mode mode = Mode::kAtomic,
+                std::optional<std::string_view> id = {}) {
     auto answer = try_commit(ops, mode, id);
     if (!answer) {
       ADD_FAILURE() << answer.error().text();
@@ -146,7 +147,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   Answer each(const std::vector<Op>& ops) { return commit(ops, Mode::kEach); }
 
   template <class Wanted>
-  Wanted run(const Op& op, std::string_view id = {}) {
+  Wanted run(const Op& op, std::optional<std::string_view> id = {}) {
     return as<Wanted>(commit({op}, Mode::kAtomic, id).verdicts.front());
   }
   // The verdict of an operation that is expected to be wrong in itself.
@@ -163,8 +164,9 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   void make_stream(std::string_view name, const StreamSettings& settings = {}) {
     run<Done>(CreateStream{name, settings});
   }
-  Sequence append(std::string_view stream, std::string_view payload, std::string_view id = {},
-                  std::string_view group = {}) {
+  Sequence append(std::string_view stream, std::string_view payload,
+                  std::optional<std::string_view> id = {},
+                  std::optional<std::string_view> group = {}) {
     return run<Appended>(Append{.stream = stream, .payload = payload, .id = id, .group = group})
         .sequence;
   }

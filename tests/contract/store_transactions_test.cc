@@ -14,7 +14,8 @@ class Transactions : public StoreContract {
   Epoch begin(std::string_view name = "t", Duration timeout = limits::kTransactionTimeoutDefault) {
     return run<Began>(Begin{name, timeout}).epoch;
   }
-  Result<Answer> stage(Epoch epoch, const std::vector<Op>& ops, std::string_view id = {}) {
+  Result<Answer> stage(Epoch epoch, const std::vector<Op>& ops,
+                       std::optional<std::string_view> id = {}) {
     Commit commit;
     commit.ops = ops;
     commit.id = id;
@@ -47,7 +48,7 @@ TEST_P(Transactions, WhatIsStagedIsInvisibleUntilTheEnd) {
     EXPECT_THAT(payloads(records("s")), ElementsAre("first"));
     EXPECT_EQ(store().find_register("r").value(), std::nullopt);
     EXPECT_EQ(store().find_position("source").value(), std::nullopt);
-    EXPECT_EQ(store().find_id("s", "id", "").value(), std::nullopt);
+    EXPECT_EQ(store().find_id("s", "id", std::nullopt).value(), std::nullopt);
     EXPECT_EQ(store().find_claim("c", "k").value()->state, ClaimState::kProcessing);
     EXPECT_EQ(open_ones(), 1U);
   });
@@ -76,7 +77,7 @@ TEST_P(Transactions, AnAbortedOneLeavesNothing) {
   EXPECT_TRUE(end(epoch, Finish::kAbort).committed);
   always([&] {
     EXPECT_THAT(records("s"), IsEmpty());
-    EXPECT_EQ(store().find_id("s", "id", "").value(), std::nullopt);
+    EXPECT_EQ(store().find_id("s", "id", std::nullopt).value(), std::nullopt);
     EXPECT_EQ(stage(epoch, {Append{.stream = "s", .payload = "p"}}).error().code,
               Errc::kPreconditionFailed);
   });

@@ -114,6 +114,9 @@ class Commands:
         self.assertEqual(self.good("append", "orders", "--id", "import", stdin=lines),
                          "2500 duplicate\n")
         self.assertEqual(len(self.good("tail", "orders", "--from", "1").splitlines()), 2500)
+        self.assertIn("--id is empty", self.bad(USAGE, "append", "orders", "--id", "", stdin=lines))
+        self.assertIn("group is empty",
+                      self.bad(USAGE, "append", "orders", "x", "--id", "a", "--group", ""))
         self.assertEqual(self.good("append", "orders", stdin=""), "no lines\n")
         ndjson = '{"id":"a","payload":{"x":1}}\n{"id":"a","payload":2}\n'
         done = self.run_hapax("append", "orders", "--ndjson", stdin=ndjson)
@@ -191,7 +194,8 @@ class Commands:
         life = self.good("trace", "o-1")
         for line in ("stored in stream orders as sequence 1", "handed out to ann, attempt 1",
                      "attempt 1 ended: nacked mail is down", "dead letter 1 of consumer mail",
-                     "claim payments/o-1: completed, fence " + fence, "the claim is forgotten",
+                     "claim payments/o-1: completed, fence " + fence, ", owner ",
+                     "the claim is forgotten",
                      "resolve-completed payments/o-1 by bob, because asked",
                      "the id is forgotten in stream orders", "knows every id since 20"):
             self.assertIn(line, life)

@@ -113,6 +113,12 @@ struct RetireProducer {
 
 // --- claims ----------------------------------------------------------------------------------
 
+// What a claim comes to when its lease runs out before its owner settled it: the owner may have
+// done the work.
+enum class OnLapse : std::uint8_t {
+  kTakeOver,  // the next claim gets the key; Claimed::former tells it
+  kUnknown,   // the outcome is unknown: held until resolved, or settled by that owner after all
+};
 struct Claim {
   std::string_view scope{};
   std::string_view key{};
@@ -121,6 +127,9 @@ struct Claim {
   Duration lease = limits::kLeaseDefault;
   Window retention = limits::kWindowDefault;  // of the result, from the settle on
   Window tombstone = limits::kWindowDefault;  // of "it happened"; at least `retention`
+  // Kept with the claim that it opens. It also judges the owner before: if either of the two says
+  // kUnknown, a lapse between them is an unknown outcome.
+  OnLapse on_lapse = OnLapse::kTakeOver;
 };
 struct Renew {
   std::string_view scope{};

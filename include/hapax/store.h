@@ -45,7 +45,7 @@ struct ClaimStatus {
   Fence fence;
   std::uint32_t attempts = 0;
   Fingerprint fingerprint;
-  std::string owner;                   // of kProcessing and kUnknown
+  std::string owner;                   // of kCompleted while the result is kept; not of kFailed
   std::string reason;                  // of kFailed and kUnknown
   Time since{};                        // of the state
   Time until{};                        // lease end, or when it is forgotten

@@ -124,10 +124,16 @@ struct ExpectationFailed {  // conditional append, or advance
 };
 
 // claim, settle
+enum class Former : std::uint8_t {
+  kNone,    // this is the first attempt
+  kFailed,  // every earlier owner said that it failed: nothing happened
+  kLapsed,  // the lease of an earlier owner ran out: it may have done the work
+};
 struct Claimed {  // "fresh"
   Fence fence;
-  std::uint32_t attempt = 1;  // 2 and more: an earlier owner's lease ran out or it failed
+  std::uint32_t attempt = 1;  // 2 and more: see `former`
   Time lease_until{};
+  Former former = Former::kNone;
   friend bool operator==(const Claimed&, const Claimed&) = default;
 };
 struct DuplicateClaim {                // settled as completed
@@ -201,7 +207,7 @@ struct Held {                        // "done", or "unchanged" if not applied
   std::optional<std::string> value;  // if asked for: of set and unset the former one; none = none
   Version version;                   // from now on; 0 = there is none
   Time expires_at = Time::max();     // from now on, of the wall clock; the end of time = it stays
-  std::int64_t number = 0;           // of add: what it holds now
+  std::optional<std::int64_t> number;  // of add only: what it holds now
   Duration expires_in{};             // how long until then; 0 if it stays
   friend bool operator==(const Held&, const Held&) = default;
 };

@@ -41,6 +41,7 @@ enum class Mutant : std::uint8_t {
   kAbsentOverwrites,      // "Set if absent" replaces a register that is about to go.
   kExpiryNotReplayed,     // A register's new expiry is forgotten by a restart.
   kRedriveReachesAll,     // A dead letter that is put back is handed to those who acked it.
+  kLapseTakenOver,        // A claim that lapsed is handed out although its outcome is unknown then.
   // Log time.
   kStartBelievesWall,  // A start sets log time to the wall clock: ids are forgotten early.
   kStopIsAJump,        // A long stop is taken for a jump of the clock, and a person is wanted.

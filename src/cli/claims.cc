@@ -17,7 +17,8 @@ namespace {
 
 constexpr OpCommand kClaimCommands[] = {
     {"claim", "claim", "POST", "/claims/{scope}/{key}", "Claim the work behind a key",
-     "hapax claim payments o-1 --lease 30s"},
+     "hapax claim payments o-1 --lease 30s\n"
+     "         hapax claim payments o-1 --lease 30s --on-lapse unknown"},
     {"renew", "renew", "POST", "/claims/{scope}/{key}/renew", "Renew the lease of a claim",
      "hapax renew payments o-1 1 --lease 30s"},
     {"settle", "settle", "POST", "/claims/{scope}/{key}/settle", "Finish a claim, with its result",

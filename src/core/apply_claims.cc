@@ -27,6 +27,7 @@ void link(State& state, base::Hash128 key, const OpenClaim& claim) {
   ends.emplace_hint(ends.end(), std::pair{claim.forgotten_at(), claim.fence}, key);
   HAPAX_ASSERT(ends.size() == before + 1, "a fence belongs to one open claim");
   state.claims_unknown += claim.state == ClaimState::kUnknown ? 1 : 0;
+  if (claim.is_guarded()) state.guarded_claims.emplace(claim.lease_until, claim.fence);
   state.grow(state.tenants.of(claim.scope()), memory_of(claim));
 }
 
@@ -34,6 +35,7 @@ void unlink(State& state, const OpenClaim& claim) {
   const std::size_t erased = state.open_claims_end.erase({claim.forgotten_at(), claim.fence});
   HAPAX_ASSERT(erased == 1, "every open claim is listed by its end");
   state.claims_unknown -= claim.state == ClaimState::kUnknown ? 1 : 0;
+  if (claim.is_guarded()) state.guarded_claims.erase({claim.lease_until, claim.fence});
   state.shrink(state.tenants.of(claim.scope()), memory_of(claim));
 }
 
@@ -201,9 +203,12 @@ void apply_claim(State& state, const ClaimOpened& fact, base::Where, Time now, U
   // K2: also what makes the fence of an earlier claim of this key an old one.
   HAPAX_ASSERT(fact.fence >= state.next_fence, "a new claim has a higher fence than all before");
   // Taken over, failed, or past its end and not collected yet.
+  const Former former = former_of(find_open_claim(state, fact.hash, now));
   if (state.open_claims.contains(fact.hash)) erase_claim(state, fact.hash, undo);
   insert_claim(state, fact.hash,
                OpenClaim{.state = ClaimState::kProcessing,
+                         .on_lapse = fact.on_lapse,
+                         .former = former,
                          .attempts = fact.attempt,
                          .words = Words<4>({fact.scope, fact.key, fact.owner, {}}),
                          .fingerprint = fact.fingerprint,
@@ -234,6 +239,15 @@ void apply_claim(State& state, const ClaimSettled& fact, base::Where at, Time no
   settled.since = now;
   settled.words = Words<4>({settled.scope(), settled.key(), settled.owner(), fact.reason});
   change_claim(state, key, std::move(settled), undo);
+}
+
+void apply_claim(State& state, const ClaimLapsed& fact, base::Where, Time now, Undo* undo) {
+  OpenClaim lapsed = *claim_at(state, fact.hash);
+  HAPAX_ASSERT(lapsed.lapsed_at(now), "only a lease that ran out lapses");
+  lapsed.words = Words<4>({lapsed.scope(), lapsed.key(), lapsed.owner(), lapse_reason(lapsed)});
+  lapsed.state = ClaimState::kUnknown;
+  lapsed.since = lapsed.lease_until;
+  change_claim(state, fact.hash, std::move(lapsed), undo);
 }
 
 void apply_claim(State& state, const ClaimForgotten& fact, base::Where, Time now, Undo* undo) {

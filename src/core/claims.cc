@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -65,7 +66,8 @@ std::optional<Refused> no_room(const State& state, Tenant& tenant, const Claim& 
 }
 
 Ruling open_claim(const State& state, const Claim& op, const ClaimHashes& hashes, Time now,
-                  std::uint32_t attempt) {
+                  const OpenClaim* before) {
+  const std::uint32_t attempt = before == nullptr ? 1 : before->attempts + 1;
   const ClaimOpened opened{.hash = hashes.key,
                            .scope = op.scope,
                            .key = op.key,
@@ -75,8 +77,17 @@ Ruling open_claim(const State& state, const Claim& op, const ClaimHashes& hashes
                            .lease_until = now + op.lease,
                            .attempt = attempt,
                            .retention = op.retention,
-                           .tombstone = longer(op.tombstone, op.retention)};
-  return {Claimed{opened.fence, attempt, opened.lease_until}, opened};
+                           .tombstone = longer(op.tombstone, op.retention),
+                           .on_lapse = op.on_lapse};
+  return {Claimed{opened.fence, attempt, opened.lease_until, former_of(before)}, opened};
+}
+
+// The safer of the two words counts: that of the claim whose lease ran out, or that of the next
+// one.
+bool lapse_is_unknown(const OpenClaim& open, const Claim& op, Time now) {
+  if (mutant(Mutant::kLapseTakenOver)) return false;
+  const bool said = open.on_lapse == OnLapse::kUnknown || op.on_lapse == OnLapse::kUnknown;
+  return said && open.lapsed_at(now) && !mutant(Mutant::kUncertainSticks);
 }
 
 Ruling decide_claim(State& state, const Claim& op, const ClaimHashes& hashes, Time now) {
@@ -91,25 +102,30 @@ Ruling decide_claim(State& state, const Claim& op, const ClaimHashes& hashes, Ti
     // Only new keys take room. What is open can always be taken over and settled.
     Tenant& tenant = state.tenants.of(op.scope);
     if (std::optional<Refused> full = no_room(state, tenant, op)) return {*std::move(full), {}};
-    return open_claim(state, op, hashes, now, 1);
+    return open_claim(state, op, hashes, now, nullptr);
   }
 
   // K4: checked before "in progress", so that a caller with other content never waits for a result
   // that is not its own. A failed claim did not happen: its key is free for other content.
   if (open->state != ClaimState::kFailed && open->fingerprint != hashes.content) {
-    return {Conflict{open->fingerprint, hashes.content, open->since}, {}};
+    return {Conflict{open->fingerprint, hashes.content, open->since_at(now)}, {}};
   }
   // K5: it may have happened, so doing it again is not this caller's decision.
   if (open->state == ClaimState::kUnknown) {
     return {UnknownOutcome{std::string(open->owner()), std::string(open->reason()), open->since},
             {}};
   }
+  // K6: the same, found out now.
+  if (lapse_is_unknown(*open, op, now)) {
+    return {UnknownOutcome{std::string(open->owner()), lapse_reason(*open), open->lease_until},
+            ClaimLapsed{hashes.key}};
+  }
   // K1: also for the owner itself: two of its threads must not both win. It has Renew.
   const bool lease_over = open->lease_until <= now && !mutant(Mutant::kUncertainSticks);
   if (open->state == ClaimState::kProcessing && !lease_over) {
     return {InProgress{std::string(open->owner()), open->lease_until, open->attempts}, {}};
   }
-  return open_claim(state, op, hashes, now, open->attempts + 1);
+  return open_claim(state, op, hashes, now, open);
 }
 
 // The fence a late worker is told: the newest one known for the key, 0 = none.
@@ -126,12 +142,12 @@ Fenced fenced(const State& state, base::Hash128 key, Fence received, Time now) {
 Ruling decide_renew(const State& state, const Renew& op, base::Hash128 key, Time now) {
   const OpenClaim* open = find_open_claim(state, key, now);
   if (open == nullptr || open->fence != op.fence) return {fenced(state, key, op.fence, now), {}};
-  if (open->state != ClaimState::kProcessing) {
+  if (open->state_at(now) != ClaimState::kProcessing) {
     return {refused(Errc::kPreconditionFailed, op,
                     standing_of(state, key, now) + "; only a claim in progress can be renewed"),
             {}};
   }
-  // The lease may be over: as long as nobody took over, the holder goes on.
+  // The lease may be over: while nobody took over, the holder of an unguarded claim goes on.
   const Time lease_until = now + op.lease;
   return {Renewed{lease_until}, ClaimRenewed{key, lease_until}};
 }
@@ -151,18 +167,18 @@ Ruling decide_settle(const State& state, const Settle& op, base::Hash128 key, Ti
   // or after it said something else: nobody has built on that yet.
   switch (op.outcome) {
     case Outcome::kCompleted:
-      return {Done{}, ClaimSettled{key, op.fence, op.outcome, {}, op.result}};
+      return {Done{}, ClaimSettled{key, op.fence, op.outcome, {}, op.result, open->owner()}};
     case Outcome::kFailed:
       if (open->state == ClaimState::kFailed) return {Done{}, {}};
-      return {Done{}, ClaimSettled{key, op.fence, op.outcome, op.reason, {}}};
+      return {Done{}, ClaimSettled{key, op.fence, op.outcome, op.reason, {}, {}}};
     case Outcome::kUnknown:
-      if (open->state == ClaimState::kUnknown) return {Done{}, {}};
-      return {Done{}, ClaimSettled{key, op.fence, op.outcome, op.reason, {}}};
+      if (open->state_at(now) == ClaimState::kUnknown) return {Done{}, {}};
+      return {Done{}, ClaimSettled{key, op.fence, op.outcome, op.reason, {}, {}}};
     case Outcome::kReleased:
       break;
   }
   // K5: releasing would let the next claim do again what may have happened.
-  if (open->state == ClaimState::kUnknown) {
+  if (open->state_at(now) == ClaimState::kUnknown) {
     return {refused(Errc::kPreconditionFailed, op,
                     standing_of(state, key, now) +
                         " and cannot be released by its holder; settle it as completed or failed,"
@@ -189,7 +205,8 @@ std::optional<Refused> no_storage(Turn& turn, const Op& op, const Ruling& ruling
 template <class Op>
 std::optional<Refused> unsigned_act(const Op& op) {
   if (!op.actor.empty() && !op.reason.empty()) return std::nullopt;
-  const std::string_view missing = op.actor.empty() ? "an actor" : "a reason";
+  std::string_view missing = op.actor.empty() ? "an actor" : "a reason";
+  if (op.actor.empty() && op.reason.empty()) missing = "an actor and a reason";
   return refused(Errc::kInvalidArgument, op,
                  "was left as it is: the act is audited and needs " + std::string(missing));
 }
@@ -197,16 +214,17 @@ std::optional<Refused> unsigned_act(const Op& op) {
 Ruling decide_resolve(const State& state, const Resolve& op, base::Hash128 key, Time now) {
   if (std::optional<Refused> refusal = unsigned_act(op)) return {*std::move(refusal), {}};
   const OpenClaim* open = find_open_claim(state, key, now);
-  if (open == nullptr || open->state != ClaimState::kUnknown) {
+  if (open == nullptr || open->state_at(now) != ClaimState::kUnknown) {
     return {refused(Errc::kPreconditionFailed, op,
                     standing_of(state, key, now) + "; only an unknown outcome can be resolved"),
             {}};
   }
   switch (op.resolution) {
     case Resolution::kCompleted:
-      return {Done{}, ClaimSettled{key, open->fence, Outcome::kCompleted, {}, op.result}};
+      return {Done{},
+              ClaimSettled{key, open->fence, Outcome::kCompleted, {}, op.result, open->owner()}};
     case Resolution::kNotApplied:
-      return {Done{}, ClaimSettled{key, open->fence, Outcome::kFailed, op.reason, {}}};
+      return {Done{}, ClaimSettled{key, open->fence, Outcome::kFailed, op.reason, {}, {}}};
     case Resolution::kRelease:
       break;
   }
@@ -276,6 +294,30 @@ Verdict run(Turn& turn, const Forget& op, const ClaimHashes& hashes) {
   return conclude_audited(turn, ruling, "forget", op);
 }
 
+void note_lapse(Turn& turn, const Claim& op, base::Hash128 key) {
+  const OpenClaim* open = find_open_claim(turn.state(), key, turn.now());
+  if (open != nullptr && lapse_is_unknown(*open, op, turn.now())) turn.emit(ClaimLapsed{key});
+}
+
+Former former_of(const OpenClaim* open) {
+  if (open == nullptr) return Former::kNone;
+  // Once lapsed, lapsed: that a later owner failed says nothing about the one before it.
+  const bool lapsed = open->state == ClaimState::kProcessing || open->former == Former::kLapsed;
+  return lapsed ? Former::kLapsed : Former::kFailed;
+}
+
+std::string lapse_reason(const OpenClaim& open) {
+  return "the lease of owner " + shown(open.owner()) + " ran out at " +
+         std::to_string(to_ms(open.lease_until)) +
+         " ms (log time) before the owner settled; it may have done the work";
+}
+
+std::uint64_t claims_unknown(const State& state, Time now) {
+  const auto& guarded = state.guarded_claims;
+  const auto behind = guarded.upper_bound({now, Fence{~std::uint64_t{0}}});
+  return state.claims_unknown + static_cast<std::uint64_t>(std::distance(guarded.begin(), behind));
+}
+
 const OpenClaim* find_open_claim(const State& state, base::Hash128 key, Time now) {
   const auto* found = state.open_claims.find(key);
   if (found == nullptr || (*found)->forgotten_at() <= now) return nullptr;
@@ -299,14 +341,17 @@ std::optional<ClaimStatus> claim_status(const State& state, base::Hash128 key, T
   }
   const OpenClaim* open = find_open_claim(state, key, now);
   if (open == nullptr) return std::nullopt;
-  const bool processing = open->state == ClaimState::kProcessing;
-  return ClaimStatus{.state = open->state,
+  const ClaimState standing = open->state_at(now);
+  const bool processing = standing == ClaimState::kProcessing;
+  const bool lapsed = standing == ClaimState::kUnknown && open->is_guarded();
+  const std::string reason = lapsed ? lapse_reason(*open) : std::string(open->reason());
+  return ClaimStatus{.state = standing,
                      .fence = open->fence,
                      .attempts = open->attempts,
                      .fingerprint = open->fingerprint,
-                     .owner = std::string(open->state == ClaimState::kFailed ? "" : open->owner()),
-                     .reason = std::string(processing ? "" : open->reason()),
-                     .since = open->since,
+                     .owner = std::string(standing == ClaimState::kFailed ? "" : open->owner()),
+                     .reason = processing ? "" : reason,
+                     .since = open->since_at(now),
                      .until = processing ? open->lease_until : open->forgotten_at()};
 }
 

@@ -7,11 +7,14 @@
 // K3: a completed claim keeps its result and its fence for as long as it is remembered.
 // K4: other content under the key is a conflict, whoever is working on it and however long ago.
 // K5: an unknown outcome is neither claimed nor forgotten until somebody settles or resolves it.
+// K6: the outcome of a claim that was opened with OnLapse::kUnknown is unknown from the end of its
+//     lease on.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include <hapax/store.h>
 
@@ -22,6 +25,8 @@
 
 namespace hapax::core {
 
+class Turn;
+
 // The open claim of a key; null if there is none or it is past forgotten_at().
 [[nodiscard]] const OpenClaim* find_open_claim(const State& state, base::Hash128 key, Time now);
 // What is remembered of a completed claim or an answered commit; none if it was removed by hand.
@@ -31,6 +36,16 @@ namespace hapax::core {
 [[nodiscard]] std::optional<ClaimStatus> claim_status(const State& state, base::Hash128 key,
                                                       Time now);
 
+// What the next claim of the key is told about the owners before it. Null: there were none.
+[[nodiscard]] Former former_of(const OpenClaim* open);
+// Why the outcome of a claim is unknown whose lease ran out.
+[[nodiscard]] std::string lapse_reason(const OpenClaim& open);
+// Finds out that the lease of the key's owner ran out, if that makes the outcome unknown for this
+// claim: a fact says so from then on, whatever becomes of the commit that the claim stands in.
+void note_lapse(Turn& turn, const Claim& op, base::Hash128 key);
+
+// Claims of unknown outcome, those that just lapsed included.
+[[nodiscard]] std::uint64_t claims_unknown(const State& state, Time now);
 // Completed claims that are remembered; one that was forgotten by hand counts until it would have
 // been forgotten anyway. Answers of commits are none.
 [[nodiscard]] std::uint64_t claims_settled(const State& state);

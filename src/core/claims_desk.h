@@ -23,6 +23,7 @@ struct Terms {
   Duration lease = std::chrono::seconds{30};
   Window retention{std::chrono::seconds{10}};
   Window tombstone{std::chrono::seconds{10}};
+  OnLapse on_lapse = OnLapse::kTakeOver;
 };
 
 class Desk {
@@ -59,7 +60,8 @@ class Desk {
                      .owner = terms.owner,
                      .lease = terms.lease,
                      .retention = terms.retention,
-                     .tombstone = terms.tombstone},
+                     .tombstone = terms.tombstone,
+                     .on_lapse = terms.on_lapse},
                content);
   }
   Fence must_claim(std::string_view key, std::uint64_t content = 1, Terms terms = {}) {

@@ -39,13 +39,15 @@ struct Event {
   Time lease_end{};
   seconds retention{0};
   seconds tombstone{0};
+  bool guarded = false;
+  Former former = Former::kNone;
 
   [[nodiscard]] Time end() const {
     switch (kind) {
       case kNothing:
         return at;
       case kWorking:
-        return lease_end + retention;
+        return guarded ? Time::max() : lease_end + retention;
       case kCompleted:
         return at + std::max(retention, tombstone);
       case kFailed:
@@ -76,6 +78,11 @@ class Model {
     if (last.kind == Event::kWorking && now < last.lease_end) {
       return InProgress{last.owner, last.lease_end, last.attempt};
     }
+    // Not guarded itself, but by the next one.
+    if (last.kind == Event::kWorking && terms.on_lapse == OnLapse::kUnknown) {
+      const Event found = last_[key] = lapsed(last);
+      return UnknownOutcome{found.owner, found.reason, found.at};
+    }
     const Event opened{.kind = Event::kWorking,
                        .at = now,
                        .fence = next_fence_++,
@@ -85,9 +92,11 @@ class Model {
                        .reason = {},
                        .lease_end = now + terms.lease,
                        .retention = seconds{terms.retention.raw()},
-                       .tombstone = seconds{terms.tombstone.raw()}};
+                       .tombstone = seconds{terms.tombstone.raw()},
+                       .guarded = terms.on_lapse == OnLapse::kUnknown,
+                       .former = after(last)};
     last_[key] = opened;
-    return Claimed{Fence{opened.fence}, opened.attempt, opened.lease_end};
+    return Claimed{Fence{opened.fence}, opened.attempt, opened.lease_end, opened.former};
   }
 
   Verdict renew(const std::string& key, Fence fence, Duration lease) {
@@ -147,12 +156,28 @@ class Model {
     return last.kind != Event::kNothing && last.kind != Event::kCompleted &&
            last.fence == fence.value;
   }
+  static Event lapsed(Event event) {
+    event.kind = Event::kUnknown;
+    event.at = event.lease_end;
+    event.reason = "the lease of owner '" + event.owner + "' ran out at " +
+                   std::to_string(to_ms(event.lease_end)) +
+                   " ms (log time) before the owner settled; it may have done the work";
+    return event;
+  }
+  static Former after(const Event& last) {
+    if (last.kind == Event::kNothing) return Former::kNone;
+    const bool lapsed = last.kind == Event::kWorking || last.former == Former::kLapsed;
+    return lapsed ? Former::kLapsed : Former::kFailed;
+  }
   [[nodiscard]] Event look(const std::string& key) const {
     const auto found = last_.find(key);
-    return found == last_.end() || found->second.end() <= now ? Event{} : found->second;
+    if (found == last_.end() || found->second.end() <= now) return {};
+    const Event& event = found->second;
+    const bool over = event.kind == Event::kWorking && event.guarded && event.lease_end <= now;
+    return over ? lapsed(event) : event;
   }
   void become(const std::string& key, Event::Kind kind, std::string_view reason) {
-    Event& event = last_[key];
+    Event& event = last_[key] = look(key);
     if (event.kind == kind) return;
     event.kind = kind;
     event.at = now;
@@ -274,7 +299,8 @@ class Play {
     const Terms terms{.owner = owner,
                       .lease = milliseconds{500 + step.choice},
                       .retention = Window{seconds{1 + step.choice % 3}},
-                      .tombstone = Window{seconds{1 + step.choice % 5}}};
+                      .tombstone = Window{seconds{1 + step.choice % 5}},
+                      .on_lapse = step.choice % 4 == 1 ? OnLapse::kUnknown : OnLapse::kTakeOver};
     const std::uint64_t content = step.choice % 8 == 0 ? 2 : 1;
     const auto before = desk.status(key);
     const Verdict verdict = desk.claim(key, content, terms);
@@ -349,7 +375,8 @@ std::string dump(const State& state, Time now) {
         << claim.key() << ' ' << claim.fingerprint.hex() << ' ' << claim.owner() << ' '
         << claim.reason() << ' ' << claim.fence.value << ' ' << claim.attempts << ' '
         << to_ms(claim.since) << ' ' << to_ms(claim.lease_until) << ' ' << claim.retention.raw()
-        << ' ' << claim.tombstone.raw() << '\n';
+        << ' ' << claim.tombstone.raw() << ' ' << static_cast<int>(claim.on_lapse) << ' '
+        << static_cast<int>(claim.former) << '\n';
   }
   for (const auto& [end, hash] : state.open_claims_end) {
     out << "end " << to_ms(end.first) << ' ' << hash.low << '\n';
@@ -393,12 +420,15 @@ int current_fences(Play& play, const std::string& key) {
 void check_derived(const State& state) {
   std::map<std::pair<Time, Fence>, base::Hash128> ends;
   std::uint64_t unknown = 0;
+  std::set<std::pair<Time, Fence>> guarded;
   for (const auto& [hash, claim] : rig::ordered(state.open_claims)) {
     ends.emplace(std::pair{claim->forgotten_at(), claim->fence}, hash);
     unknown += claim->state == ClaimState::kUnknown ? 1U : 0U;
+    if (claim->is_guarded()) guarded.emplace(claim->lease_until, claim->fence);
   }
   RC_ASSERT(state.open_claims_end == ends);
   RC_ASSERT(state.claims_unknown == unknown);
+  RC_ASSERT(state.guarded_claims == guarded);
 }
 
 void check_results(const Play& play) {
@@ -411,7 +441,7 @@ void check_results(const Play& play) {
   }
 }
 
-// K1, K2, K3, K4, K5: and every verdict is the one the model gives.
+// K1, K2, K3, K4, K5, K6: and every verdict is the one the model gives.
 TEST(ClaimsModel, EveryInterleavingHasOneWinnerAndOneResult) {
   std::map<std::string, int> seen;
   const bool held = rc::check([&seen] {

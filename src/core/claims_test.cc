@@ -57,7 +57,7 @@ TEST(Claims, ALeaseThatIsOverIsTakenOverAndTheLateWorkerIsFenced) {
   const Fence late = desk.must_claim("a");
   desk.now += seconds{30};
   EXPECT_EQ(desk.claim("a", 1, {.owner = "w2"}),
-            Verdict(Claimed{Fence{2}, 2, desk.now + seconds{30}}));
+            Verdict(Claimed{Fence{2}, 2, desk.now + seconds{30}, Former::kLapsed}));
   EXPECT_EQ(desk.renew("a", late), Verdict(Fenced{2, 1}));
   EXPECT_EQ(desk.settle("a", late, Outcome::kCompleted), Verdict(Fenced{2, 1}));
   EXPECT_EQ(desk.state.counters.fenced, 2U);
@@ -171,6 +171,80 @@ TEST(Claims, AnUnknownOutcomeIsHeldUntilSomebodyWhoKnowsDecides) {
   EXPECT_EQ(desk.state.claims_unknown, 1U);
   EXPECT_EQ(desk.settle("a", fence, Outcome::kFailed), Verdict(Done{}));
   EXPECT_EQ(desk.state.claims_unknown, 0U);
+}
+
+// K6: the owner may have done the work; neither time nor the next caller decides it.
+TEST(Claims, ALapseOfAGuardedClaimIsAnUnknownOutcome) {
+  Desk desk;
+  const Fence fence = desk.must_claim("a", 1, {.on_lapse = OnLapse::kUnknown});
+  const Time lapse = desk.now + seconds{30};
+  desk.now = lapse - Duration{1};
+  EXPECT_EQ(desk.claim("a"), Verdict(InProgress{"w1", lapse, 1}));
+  EXPECT_EQ(claims_unknown(desk.state, desk.now), 0U);
+  desk.now = lapse;
+  const std::string reason =
+      "the lease of owner 'w1' ran out at 1700000030000 ms (log time) before"
+      " the owner settled; it may have done the work";
+  // Readers are told so before a claim finds it out.
+  EXPECT_EQ(desk.status("a")->state, ClaimState::kUnknown);
+  EXPECT_EQ(desk.status("a")->reason, reason);
+  EXPECT_EQ(desk.status("a")->since, lapse);
+  EXPECT_EQ(claims_unknown(desk.state, desk.now), 1U);
+  EXPECT_EQ(code_of(desk.renew("a", fence)), Errc::kPreconditionFailed);
+  EXPECT_EQ(code_of(desk.settle("a", fence, Outcome::kReleased)), Errc::kPreconditionFailed);
+  desk.now += std::chrono::hours{24 * 365};
+  collect_claims(desk.state, desk.now, 100);
+  EXPECT_EQ(desk.claim("a", 2), Verdict(Conflict{print_of(1), print_of(2), lapse}));
+  const std::size_t facts = desk.journal.size();
+  EXPECT_EQ(desk.claim("a"), Verdict(UnknownOutcome{"w1", reason, lapse}));
+  EXPECT_EQ(desk.journal.size(), facts + 1) << "a fact says so from now on";
+  EXPECT_EQ(desk.claim("a"), Verdict(UnknownOutcome{"w1", reason, lapse}));
+  EXPECT_EQ(desk.journal.size(), facts + 1);
+  EXPECT_EQ(desk.status("a")->reason, reason);
+  EXPECT_EQ(claims_unknown(desk.state, desk.now), 1U);
+  const Desk::Mark mark = desk.mark();
+  EXPECT_EQ(desk.settle("a", fence, Outcome::kCompleted, "it did"), Verdict(Done{}));
+  desk.roll_back(mark);
+  EXPECT_EQ(desk.resolve("a", Resolution::kNotApplied), Verdict(Done{}));
+  EXPECT_EQ(std::get<Claimed>(desk.claim("a")).former, Former::kFailed);
+}
+
+TEST(Claims, ALapseThatNoClaimFoundYetCanBeResolved) {
+  Desk desk;
+  desk.must_claim("a", 1, {.on_lapse = OnLapse::kUnknown});
+  EXPECT_EQ(code_of(desk.resolve("a", Resolution::kCompleted)), Errc::kPreconditionFailed);
+  desk.now += seconds{30};
+  EXPECT_EQ(desk.resolve("a", Resolution::kCompleted, "paid"), Verdict(Done{}));
+  EXPECT_EQ(desk.body_of("a"), "paid");
+  EXPECT_EQ(claims_unknown(desk.state, desk.now), 0U);
+}
+
+// K6: the safer of the two words counts.
+TEST(Claims, TheNextClaimMayRefuseToTakeOver) {
+  Desk desk;
+  desk.must_claim("a");
+  desk.now += seconds{30};
+  EXPECT_EQ(desk.status("a")->state, ClaimState::kProcessing);
+  const Verdict careful = desk.claim("a", 1, {.owner = "w2", .on_lapse = OnLapse::kUnknown});
+  EXPECT_TRUE(std::holds_alternative<UnknownOutcome>(careful));
+  EXPECT_EQ(desk.status("a")->state, ClaimState::kUnknown);
+  EXPECT_TRUE(std::holds_alternative<UnknownOutcome>(desk.claim("a"))) << "for everybody";
+}
+
+TEST(Claims, TheNextOwnerIsToldWhetherTheOneBeforeLapsedOrFailed) {
+  Desk desk;
+  const auto former = [&] { return std::get<Claimed>(desk.claim("a")).former; };
+  const Fence first = desk.must_claim("a");
+  desk.settle("a", first, Outcome::kFailed, "no route");
+  EXPECT_EQ(former(), Former::kFailed);
+  desk.now += seconds{30};
+  const auto lapsed = std::get<Claimed>(desk.claim("a"));
+  EXPECT_EQ(lapsed.former, Former::kLapsed);
+  // That this one failed says nothing about the one before it.
+  desk.settle("a", lapsed.fence, Outcome::kFailed, "no route");
+  EXPECT_EQ(former(), Former::kLapsed);
+  desk.forget("a");
+  EXPECT_EQ(former(), Former::kNone);
 }
 
 TEST(Claims, APersonResolvesAnUnknownOutcomeAndIsAudited) {

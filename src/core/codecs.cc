@@ -44,6 +44,7 @@ void fields(Io& io, F& f) {
 template <class Io, Is<Claimed> F>
 void fields(Io& io, F& f) {
   io.all(f.fence, f.attempt, f.lease_until);
+  io.since(2, f.former);
 }
 template <class Io, Is<DuplicateClaim> F>
 void fields(Io& io, F& f) {
@@ -85,7 +86,12 @@ void fields(Io& io, F& f) {
 }
 template <class Io, Is<Held> F>
 void fields(Io& io, F& f) {
-  io.all(f.applied, f.value, f.version, f.expires_at, f.number);
+  std::int64_t number = f.number.value_or(0);
+  bool has_number = f.number.has_value();
+  io.all(f.applied, f.value, f.version, f.expires_at, number);
+  if constexpr (!std::is_const_v<F>) has_number = true;  // Version 1 always told one.
+  io.since(2, has_number);
+  if constexpr (!std::is_const_v<F>) f.number = has_number ? std::optional(number) : std::nullopt;
 }
 template <class Io, Is<Began> F>
 void fields(Io& io, F& f) {

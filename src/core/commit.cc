@@ -112,6 +112,10 @@ bool run_atomic(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> h
     const bool duplicate = std::holds_alternative<Duplicate>(verdicts.back());
     if (holds(verdicts.back()) && !(duplicate && mutant(Mutant::kDropBatchOnDuplicate))) continue;
     turn.roll_back(mark);
+    // K6: what a claim found out stays found out.
+    const auto* claim = std::get_if<Claim>(&ops[i]);
+    const bool unknown = std::holds_alternative<UnknownOutcome>(verdicts.back());
+    if (claim != nullptr && unknown) note_lapse(turn, *claim, hashes[i].key);
     for (std::size_t j = first; j + 1 < verdicts.size(); ++j) verdicts[j] = NotApplied{};
     verdicts.resize(first + ops.size(), NotApplied{});
     return false;

@@ -85,6 +85,7 @@ template <class Io, Is<ClaimOpened> F>
 void fields(Io& io, F& f) {
   io.all(f.hash, f.scope, f.key, f.fingerprint, f.owner, f.fence, f.lease_until, f.attempt,
          f.retention, f.tombstone);
+  io.since(2, f.on_lapse);
 }
 template <class Io, Is<ClaimRenewed> F>
 void fields(Io& io, F& f) {
@@ -93,6 +94,7 @@ void fields(Io& io, F& f) {
 template <class Io, Is<ClaimSettled> F>
 void fields(Io& io, F& f) {
   io.all(f.hash, f.fence, f.outcome, f.reason, f.result);
+  io.since(2, f.owner);
 }
 template <class Io, Is<ClaimForgotten> F>
 void fields(Io& io, F& f) {
@@ -194,6 +196,10 @@ void fields(Io& io, F& f) {
 }
 template <class Io, Is<TimeNoted> F>
 void fields(Io& /*io*/, F& /*f*/) {}
+template <class Io, Is<ClaimLapsed> F>
+void fields(Io& io, F& f) {
+  io.all(f.hash);
+}
 
 namespace {
 

@@ -95,18 +95,20 @@ struct ClaimOpened {
   std::uint32_t attempt = 1;
   Window retention = limits::kWindowDefault;
   Window tombstone = limits::kWindowDefault;
+  OnLapse on_lapse = OnLapse::kTakeOver;  // since version 2
 };
 struct ClaimRenewed {
   base::Hash128 hash;
   Time lease_until{};
 };
-// For kCompleted the fact itself is where the result is read from.
+// For kCompleted the fact itself is where owner and result are read from.
 struct ClaimSettled {
   base::Hash128 hash;
   Fence fence;
   Outcome outcome = Outcome::kCompleted;
   std::string_view reason;
   ResultView result;
+  std::string_view owner;  // since version 2; of kCompleted
 };
 // Released, resolved as never applied, or removed by hand.
 struct ClaimForgotten {
@@ -234,6 +236,11 @@ struct RegisterGone {  // removed; one that expires goes without a fact
 // W5: nothing happened, and log time is durable up to that of the batch.
 struct TimeNoted {};
 
+// The lease of an open claim ran out, and its outcome is unknown since then.
+struct ClaimLapsed {
+  base::Hash128 hash;
+};
+
 using Fact =
     std::variant<StreamMade, StreamConfigured, StreamGone, RecordAppended, IdRenewed,
                  RecordsTrimmed, RunMoved, ProducerRetired, ClaimOpened, ClaimRenewed, ClaimSettled,
@@ -241,7 +248,7 @@ using Fact =
                  HandedOut, Acked, Returned, LeaseExtended, Blocked, PositionMoved, RegisterSet,
                  TransactionBegun, TransactionStaged, TransactionEnded, JournalGap, ProducerNoted,
                  RecordRemoved, ProducerRaised, RecordsLost, ResultLost, RegisterExpires,
-                 RegisterGone, TimeNoted>;
+                 RegisterGone, TimeNoted, ClaimLapsed>;
 
 // A fact's kind on disk is its place in the variant plus one: the order above never changes. A
 // changed fact is a new kind at the end of the variant; the old kind stays and means what it meant.

@@ -32,6 +32,8 @@ inline constexpr std::uint8_t kEnumMax = 1;
 template <>
 inline constexpr std::uint8_t kEnumMax<Outcome> = 3;
 template <>
+inline constexpr std::uint8_t kEnumMax<Former> = 2;
+template <>
 inline constexpr std::uint8_t kEnumMax<SetMode> = 4;
 template <>
 inline constexpr std::uint8_t kEnumMax<Expiry::Kind> = 3;

@@ -121,7 +121,9 @@ struct Stream {
 };
 
 struct OpenClaim {
-  ClaimState state = ClaimState::kProcessing;
+  ClaimState state = ClaimState::kProcessing;  // as facts have it; see state_at()
+  OnLapse on_lapse = OnLapse::kTakeOver;
+  Former former = Former::kNone;
   std::uint32_t attempts = 1;
   Words<4> words;  // scope, key, owner, reason
   Fingerprint fingerprint;
@@ -136,9 +138,25 @@ struct OpenClaim {
   [[nodiscard]] std::string_view owner() const { return words[2]; }
   [[nodiscard]] std::string_view reason() const { return words[3]; }
 
-  // When it is forgotten if nobody comes back; an unknown outcome never is.
+  [[nodiscard]] bool lapsed_at(Time now) const {
+    return state == ClaimState::kProcessing && lease_until <= now;
+  }
+  // K6: a guarded claim is of unknown outcome from the end of its lease on, whether a fact says so
+  // yet or not.
+  [[nodiscard]] bool is_guarded() const {
+    return state == ClaimState::kProcessing && on_lapse == OnLapse::kUnknown;
+  }
+  [[nodiscard]] ClaimState state_at(Time now) const {
+    return is_guarded() && lapsed_at(now) ? ClaimState::kUnknown : state;
+  }
+
+  [[nodiscard]] Time since_at(Time now) const {  // of state_at()
+    return is_guarded() && lapsed_at(now) ? lease_until : since;
+  }
+
+  // When it is forgotten if nobody comes back; what is or will be of unknown outcome never is.
   [[nodiscard]] Time forgotten_at() const {
-    if (state == ClaimState::kUnknown) return Time::max();
+    if (state == ClaimState::kUnknown || is_guarded()) return Time::max();
     return retention.end(state == ClaimState::kProcessing ? lease_until : since);
   }
 };
@@ -191,7 +209,8 @@ class State {
   SharedTable<std::shared_ptr<const OpenClaim>> open_claims;
   // By forgotten_at(). The fence is unique and grows, so that a new claim mostly goes to the end.
   std::map<std::pair<Time, Fence>, base::Hash128> open_claims_end;
-  std::uint64_t claims_unknown = 0;
+  std::uint64_t claims_unknown = 0;                 // by facts; see core::claims_unknown()
+  std::set<std::pair<Time, Fence>> guarded_claims;  // in progress, by the end of their leases
   Remembered<SettledEntry> settled;
   Fence next_fence{1};
 
@@ -274,6 +293,7 @@ void apply_claim(State& state, const ClaimForgotten& fact, base::Where at, Time 
 void apply_claim(State& state, const CommitAnswered& fact, base::Where at, Time now, Undo* undo);
 void apply_claim(State& state, const ResultMoved& fact, base::Where at, Time now, Undo* undo);
 void apply_claim(State& state, const ResultLost& fact, base::Where at, Time now, Undo* undo);
+void apply_claim(State& state, const ClaimLapsed& fact, base::Where at, Time now, Undo* undo);
 
 void apply_consumer(State& state, const ConsumerMade& fact, base::Where at, Time now, Undo* undo);
 void apply_consumer(State& state, const ConsumerGone& fact, base::Where at, Time now, Undo* undo);

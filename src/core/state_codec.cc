@@ -25,6 +25,7 @@ void fields(Io& io, F& f) {
   std::string_view reason = f.reason();
   io.all(f.state, scope, key, f.fingerprint, owner, reason, f.fence, f.attempts, f.since,
          f.lease_until, f.retention, f.tombstone);
+  io.since(2, f.on_lapse, f.former);
   if constexpr (!std::is_const_v<F>) f.words = Words<4>({scope, key, owner, reason});
 }
 template <class Io, Is<Position> F>

@@ -193,8 +193,14 @@ class RandomCommit {
       case 6:
         return settle();
       default:
-        return Claim{"s",      key,     dice_.one_in(8) ? "other" : "", dice_.pick(kOwners), span(),
-                     window(), window()};
+        return Claim{"s",
+                     key,
+                     dice_.one_in(8) ? "other" : "",
+                     dice_.pick(kOwners),
+                     span(),
+                     window(),
+                     window(),
+                     dice_.one_in(4) ? OnLapse::kUnknown : OnLapse::kTakeOver};
     }
   }
 

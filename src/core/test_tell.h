@@ -51,6 +51,7 @@ class Telling {
     for (const auto& [uid, consumer] : state.consumers) tell(consumer);
     for (const auto& [hash, claim] : ordered(state.open_claims)) tell(hash, *claim);
     for (const auto& [end, hash] : state.open_claims_end) say("claim ends", end.first, hash);
+    for (const auto& [end, fence] : state.guarded_claims) say("guarded until", end, fence);
     for (const auto& [name, position] : ordered(state.positions)) {
       say("position", name, position.value, position.epoch);
     }
@@ -177,7 +178,7 @@ class Telling {
   void tell(const base::Hash128& hash, const OpenClaim& claim) {
     say("claim", hash, claim.state, claim.scope(), claim.key(), claim.fingerprint, claim.owner(),
         claim.reason(), claim.fence, claim.attempts, claim.since, claim.lease_until,
-        claim.retention, claim.tombstone);
+        claim.retention, claim.tombstone, claim.on_lapse, claim.former);
   }
   void tell(const std::string& name, const Transaction& transaction) {
     say("transaction", name, transaction.epoch, transaction.open, transaction.committed,

@@ -63,8 +63,8 @@ Result<std::vector<Record>> read_records(const std::vector<RecordPlace>& places)
   return records;
 }
 
-Result<StoredResult> read_result(const ResultFetch& fetch) {
-  auto result = [&]() -> Result<StoredResult> {
+Result<SettledResult> read_result(const ResultFetch& fetch) {
+  auto result = [&]() -> Result<SettledResult> {
     HAPAX_TRY(const std::string bytes, read_span(*fetch.file, fetch.where));
     std::string_view rest = bytes;
     HAPAX_TRY(const std::string_view fact, take_frame(rest));
@@ -88,7 +88,8 @@ Result<Answer> read_missing(Finished finished) {
     received.deliveries[fetch.delivery].record = *std::move(record);
   }
   for (const ResultFetch& fetch : finished.results) {
-    HAPAX_TRY(std::get<DuplicateClaim>(answer.verdicts[fetch.verdict]).result, read_result(fetch));
+    HAPAX_TRY(SettledResult settled, read_result(fetch));
+    std::get<DuplicateClaim>(answer.verdicts[fetch.verdict]).result = std::move(settled.result);
   }
   return std::move(finished.answer);
 }

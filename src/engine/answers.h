@@ -11,6 +11,7 @@
 
 #include "base/where.h"
 #include "core/moment.h"
+#include "engine/frames.h"
 #include "ports/files.h"
 
 namespace hapax::engine {
@@ -56,7 +57,7 @@ using Reply = std::function<void(Finished)>;
 // W6: until when a register stays is told as a time of the wall clock.
 void tell_wall_times(Answer& answer, const core::Moment& moment);
 
-[[nodiscard]] Result<StoredResult> read_result(const ResultFetch& fetch);
+[[nodiscard]] Result<SettledResult> read_result(const ResultFetch& fetch);
 
 // Records in the order of their places; neighbours of one run are read at once. The same of
 // kCorruption.

@@ -118,12 +118,13 @@ Result<Record> to_record(std::string_view fact, Time time) {
   return record;
 }
 
-Result<StoredResult> to_result(std::string_view fact) {
+Result<SettledResult> to_result(std::string_view fact) {
   HAPAX_TRY(const core::Fact decoded, core::decode_fact(fact));
   const auto* settled = std::get_if<core::ClaimSettled>(&decoded);
   if (settled == nullptr) return damaged("is not a result where one must be");
-  return StoredResult{settled->result.status, std::string(settled->result.headers),
-                      std::string(settled->result.body)};
+  const ResultView& result = settled->result;
+  return SettledResult{std::string(settled->owner),
+                       {result.status, std::string(result.headers), std::string(result.body)}};
 }
 
 }  // namespace hapax::engine

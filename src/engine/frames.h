@@ -37,6 +37,11 @@ FrameSpan write_frame(journal::Batch& batch, const core::Fact& fact);
 [[nodiscard]] Result<std::string_view> record_in_run(std::string_view run, std::uint64_t index);
 
 [[nodiscard]] Result<Record> to_record(std::string_view fact, Time time);
-[[nodiscard]] Result<StoredResult> to_result(std::string_view fact);
+// What a completed claim left in the journal.
+struct SettledResult {
+  std::string owner;  // empty: there was none, or format 1 did not keep it
+  StoredResult result;
+};
+[[nodiscard]] Result<SettledResult> to_result(std::string_view fact);
 
 }  // namespace hapax::engine

@@ -8,7 +8,7 @@ Statistics Machine::statistics() const {
   stats.streams = state_->stream_names.size();
   stats.ids = state_->ids.live();
   stats.claims_open = state_->open_claims.size();
-  stats.claims_unknown = state_->claims_unknown;
+  stats.claims_unknown = core::claims_unknown(*state_, decided_at());
   stats.claims_settled = core::claims_settled(*state_);
   stats.registers = state_->registers.size() - state_->tenants.own_registers();
   stats.registers_expiring = state_->registers_end.size() - state_->tenants.own_registers();

@@ -30,7 +30,7 @@ void add_state(const core::State& state, Time now, Inspection& found) {
   found.figures.streams = state.stream_names.size();
   found.figures.ids = state.ids.live();
   found.figures.claims_open = state.open_claims.size();
-  found.figures.claims_unknown = state.claims_unknown;
+  found.figures.claims_unknown = core::claims_unknown(state, now);
   found.figures.claims_settled = core::claims_settled(state);
   found.figures.registers = state.registers.size() - state.tenants.own_registers();
   found.figures.positions = state.positions.size();

@@ -80,6 +80,8 @@ class Describe {
   void operator()(const Claim& op) {
     text(op.scope, op.key, op.content, op.owner);
     number(ms(op.lease), op.retention.raw(), op.tombstone.raw());
+    // Not of the default: what version 1 described stays described so.
+    if (op.on_lapse != OnLapse::kTakeOver) number(static_cast<std::uint64_t>(op.on_lapse));
   }
   void operator()(const Renew& op) {
     text(op.scope, op.key);

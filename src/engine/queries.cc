@@ -88,7 +88,9 @@ ClaimLook look_up_claim(const core::State& state, base::Hash128 key, Time now) {
 Result<std::optional<ClaimStatus>> complete(ClaimLook look, journal::SegmentFiles& files) {
   if (look.result) {
     HAPAX_TRY(look.result->file, files.open(look.result->where.segment));
-    HAPAX_TRY(look.status->result, read_result(*look.result));
+    HAPAX_TRY(SettledResult settled, read_result(*look.result));
+    look.status->owner = std::move(settled.owner);
+    look.status->result = std::move(settled.result);
   }
   return std::move(look.status);
 }

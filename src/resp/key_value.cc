@@ -66,7 +66,7 @@ void say_number(Replies& replies, Verdicts verdicts, Time) {
   if (refused != nullptr && refused->error.code == Errc::kPreconditionFailed) {
     return replies.error("ERR", refused->error.detail);  // in Redis' words
   }
-  if (const Held* held = held_in(replies, verdicts)) replies.integer(held->number);
+  if (const Held* held = held_in(replies, verdicts)) replies.integer(held->number.value_or(0));
 }
 
 // -2: there is none; -1: it stays.

@@ -15,12 +15,21 @@ struct KeyWitness {
   Fence fence;
   std::string_view content;
   Time lease_until{};
+  OnLapse on_lapse = OnLapse::kTakeOver;
   Time settled_at{};
   Window retention = Window::forever();
   Window tombstone = Window::forever();
   std::vector<const Effect*> doubtful;  // nobody knows whether they happened
   std::set<std::string> results;        // of the current fence: any of them may be stored
   std::map<Fence, StoredResult> shown;  // what duplicates were given
+
+  [[nodiscard]] bool lapsed(Time now) const {
+    return standing == Standing::kHeld && lease_until <= now;
+  }
+  // K6: by the word of the claim that lapsed alone.
+  [[nodiscard]] bool is_unknown(Time now) const {
+    return standing == Standing::kUnknown || (lapsed(now) && on_lapse == OnLapse::kUnknown);
+  }
 };
 
 std::string flat(const ResultView& result) {
@@ -75,6 +84,11 @@ class ClaimCheck {
     std::erase_if(key.doubtful, [&](const Effect* doubt) { return doubt->ended() < at.ended(); });
   }
 
+  // An open claim that nobody came back to; not one whose lapse is an unknown outcome.
+  static bool forgotten(const KeyWitness& key, Time now) {
+    return key.on_lapse == OnLapse::kTakeOver && now >= key.retention.end(key.lease_until);
+  }
+
   Violation broken(std::string_view invariant, std::string_view key, std::string what) const {
     return {std::string(invariant), "claim " + std::string(key), std::move(what)};
   }
@@ -94,8 +108,12 @@ class ClaimCheck {
       }
     }
     const bool in_doubt = std::holds_alternative<UnknownOutcome>(*effect.verdict);
-    if (in_doubt && key.standing != Standing::kUnknown && !doubted(key, effect)) {
-      return broken("I14", op.key, "is of unknown outcome although nobody said so");
+    if (in_doubt) {
+      const bool may_be = key.is_unknown(effect.time) || lapse_counts(effect, op, key);
+      if (!may_be && !doubted(key, effect)) {
+        return broken("I14", op.key, "is of unknown outcome although nobody said so");
+      }
+      if (may_be) key.standing = Standing::kUnknown;
     }
     const bool conflict = std::holds_alternative<Conflict>(*effect.verdict);
     const bool own = key.content == op.content && key.standing != Standing::kFree;
@@ -103,6 +121,12 @@ class ClaimCheck {
       return broken("I3", op.key, "conflicts with its own content");
     }
     return std::nullopt;
+  }
+
+  // A lapse is an unknown outcome if the claim that lapsed said so, or the next one.
+  static bool lapse_counts(const Effect& effect, const Claim& op, const KeyWitness& key) {
+    const bool said = key.on_lapse == OnLapse::kUnknown || op.on_lapse == OnLapse::kUnknown;
+    return said && key.lapsed(effect.time);
   }
 
   Judgement judge_winner(const Effect& effect, const Claim& op, KeyWitness& key,
@@ -118,6 +142,13 @@ class ClaimCheck {
     if (certain && key.standing == Standing::kUnknown) {
       return broken("I14", op.key, "was won although its outcome is unknown");
     }
+    if (certain && lapse_counts(effect, op, key) && !forgotten(key, effect.time)) {
+      return broken("I14", op.key, "was won although the lease of its owner ran out");
+    }
+    if (certain && key.lapsed(effect.time) && !forgotten(key, effect.time) &&
+        won.former != Former::kLapsed) {
+      return broken("I14", op.key, "was won without a word about the owner that lapsed");
+    }
     const bool remembered =
         key.standing == Standing::kCompleted && effect.time < key.tombstone.end(key.settled_at);
     if (certain && remembered) {
@@ -128,6 +159,7 @@ class ClaimCheck {
     key.fence = won.fence;
     key.content = op.content;
     key.lease_until = won.lease_until;
+    key.on_lapse = op.on_lapse;
     key.retention = op.retention;
     key.tombstone = op.tombstone;
     key.results.clear();
@@ -229,7 +261,7 @@ class ClaimCheck {
   Judgement judge(const Effect& effect, const Resolve& op) {
     KeyWitness& key = keys_[std::string(op.key)];
     if (effect.got<Done>() == nullptr) return std::nullopt;
-    if (key.standing != Standing::kUnknown && !doubted(key, effect)) {
+    if (!key.is_unknown(effect.time) && !doubted(key, effect)) {
       return broken("I14", op.key, "was resolved although its outcome was known");
     }
     if (op.resolution == Resolution::kCompleted) {

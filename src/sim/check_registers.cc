@@ -73,10 +73,10 @@ class KeyValueJudge {
     if (!effect.told() && (effect.applied || effect.unknown())) ++count_doubted_;
     if (held == nullptr) return std::nullopt;
     ++count_told_;
-    if (!numbers_.emplace(held->number, true).second) {
+    if (!numbers_.emplace(*held->number, true).second) {
       return broken_promise("I14", op.name, "two additions were told the same sum");
     }
-    count_ = std::max(count_, held->number);
+    count_ = std::max(count_, *held->number);
     return std::nullopt;
   }
 

@@ -28,7 +28,8 @@ struct DescribeOp {
   }
   std::string operator()(const Claim& op) const {
     return "claim " + text(op.key) + " " + front(op.content) + " lease " +
-           std::to_string(op.lease.count());
+           std::to_string(op.lease.count()) +
+           (op.on_lapse == OnLapse::kUnknown ? ", a lapse is unknown" : "");
   }
   std::string operator()(const Renew& op) const {
     return "renew " + text(op.key) + " fence " + text(op.fence.value);
@@ -114,7 +115,8 @@ struct DescribeVerdict {
   }
   std::string operator()(const Held& v) const {
     return std::string(v.applied ? "holds" : "unchanged") + " version " + text(v.version.value) +
-           " until " + std::to_string(to_ms(v.expires_at)) + " number " + std::to_string(v.number);
+           " until " + std::to_string(to_ms(v.expires_at)) +
+           (v.number ? " number " + std::to_string(*v.number) : "");
   }
   std::string operator()(const Received& v) const {
     std::string line = "received";

@@ -61,6 +61,7 @@ void Workload::add_claim(std::uint32_t index, Request& request) {
   op.lease = Duration{swarm_.lease_ms};
   op.retention = Window{std::chrono::seconds{swarm_.window_seconds}};
   op.tombstone = Window{std::chrono::seconds{swarm_.window_seconds + 2}};
+  if (random.chance(1, 4)) op.on_lapse = OnLapse::kUnknown;
   request.ops.emplace_back(op);
 }
 

@@ -60,6 +60,13 @@ constexpr auto words_of(WindowStart) {
   return std::array{Word{WindowStart::kFirstSeen, "first_seen"},
                     Word{WindowStart::kLastSeen, "last_seen"}};
 }
+constexpr auto words_of(OnLapse) {
+  return std::array{Word{OnLapse::kTakeOver, "take_over"}, Word{OnLapse::kUnknown, "unknown"}};
+}
+constexpr auto words_of(Former) {
+  return std::array{Word{Former::kNone, "none"}, Word{Former::kFailed, "failed"},
+                    Word{Former::kLapsed, "lapsed"}};
+}
 constexpr auto words_of(Outcome) {
   return std::array{Word{Outcome::kCompleted, "completed"}, Word{Outcome::kFailed, "failed"},
                     Word{Outcome::kUnknown, "unknown"}, Word{Outcome::kReleased, "released"}};
@@ -209,6 +216,7 @@ void fields(V& v, Claim& op) {
   v.optional("lease_ms", op.lease, "Then somebody else may take over");
   v.optional("retention_s", op.retention, "How long the result is kept");
   v.optional("tombstone_s", op.tombstone, "How long it is known that it happened");
+  v.optional("on_lapse", op.on_lapse, "What it means if the lease runs out before the settle");
 }
 template <class V>
 void fields(V& v, Renew& op) {

@@ -115,6 +115,7 @@ struct TellVerdict {
   void operator()(const Claimed& v) {
     out.add("fence", v.fence);
     out.add("attempt", v.attempt);
+    out.add("former", word(v.former));
     out.time("lease_until_ms", v.lease_until);
   }
   void operator()(const DuplicateClaim& v) {
@@ -156,7 +157,7 @@ struct TellVerdict {
     if (v.value) out.bytes("value", *v.value);
     out.add("version", v.version);
     out.time("expires_at_ms", v.expires_at);
-    out.add("number", v.number);
+    if (v.number) out.add("number", *v.number);
   }
   void operator()(const Began& v) {
     out.add("epoch", v.epoch);

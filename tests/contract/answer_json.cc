@@ -174,6 +174,7 @@ Verdict fresh_from(const Members& in) {
   Claimed claimed;
   in.read("fence", claimed.fence);
   in.read("attempt", claimed.attempt);
+  in.word("former", claimed.former);
   in.read("lease_until_ms", claimed.lease_until);
   return claimed;
 }
@@ -203,7 +204,7 @@ Verdict held_from(const Members& in) {
   if (in.has("value") || in.has("value_base64")) in.read("value", held.value.emplace());
   in.read("version", held.version);
   in.read("expires_at_ms", held.expires_at);
-  in.read("number", held.number);
+  in.some("number", held.number);
   return held;
 }
 

@@ -107,6 +107,63 @@ TEST_P(Claims, WhenTheLeaseIsOverTheNextOneTakesOverAndTheLateOneIsFenced) {
             second.fence.value);
 }
 
+TEST_P(Claims, TheNextOwnerIsToldWhetherTheOneBeforeLapsedOrFailed) {
+  const auto first = run<Claimed>(claim_of("lapses", "one", Duration{1}));
+  EXPECT_EQ(first.former, Former::kNone);
+  run<Done>(settle_of("fails", claim("fails"), Outcome::kFailed, "no route"));
+  wait_until(first.lease_until);
+  reopen();
+  EXPECT_EQ(as<Claimed>(commit({claim_of("lapses")}, Mode::kAtomic, "id").verdicts[0]).former,
+            Former::kLapsed);
+  EXPECT_EQ(run<Claimed>(claim_of("fails")).former, Former::kFailed);
+  always([&] {
+    const Answer again = commit({claim_of("lapses")}, Mode::kAtomic, "id");
+    EXPECT_TRUE(again.repeated);
+    EXPECT_EQ(as<Claimed>(again.verdicts[0]).former, Former::kLapsed);
+  });
+}
+
+// K6: and that the commit of the claim that finds it out is refused takes nothing of it back.
+TEST_P(Claims, ALapseMayBeAnUnknownOutcome) {
+  Claim guarded = claim_of("guarded", "one", Duration{1});
+  guarded.on_lapse = OnLapse::kUnknown;
+  run<Claimed>(guarded);
+  const auto plain = run<Claimed>(claim_of("plain", "one", Duration{1}));
+  wait_until(plain.lease_until);
+  EXPECT_EQ(find("guarded")->state, ClaimState::kUnknown);
+  EXPECT_EQ(find("plain")->state, ClaimState::kProcessing);
+  EXPECT_EQ(store().statistics().value().claims_unknown, 1U);
+  Claim careful = claim_of("plain", "two");
+  careful.on_lapse = OnLapse::kUnknown;
+  run<UnknownOutcome>(careful);
+  always([&] {
+    for (const char* key : {"guarded", "plain"}) {
+      const auto told = run<UnknownOutcome>(claim_of(key, "three"));
+      EXPECT_EQ(told.owner, "one");
+      EXPECT_THAT(told.reason, HasSubstr("the lease of owner 'one' ran out at"));
+      EXPECT_EQ(find(key)->state, ClaimState::kUnknown);
+      EXPECT_EQ(find(key)->reason, told.reason);
+      EXPECT_EQ(find(key)->since, told.since);
+    }
+    EXPECT_EQ(find("plain")->since, plain.lease_until);
+    EXPECT_EQ(store().statistics().value().claims_unknown, 2U);
+  });
+  run<Done>(Resolve{"pay", "guarded", Resolution::kCompleted, {}, "ann", "asked the bank"});
+  run<Done>(Resolve{"pay", "plain", Resolution::kNotApplied, {}, "ann", "asked the bank"});
+  run<DuplicateClaim>(claim_of("guarded"));
+  EXPECT_EQ(run<Claimed>(claim_of("plain")).former, Former::kFailed);
+}
+
+TEST_P(Claims, ACompletedClaimTellsWhoCompletedIt) {
+  run<Done>(settle_of("k", claim("k"), Outcome::kCompleted));
+  claim_unknown("resolved");
+  run<Done>(Resolve{"pay", "resolved", Resolution::kCompleted, {}, "ann", "asked the bank"});
+  always([&] {
+    EXPECT_EQ(find("k")->owner, "one");
+    EXPECT_EQ(find("resolved")->owner, "one");
+  });
+}
+
 TEST_P(Claims, ALateHolderWhomNobodyReplacedMayStillSettle) {
   const auto won = run<Claimed>(claim_of("k", "one", Duration{1}));
   wait_until(won.lease_until);

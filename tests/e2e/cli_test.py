@@ -180,6 +180,20 @@ class Commands:
         self.good("append", "orders", "x", "--id", "o-3")
         self.assertRegex(self.good("status", "orders", "o-3"), r"^message id orders/o-3\n")
         self.bad(USAGE, "settle", "payments", "o-2")
+        self.good("claim", "payments", "o-4", "--lease", "1ms", "--on-lapse", "unknown")
+        running.wait_for(lambda: self.told("status", "payments", "o-4")["state"] == "unknown",
+                         "the end of the lease")
+        self.assertIn("ran out at", self.bad(CONTRADICTED, "claim", "payments", "o-4"))
+
+    def test_an_id_of_a_group_is_not_said_to_be_unknown(self):
+        self.good("stream", "create", "grouped", "--id-scope", "group")
+        self.good("append", "grouped", "x", "--id", "o-1", "--group", "ann")
+        self.assertIn("unique per group", self.bad(USAGE, "status", "grouped", "o-1"))
+        self.good("status", "grouped", "o-1", "--group", "ann")
+        done = self.run_hapax("trace", "o-1")
+        self.assertIn("not looked at: message ids", done.stdout)
+        self.assertIn("stored in stream grouped as sequence 1",
+                      self.good("trace", "o-1", "--group", "ann"))
 
     def test_trace(self):
         self.good("stream", "create", "orders")

@@ -46,6 +46,54 @@ class Reads(running.ServerTest):
         claim = self.call("GET", "/claims/pay/o-1").json
         self.assertEqual((claim["state"], claim["status"], claim["body"]), ("completed", 201, "ok"))
 
+    def test_an_empty_id_is_refused_everywhere(self):
+        records = "/streams/orders/records"
+        for body in ({"id": ""}, {"id": None}, {"id_base64": ""}, {"group": ""}, {"group": None},
+                     {"producer": "", "producer_epoch": 1, "producer_sequence": 0}):
+            answer = self.call("POST", records, {"payload": "x", **body})
+            self.assertEqual((answer.status, answer.json["code"]), (400, "HX1001"), body)
+        op = {"op": "append", "stream": "orders", "payload": "x"}
+        for body in ({"id": "", "ops": [op]}, {"id": None, "ops": [op]},
+                     {"id_base64": "", "ops": [op]}):
+            answer = self.call("POST", "/commit", body)
+            self.assertEqual((answer.status, answer.json["code"]), (400, "HX1001"), body)
+        for key in ("", '""'):
+            answer = self.call("POST", records, {"payload": "x"}, headers={"Idempotency-Key": key})
+            self.assertEqual(answer.status, 400, key)
+        self.assertEqual(self.call("GET", "/streams/orders/ids/a?group=").status, 400)
+        self.assertEqual(self.call("GET", "/streams/orders").json["last"], 0)
+
+    def test_a_lapse_may_be_an_unknown_outcome(self):
+        body = {"owner": "a", "lease_ms": 1, "on_lapse": "unknown"}
+        first = self.call("POST", "/claims/pay/o-1", body).json
+        self.assertEqual((first["verdict"], first["former"]), ("fresh", "none"))
+        running.wait_for(lambda: self.call("GET", "/claims/pay/o-1").json["state"] == "unknown",
+                         "the end of the lease")
+        told = self.call("POST", "/claims/pay/o-1", {"owner": "b"})
+        self.assertEqual((told.status, told.json["title"]), (409, "unknown"))
+        self.assertIn("the lease of owner 'a' ran out at", told.json["reason"])
+
+    def test_mistakes_are_told_so_that_they_can_be_mended(self):
+        key = {"Idempotency-Key": "once"}
+        for payload, status in (("a", 201), ("b", 422)):
+            answer = self.call("POST", "/streams/orders/records", {"payload": payload}, headers=key)
+            self.assertEqual(answer.status, status)
+        self.assertIn("the id 'once' (Idempotency-Key", answer.json["detail"])
+        for status in (200, 412):
+            answer = self.call("PUT", "/registers/x", {"value": "1"})
+            self.assertEqual(answer.status, status)
+        self.assertIn('mode to "always"', answer.json["detail"])
+        answer = self.call("PUT", "/registers/y", {"value": "1", "mode": "always"})
+        self.assertNotIn("number", answer.json)
+        self.assertEqual(self.call("POST", "/registers/n/add", {"by": 0}).json["number"], 0)
+        answer = self.call("DELETE", "/claims/pay/o-1")
+        self.assertEqual(answer.status, 400)
+        self.assertIn("actor and reason are missing", answer.json["detail"])
+        for lease in (0, -5):
+            answer = self.call("POST", "/claims/pay/o-1", {"lease_ms": lease})
+            self.assertEqual(answer.status, 400)
+            self.assertIn(f"lease is {lease} ms; it must be between 1 and", answer.json["detail"])
+
     def test_a_fence_that_is_not_the_current_one_is_told_why(self):
         first = self.call("POST", "/claims/pay/o-1", {"owner": "a", "lease_ms": 1}).json["fence"]
 

@@ -63,6 +63,7 @@ constexpr std::array kPlanted = {
     Planted{Mutant::kAbsentOverwrites, "absent_overwrites", "I14"},
     Planted{Mutant::kExpiryNotReplayed, "expiry_not_replayed"},
     Planted{Mutant::kRedriveReachesAll, "redrive_reaches_all", "I2"},
+    Planted{Mutant::kLapseTakenOver, "lapse_taken_over", "I14"},
     Planted{Mutant::kStartBelievesWall, "start_believes_wall", "I12"},
     Planted{Mutant::kStopIsAJump, "stop_is_a_jump", "I16"},
     Planted{Mutant::kTimeNotNoted, "time_not_noted", "I12"},

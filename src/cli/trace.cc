@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -27,6 +28,7 @@ struct TraceOptions {
   Target target;
   std::string key;
   std::vector<std::string> scopes;
+  std::optional<std::string> group;
 };
 
 struct Event {
@@ -116,6 +118,10 @@ class Tracing {
     if (told->reply.status == 403) {
       life_.note(fmt::format("not looked at: {} ({})", what, text_in(told->json, "detail")));
     }
+    // What was refused was not looked at either: nobody may take it for "not there".
+    if (told->reply.status == 400) {
+      life_.note(fmt::format("not looked at: {} ({})", what, text_in(told->json, "detail")));
+    }
     if (!told->good()) told.reset();
     return true;
   }
@@ -123,7 +129,10 @@ class Tracing {
   bool look_in_stream(const std::string& stream) {
     std::optional<Told> id;
     const std::string path = "/streams/" + client::encoded(stream);
-    if (!look(path + "/ids/" + client::encoded(options_.key), "message ids", id)) return false;
+    const std::string group = options_.group ? "?group=" + client::encoded(*options_.group) : "";
+    if (!look(path + "/ids/" + client::encoded(options_.key) + group, "message ids", id)) {
+      return false;
+    }
     if (!id) return true;
     const std::int64_t sequence = number_in(id->json, "sequence");
     life_.add("ids", "stream", stream, id->json);
@@ -304,6 +313,7 @@ void declare_trace(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<TraceOptions>();
   CLI::App* trace = app.add_subcommand("trace", "Tell the life of a key");
   trace->add_option("key", options->key, "Message id, key of a claim, or SCOPE/KEY")->required();
+  trace->add_option("--group", options->group, "Group key, where ids are unique per group");
   trace->add_option("--scope", options->scopes, "Scope of claims to look into; may be repeated")
       ->allow_extra_args(false);
   add_target(*trace, options->target);

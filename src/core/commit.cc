@@ -279,8 +279,9 @@ std::optional<Executed> find_repeat(const Turn& turn, const CommitRequest& reque
   const SettledEntry* known = turn.state().settled.find(request.id, turn.now());
   if (known == nullptr || known->forgotten != 0) return std::nullopt;
   if (known->fingerprint != request.content) {
-    return Error{Errc::kConflict, "commit id '" + std::string(request.commit.id) +
-                                      "' was used for other operations (fingerprint " +
+    return Error{Errc::kConflict, "the id " + shown(*request.commit.id) +
+                                      " (Idempotency-Key, or id of a commit) was used for other "
+                                      "operations (fingerprint " +
                                       known->fingerprint.hex() + ", now " + request.content.hex() +
                                       "); nothing happened. Use a new id."};
   }

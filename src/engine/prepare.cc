@@ -268,8 +268,6 @@ Status check_notes(const Commit& commit) {
   return Error{Errc::kInvalidArgument, "notes of a commit are appends behind its operations"};
 }
 
-}  // namespace
-
 Status check_id(const Commit& commit) {
   if (!commit.id) return Ok{};
   const std::size_t size = base::without_frame(*commit.id).size();
@@ -277,6 +275,8 @@ Status check_id(const Commit& commit) {
   if (size <= limits::kMessageIdBytesMax) return Ok{};
   return core::limit_error("commit id", size, limits::kMessageIdBytesMax);
 }
+
+}  // namespace
 
 base::Hash128 id_hash(const HashKey& key, std::string_view id) {
   return in_domain(Domain::kId, digest::hash128(key, id));

@@ -43,11 +43,16 @@ class Rights {
 
 [[nodiscard]] std::string_view word_of(Right right);
 
+// Whoever calls a server without authentication.
+inline constexpr std::string_view kAnybody = "anybody";
+
 struct Caller {
   std::string tenant;   // empty: the one tenant of a server without authentication
   std::string subject;  // who, for the audit
   Rights rights;
   std::shared_ptr<Account> account{};  // of the tenant; none: without limits
+
+  [[nodiscard]] bool signed_in() const { return !subject.empty() && subject != kAnybody; }
 };
 
 // What holds where its requests say nothing.
@@ -110,6 +115,19 @@ void each_name(AnyOp& op, const Act& act) {
 }
 
 }  // namespace detail
+
+// An act of a person whose actor is left out is the caller's, if we know who calls.
+template <class Keep>
+void sign(Op& op, const Caller& caller, const Keep& keep) {
+  if (!caller.signed_in()) return;
+  std::visit(
+      [&](auto& one) {
+        if constexpr (requires { one.actor; }) {
+          if (one.actor.empty()) one.actor = keep(caller.subject);
+        }
+      },
+      op);
+}
 
 // Rewrites every name of an operation to the tenant's own.
 template <class Keep>

@@ -21,6 +21,21 @@ TEST(Caller, MayDoWhatItsRolesSayAndNothingElse) {
   }
 }
 
+TEST(Caller, SignsAnActWhoseActorIsLeftOut) {
+  std::deque<std::string> kept;
+  const auto keep = [&](const std::string& text) -> std::string_view {
+    return kept.emplace_back(text);
+  };
+  const auto actor = [&](const Caller& caller, std::string_view given) {
+    Op op = Forget{.scope = "s", .key = "k", .actor = given, .reason = "asked to"};
+    sign(op, caller, keep);
+    return std::get<Forget>(op).actor;
+  };
+  EXPECT_EQ(actor(kAcme, ""), "billing");
+  EXPECT_EQ(actor(kAcme, "ann"), "ann");
+  EXPECT_EQ(actor(Caller{"", std::string(kAnybody), Rights::all()}, ""), "");
+}
+
 // A6: every name of every operation becomes the tenant's own, and no name reaches into another.
 TEST(TenantNames, KeepTenantsApart) {
   std::deque<std::string> kept;

@@ -13,6 +13,7 @@ Status admit(const Caller& caller, wire::Request& request, const TenantNames& na
   const auto keep = [&](std::string_view bytes) { return request.keep(bytes); };
   for (Op& op : request.ops) {
     HAPAX_CHECK(check(caller, op));
+    sign(op, caller, keep);
     scope(op, names, keep);
   }
   if (caller.account != nullptr && request.id) {

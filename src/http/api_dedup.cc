@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "http/api.h"
 #include "http/clock_text.h"
@@ -29,25 +30,60 @@ constexpr std::uint64_t kBytesPerId = 64;  // at most, the index included
 
 // --- keys
 
-struct Key {
+struct Job {
   std::string queue;  // as the store knows it
-  std::string job;
-  std::string whole;  // as a register
+  std::string id;
 };
+
+struct Key {
+  Job job;
+  std::string whole;                 // as a register
+  std::optional<std::string> group;  // of the message id, where ids are unique per group
+  std::optional<Job> own;            // the same job, if the key names the caller's own tenant
+  std::vector<Job> others;           // what else the key may mean, to whoever wrote it
+};
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (std::size_t colon = text.find(':'); colon != text.npos; colon = text.find(':')) {
+    parts.push_back(text.substr(0, colon));
+    text.remove_prefix(colon + 1);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+// "{queue}:{tenant}:{job}", "{prefix}:{queue}:{job}" and "{prefix}:{queue}:{tenant}:{job}" are
+// written, too. Read as "{queue}:{job}" they name a job that nobody knows, and "not_seen" would be
+// said of one that nobody looked for.
+void add_readings(const SharedCall& call, std::string_view rest, Key& key) {
+  const std::vector<std::string_view> parts = split(rest);
+  const std::string& tenant = call->caller().tenant;
+  const auto job = [&](std::size_t queue, std::size_t from) {
+    const auto begin = static_cast<std::size_t>(parts[from].data() - rest.data());
+    return Job{inside_name(call, parts[queue]), std::string(rest.substr(begin))};
+  };
+  if (parts.size() < 3) return;
+  if (!tenant.empty() && parts[1] == tenant) key.own = job(0, 2);
+  key.others = {job(0, 2), job(1, 2)};
+  if (parts.size() > 3) key.others.push_back(job(1, 3));
+}
 
 Key key_of(const SharedCall& call) {
   std::string_view rest = call->name("key");
-  Key key{"", "", inside_name(call, rest)};
+  Key key;
+  key.whole = inside_name(call, rest);
+  if (const auto group = call->request().query_value("group")) key.group = *group;
   if (const auto queue = call->request().query_value("queue")) {
-    key.queue = inside_name(call, *queue);
-    key.job = rest;
+    key.job = {inside_name(call, *queue), std::string(rest)};
     return key;
   }
   if (rest.starts_with("dedup:")) rest.remove_prefix(6);
   const std::size_t colon = rest.find(':');
   const bool named = colon != std::string_view::npos;
-  key.queue = inside_name(call, named ? rest.substr(0, colon) : kDefaultQueue);
-  key.job = named ? rest.substr(colon + 1) : rest;
+  key.job = {inside_name(call, named ? rest.substr(0, colon) : kDefaultQueue),
+             std::string(named ? rest.substr(colon + 1) : rest)};
+  add_readings(call, rest, key);
   return key;
 }
 
@@ -59,10 +95,27 @@ struct KeyStatus {
   std::string metadata = "{}";  // JSON
 };
 
-KeyStatus status_of(const ClaimStatus& claim) {
+// The member "metadata" of a JSON object, as it was written; "{}" if there is none.
+std::string metadata_in(std::string_view value) {
+  const auto json = value.starts_with('{') ? wire::read_strict_json(value)
+                                           : Result<wire::JsonValue>(wire::JsonValue{});
+  const auto* members = json ? json->get<wire::JsonValue::Object>() : nullptr;
+  if (members == nullptr) return "{}";
+  wire::JsonItems items(value);
+  for (std::size_t i = 0; i < members->size(); ++i) {
+    const auto& [name, member] = (*members)[i];
+    const bool object = member.get<wire::JsonValue::Object>() != nullptr;
+    if (name == "metadata" && object) return std::string(wire::json_value_at(items.from(i)));
+  }
+  return "{}";
+}
+
+KeyStatus status_of(const ClaimStatus& claim, wire::Bodies bodies) {
   KeyStatus status{std::string(wire::word_of(claim.state)), "", claim.owner, claim.attempts};
   const bool over = claim.state == ClaimState::kCompleted || claim.state == ClaimState::kFailed;
   if (over) status.processed_at = clock_text(claim.since);
+  const bool shown = claim.result && bodies == wire::Bodies::kShown;
+  if (shown) status.metadata = metadata_in(claim.result->body);
   return status;
 }
 
@@ -82,15 +135,10 @@ std::optional<KeyStatus> status_in(std::string_view value, wire::Bodies bodies) 
   if (bodies == wire::Bodies::kHidden) return status;
   status.processed_at = text("processed_at");
   status.worker = text("worker_id");
-  wire::JsonItems items(value);
-  const auto& members = *json->get<wire::JsonValue::Object>();
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const auto& [name, member] = members[i];
-    const auto* number = member.get<std::int64_t>();
-    if (name == "attempt_count" && number != nullptr) status.attempts = *number;
-    const bool object = member.get<wire::JsonValue::Object>() != nullptr;
-    if (name == "metadata" && object) status.metadata = wire::json_value_at(items.from(i));
-  }
+  status.metadata = metadata_in(value);
+  const wire::JsonValue* attempts = json->find("attempt_count");
+  const auto* number = attempts == nullptr ? nullptr : attempts->get<std::int64_t>();
+  if (number != nullptr) status.attempts = *number;
   return status;
 }
 
@@ -101,14 +149,43 @@ KeyStatus status_of(const RegisterValue& value, wire::Bodies bodies) {
   return {known ? value.value : "completed", "", "", 1};
 }
 
-Result<KeyStatus> find_key(Store& store, const Key& key, wire::Bodies bodies) {
-  HAPAX_TRY(const auto claim, store.find_claim(key.queue, key.job));
-  if (claim) return status_of(*claim);
-  const auto id = store.find_id(key.queue, key.job, "");
+// Nothing: neither a claim nor a message id.
+Result<std::optional<KeyStatus>> find_job(Store& store, const Job& job, const Key& key,
+                                          wire::Bodies bodies) {
+  HAPAX_TRY(const auto claim, store.find_claim(job.queue, job.id));
+  if (claim) return std::optional(status_of(*claim, bodies));
+  const auto id = store.find_id(job.queue, job.id, key.group);
   if (!id && id.error().code != Errc::kNotFound) return id.error();
-  if (id && *id) return KeyStatus{"completed", clock_text((*id)->first_seen), "", 1};
+  if (!id || !*id) return std::optional<KeyStatus>();
+  return std::optional(KeyStatus{"completed", clock_text((*id)->first_seen), "", 1});
+}
+
+Error other_key(const front::TenantNames& names, const Job& job) {
+  const std::string queue(names.outside(job.queue));
+  return Error{Errc::kInvalidArgument, "nothing is known under this key as it stands, but queue '" +
+                                           queue + "' knows '" + job.id +
+                                           "': ask for dedup:" + queue + ":" + job.id +
+                                           " or name the queue (?queue=" + queue +
+                                           "). Tenants and prefixes are no part of a key"};
+}
+
+// "not_seen" only of what was looked for in every way that the key can be read.
+Result<KeyStatus> find_key(Store& store, const Key& key, const front::TenantNames& names,
+                           wire::Bodies bodies) {
+  const auto found = find_job(store, key.job, key, bodies);
+  if (found && *found) return **found;
   HAPAX_TRY(const auto value, store.find_register(key.whole));
-  return value ? status_of(*value, bodies) : KeyStatus{};
+  if (value) return status_of(*value, bodies);
+  if (!found) return found.error();
+  if (key.own) {
+    HAPAX_TRY(const auto own, find_job(store, *key.own, key, bodies));
+    if (own) return *own;
+  }
+  for (const Job& job : key.others) {
+    HAPAX_TRY(const auto other, find_job(store, job, key, bodies));
+    if (other) return other_key(names, job);
+  }
+  return KeyStatus{};
 }
 
 std::string json_of(std::string_view key, const KeyStatus& status) {
@@ -123,8 +200,9 @@ std::string json_of(std::string_view key, const KeyStatus& status) {
 }
 
 void get_key(front::Desk& desk, const SharedCall& call) {
-  const auto find = [key = key_of(call), bodies = bodies_for(call->caller())](Store& store) {
-    return find_key(store, key, bodies);
+  const auto find = [key = key_of(call), names = front::TenantNames(call->caller()),
+                     bodies = bodies_for(call->caller())](Store& store) {
+    return find_key(store, key, names, bodies);
   };
   desk.ask(call->from(), find, [call](const Result<KeyStatus>& status) {
     respond_read(call, status,
@@ -160,10 +238,10 @@ void respond_deleted(front::Desk& desk, const SharedCall& call, const Result<Ans
 void delete_key(front::Desk& desk, const SharedCall& call) {
   auto request = std::make_shared<wire::Request>();
   const Key key = key_of(call);
-  const std::string queue(front::TenantNames(call->caller()).outside(key.queue));
+  const std::string queue(front::TenantNames(call->caller()).outside(key.job.queue));
   std::string why(call->request().query_value("reason").value_or("deleted by API"));
   request->mode = Mode::kEach;
-  request->ops.emplace_back(Forget{request->keep(queue), request->keep(key.job),
+  request->ops.emplace_back(Forget{request->keep(queue), request->keep(key.job.id),
                                    request->keep(call->caller().subject), request->keep(why)});
   request->ops.emplace_back(Unset{request->keep(call->name("key"))});
   if (const Status named = give_id(call->request(), *request); !named) {
@@ -316,6 +394,9 @@ void add_dedup_routes(Router& router, front::Desk& desk) {
                 std::move(summary), ""};
     route.answer = std::move(answer);
     route.query = {{"queue", "string", "Name of the queue: a stream, and a scope of claims"}};
+    if (act == get_key) {
+      route.query.push_back({"group", "string", "Group key, where ids are unique per group"});
+    }
     if (act == delete_key) {
       route.query.push_back({"reason", "string", "Why, for the audit"});
       route.keyed = true;

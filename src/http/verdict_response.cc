@@ -50,7 +50,8 @@ struct DetailOf {
            "decide again";
   }
   std::string_view operator()(const Superseded&) const {
-    return "the register has moved on; read it and decide again";
+    return "the register has another version than was expected; read it and decide again, or set "
+           "mode to \"always\" to replace whatever it holds";
   }
   std::string_view operator()(const Fenced& fenced) const {
     if (fenced.received > fenced.current) {

@@ -99,6 +99,7 @@ Act::Next Act::carry_out(Session& session, Op op, Session::Say say) {
     return refuse(session, allowed.error());
   }
   const auto keep = [&](std::string_view bytes) { return session.gatherer_.keep(bytes); };
+  front::sign(op, *session.caller_, keep);
   front::scope(op, session.names_, keep);
   session.run_op(op, say);
   return Next::kGoOn;

@@ -88,7 +88,8 @@ Result<std::unique_ptr<Reception>> Reception::open(const config::Auth& auth,
     HAPAX_TRY(auto guard, auth::Guard::build(guard_settings(auth), read_file));
     made->post_.emplace(std::move(guard));
   } else {
-    made->anybody_ = front::Caller{"", "anybody", front::Rights::all(), accounts.of("")};
+    made->anybody_ =
+        front::Caller{"", std::string(front::kAnybody), front::Rights::all(), accounts.of("")};
   }
   return made;
 }

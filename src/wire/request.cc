@@ -214,9 +214,7 @@ class ObjectFields {
 
   template <class Value>
   void required(std::string_view name, Value&& value, std::string_view help) {
-    if (!read(name, value)) {
-      refuse(name, "is missing (" + std::string(help) + ")");
-    }
+    if (!read(name, value)) missing_.push_back({name, help});
   }
   template <class Value>
   void optional(std::string_view name, Value&& value, std::string_view /*help*/) {
@@ -229,6 +227,7 @@ class ObjectFields {
   // Every member was asked for.
   Status finish(std::string_view extra) {
     if (error_) return *error_;
+    if (!missing_.empty()) return all_missing();
     for (const auto& member : object_) {
       const std::string_view name = view(member.key());
       const bool known =
@@ -240,6 +239,21 @@ class ObjectFields {
   }
 
  private:
+  struct Missing {
+    std::string_view name;
+    std::string_view help;
+  };
+
+  // All of them, so that nobody has to find out one by one.
+  [[nodiscard]] Error all_missing() const {
+    std::string names;
+    std::string helps;
+    for (const auto& [name, help] : missing_) {
+      names += (names.empty() ? "" : ", ") + place(name);
+      helps += (helps.empty() ? "" : "; ") + std::string(help);
+    }
+    return bad(names, (missing_.size() == 1 ? "is missing (" : "are missing (") + helps + ")");
+  }
   [[nodiscard]] std::string place(std::string_view name) const {
     return where_.empty() ? std::string(name) : where_ + "/" + std::string(name);
   }
@@ -322,6 +336,7 @@ class ObjectFields {
   Request::Memory& memory_;
   std::vector<std::string_view> known_;
   std::deque<std::string> extra_names_;
+  std::vector<Missing> missing_;
   std::optional<Error> error_;
 };
 

@@ -117,6 +117,39 @@ TEST(WireRequest, EveryMistakeIsNamedWithItsPlace) {
             "line 3/payload: is missing (The record's content)");
 }
 
+// A variable that was never filled in must not turn off what the field is for.
+TEST(WireRequest, NoneIsTheFieldLeftOut) {
+  const std::vector<TextField> stream{{"stream", "s"}};
+  for (const char* field : {"id", "group", "headers", "producer", "expect_last", "first_sent_ms"}) {
+    const std::string body = R"({"payload":"","X":null})";
+    const std::string named = std::string(body).replace(body.find('X'), 1, field);
+    EXPECT_EQ(refusal(read_op("append", named, stream)),
+              std::string(field) + ": is null; leave the field out instead");
+  }
+  EXPECT_EQ(refusal(read_op("append", R"({"payload":null})", stream)),
+            "payload: is null; leave the field out instead");
+  EXPECT_EQ(refusal(read_commit(R"({"id":null,"ops":[]})")),
+            "id: is null; leave the field out instead");
+  EXPECT_EQ(refusal(read_op("append", R"({"payload":"","id":null,"id_base64":"eA=="})", stream)),
+            "id: id and id_base64 exclude each other");
+  // An empty one is given: the store refuses it.
+  for (const char* body : {R"({"payload":"","id":""})", R"({"payload":"","id_base64":""})"}) {
+    const auto request = read_op("append", body, stream);
+    ASSERT_TRUE(request) << request.error().text();
+    EXPECT_EQ(std::get<Append>((*request)->ops.front()).id, std::string_view());
+  }
+  const auto none = read_op("append", R"({"payload":""})", stream);
+  ASSERT_TRUE(none);
+  EXPECT_EQ(std::get<Append>((*none)->ops.front()).id, std::nullopt);
+  EXPECT_EQ((*none)->commit().id, std::nullopt);
+}
+
+TEST(WireRequest, EverythingThatIsMissingIsToldAtOnce) {
+  EXPECT_EQ(refusal(read_commit(R"({"ops":[{"op":"resolve"}]})")),
+            "ops/0/scope, ops/0/key, ops/0/resolution: are missing (Namespace of the key; What is "
+            "done once; What really happened)");
+}
+
 TEST(WireRequest, ARegisterMayExpire) {
   const std::vector<TextField> name{{"name", "r"}};
   const auto expiry = [&](std::string_view body) {
@@ -139,6 +172,8 @@ TEST(WireRequest, ARegisterMayExpire) {
   EXPECT_EQ(json_of(Verdict{Held{true, "v", Version{3}, Time::max(), 0}}),
             R"({"verdict":"done","applied":true,"value":"v","version":3,"expires_at_ms":null,)"
             R"("number":0})");
+  EXPECT_EQ(json_of(Verdict{Held{.applied = true, .version = Version{3}}}),
+            R"({"verdict":"done","applied":true,"version":3,"expires_at_ms":null})");
 }
 
 TEST(WireRequest, DeepNestingIsRefused) {
@@ -172,8 +207,6 @@ TEST(WireRequest, AListIsReadWithItsOptions) {
   EXPECT_EQ((*request)->ops.size(), 2U);
   EXPECT_EQ((*request)->mode, Mode::kAtomic);
   EXPECT_EQ((*request)->id, "c1");
-  EXPECT_EQ(json_of(Verdict{Held{.applied = true, .version = Version{3}}}),
-            R"({"verdict":"done","applied":true,"version":3,"expires_at_ms":null})");
 }
 
 // What decides is the member of the outermost object, wherever else the word stands.

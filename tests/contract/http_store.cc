@@ -39,7 +39,7 @@ class HttpRooms {
     }
     auto call = std::make_shared<http::Call>();
     call->exchange = exchange;
-    call->admission.caller = {"", "tests", front::Rights::all()};
+    call->admission.caller = {"", std::string(front::kAnybody), front::Rights::all()};
     call->names = std::move(found.names);
     found.route->act(call);
   }

@@ -26,7 +26,8 @@ class OpenReception final : public front::Reception {
   const std::optional<front::Caller>& anybody() const override { return anybody_; }
 
  private:
-  const std::optional<front::Caller> anybody_ = front::Caller{"", "tests", front::Rights::all()};
+  const std::optional<front::Caller> anybody_ =
+      front::Caller{"", std::string(front::kAnybody), front::Rights::all()};
 };
 
 // --- the client's side

@@ -73,6 +73,32 @@ class ExactlyOnceDocument(running.ServerTest):
         self.assertEqual(self.call("GET", status).json["status"], "not_seen")
         self.assertEqual(self.call("DELETE", path).status, 404)
 
+    def test_a_completed_key_tells_who_did_it_and_what_belongs_to_it(self):
+        claim = self.call("POST", "/claims/mail/job-7", {"owner": "worker-001"}).json
+        value = {"status": "completed", "metadata": {"correlation_id": "req-456"}}
+        self.call("POST", "/claims/mail/job-7/settle", {"fence": claim["fence"], "body": value})
+        told = self.call("GET", "/dedup/keys/dedup:mail:job-7/status").json
+        self.assertEqual((told["status"], told["worker_id"], told["metadata"]),
+                         ("completed", "worker-001", value["metadata"]))
+
+    def test_not_seen_is_never_said_of_what_was_not_looked_for(self):
+        claim = self.call("POST", "/claims/mail/job-8", {"owner": "w"}).json
+        self.call("POST", "/claims/mail/job-8/settle", {"fence": claim["fence"]})
+        for key in ("dedup:mail:tenant-1:job-8", "jobs:mail:job-8", "jobs:mail:tenant-1:job-8"):
+            answer = self.call("GET", f"/dedup/keys/{key}/status")
+            self.assertEqual(answer.status, 400, key)
+            self.assertIn("ask for dedup:mail:job-8", answer.json["detail"])
+        self.assertEqual(self.call("GET", "/dedup/keys/dedup:mail:t:job-9/status").json["status"],
+                         "not_seen")
+        self.call("PUT", "/streams/grouped", {"id_scope": "group"})
+        self.call("POST", "/streams/grouped/records", {"id": "a", "group": "g", "payload": "x"})
+        path = "/dedup/keys/dedup:grouped:a/status"
+        answer = self.call("GET", path)
+        self.assertEqual(answer.status, 400)
+        self.assertIn("unique per group", answer.json["detail"])
+        self.assertEqual(self.call("GET", path + "?group=g").json["status"], "completed")
+        self.assertEqual(self.call("GET", path + "?group=h").json["status"], "not_seen")
+
     def test_a_key_may_be_a_message_id_or_a_plain_key(self):
         self.call("PUT", "/streams/mail")
         self.call("POST", "/streams/mail/records", {"id": "job-9", "payload": "x"})
@@ -170,6 +196,32 @@ class Rights(running.SignedInTest):
         self.assertEqual(told("admin"), {
             "key": "dedup:q:j", "status": "failed", "processed_at": None, "worker_id": None,
             "attempt_count": 1, "metadata": {}})
+
+
+class Tenants(running.SignedInTest):
+    def test_a_key_may_name_the_tenant_of_its_caller(self):
+        served = self.serve()
+        acme, shop = running.jwt("acme"), running.jwt("shop")
+        claim = served.call("POST", "/claims/mail/job-1", {"owner": "w"}, token=acme).json
+        served.call("POST", "/claims/mail/job-1/settle", {"fence": claim["fence"]}, token=acme)
+        path = "/dedup/keys/dedup:mail:acme:job-1/status"
+        self.assertEqual(served.call("GET", path, token=acme).json["status"], "completed")
+        self.assertEqual(served.call("GET", path, token=shop).json["status"], "not_seen")
+
+    def test_who_is_signed_in_need_not_say_so(self):
+        served = self.serve()
+        admin = running.jwt(sub="ann")
+        claim = served.call("POST", "/claims/pay/k", {}, token=admin).json
+        served.call("POST", "/claims/pay/k/settle",
+                    {"fence": claim["fence"], "outcome": "unknown"}, token=admin)
+        answer = served.call("POST", "/claims/pay/k/resolve",
+                             {"resolution": "completed", "reason": "asked"}, token=admin)
+        self.assertEqual(answer.status, 200, answer.json)
+        answer = served.call("DELETE", "/claims/pay/k?reason=test", token=admin)
+        self.assertEqual(answer.status, 200, answer.json)
+        records = served.call("GET", "/streams/$audit/records", token=admin).json["records"]
+        acts = [json.loads(record["payload"]) for record in records]
+        self.assertEqual({act["actor"] for act in acts if act["subject"] == "pay/k"}, {"ann"})
 
 
 class OutboxTable(running.SignedInTest):

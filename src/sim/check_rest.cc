@@ -40,8 +40,13 @@ bool is_for_later(const Verdict& verdict) {
   return refused != nullptr && retry_of(refused->error.code) == Retry::kLater;
 }
 
+bool hands_out_nothing(const Verdict& verdict) {
+  const auto* received = std::get_if<Received>(&verdict);
+  return received != nullptr && received->deliveries.empty();
+}
+
 // I13: a commit id gives its first answer again, within its window. One with an operation that may
-// succeed later is not remembered if the others changed nothing.
+// succeed later is not remembered if the others changed nothing, nor is an empty hand-out.
 Judgement check_commit_ids(const History& history) {
   std::map<std::string_view, const Attempt*> firsts;
   for (const Attempt* attempt : history.ended()) {
@@ -55,7 +60,9 @@ Judgement check_commit_ids(const History& history) {
                          answer.time < request.id_window.end(found->second->answer.time);
       if (early) return broken("I13", key, "was carried out again within its window");
       const bool later = std::any_of(answer.verdicts.begin(), answer.verdicts.end(), is_for_later);
-      if (answer.committed && !later) firsts[*request.id] = attempt;
+      const bool empty =
+          std::all_of(answer.verdicts.begin(), answer.verdicts.end(), hands_out_nothing);
+      if (answer.committed && !later && !empty) firsts[*request.id] = attempt;
       continue;
     }
     const bool lost =

@@ -133,6 +133,7 @@ TEST_P(Watched, WatchWhatBecomesOfAClaim) {
 
 // Otherwise every worker that waits would look whenever one of them works.
 TEST_P(Watched, WatchersSleepThroughWhatGivesThemNothing) {
+  run<Done>(CreateConsumer{"s", "mail", {}});
   append("s", "x");
   append("s", "y");
   does_not_wake(kMail, [&] {

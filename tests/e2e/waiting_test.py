@@ -53,6 +53,7 @@ class Waiting(ServerTest):
         return [record["payload"] for record in got], self.looks() - before
 
     def test_a_receive_looks_once_and_at_the_end(self):
+        self.done("PUT", MAIL)
         self.assertEqual(self.waits(lambda: None, wait_ms=3500), ([], 2))
 
     def test_a_nack(self):
@@ -87,9 +88,9 @@ class Waiting(ServerTest):
                          (["x"], 2))
 
     def test_the_end_of_a_transaction(self):
+        self.done("PUT", MAIL)
         began = self.done("POST", "/transactions/t", {})
-        reference = {"name": "t", "epoch": began["epoch"]}
-        staged = {"transaction": reference,
+        staged = {"transaction": "t", "epoch": began["epoch"],
                   "ops": [{"op": "append", "stream": "orders", "payload": "x"}]}
         self.done("POST", "/commit", staged)
         end = lambda: self.done("POST", "/transactions/t/end", {"epoch": began["epoch"]})

@@ -1,6 +1,7 @@
 """What packaging/Dockerfile installs, against what the build needs and what the command is linked
-with: no engine for containers is needed to see that a package is missing."""
+with: no engine for containers is needed to see that a package is missing. And what systemd is told."""
 
+import configparser
 import os
 import re
 import shutil
@@ -59,6 +60,29 @@ class Dockerfile(unittest.TestCase):
 
     def test_the_command_is_built_without_the_tests(self):
         self.assertIn("-DHAPAX_TESTS=OFF", text_of("packaging", "Dockerfile"))
+
+
+class Service(unittest.TestCase):
+    """packaging/hapax.service, as systemd reads it."""
+
+    def settings(self, section):
+        unit = configparser.RawConfigParser(strict=False, delimiters=("=",), interpolation=None)
+        unit.optionxform = str
+        unit.read_string(text_of("packaging", "hapax.service"))
+        return dict(unit[section])
+
+    def test_it_is_started_again_however_long_the_database_is_away(self):
+        self.assertEqual(self.settings("Unit")["StartLimitIntervalSec"], "0")
+        self.assertNotIn("StartLimitBurst", self.settings("Unit"))
+        self.assertEqual(self.settings("Service")["Restart"], "on-failure")
+        self.assertGreaterEqual(int(self.settings("Service")["RestartSec"]), 1)
+
+    def test_what_does_not_get_better_is_not_tried_again(self):
+        prevented = self.settings("Service")["RestartPreventExitStatus"].split()
+        self.assertEqual(prevented, ["64", "65"])  # usage, damage
+        done = subprocess.run([HAPAX, "serve", "--config", os.path.join(SOURCE, "missing.yaml")],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 64, done.stderr)
 
 
 if __name__ == "__main__":

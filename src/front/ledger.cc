@@ -93,7 +93,7 @@ void Ledger::count(std::span<const Op> ops, const Answer& answer) {
       counts = find(run);
     }
     ++asked.checks;
-    asked.duplicates += check->duplicate ? 1 : 0;
+    if (check->duplicate) ++asked.duplicates;
     if (counts == nullptr || check->made.count == 0) continue;
     counts->remembered(check->made, check->end, answer.time);
   }

@@ -94,7 +94,8 @@ std::optional<Error> check_room(const State& state, const Stream& stream, const 
 // Nothing is refused for what retention gives up anyway.
 void make_room(Turn& turn, const Stream& stream, const Append& op) {
   constexpr std::uint64_t kFieldsMax = 256;  // what the fact adds to its texts, at most
-  std::uint64_t bytes = op.payload.size() + op.id.size() + op.group.size() + kFieldsMax;
+  std::uint64_t bytes = op.payload.size() + kFieldsMax;
+  bytes += op.id.value_or("").size() + op.group.value_or("").size();
   for (const Header& header : op.headers) bytes += header.name.size() + header.value.size() + 10;
   if (op.producer) bytes += op.producer->name.size();
   const std::uint64_t quota = stream.settings.quota_bytes;

@@ -110,12 +110,12 @@ TEST_F(SharedTimeTest, OneThatIsAheadForgetsNothingThatOthersMayUse) {
   const StreamSettings brief{.window = Window{std::chrono::seconds{1}}};
   ASSERT_TRUE(behind->commit({CreateStream{"s", brief}}).ok());
   EXPECT_EQ(word(behind->append("1")), "fresh");
-  EXPECT_FALSE(ahead->store->find_id("s", "1", "")->has_value());
-  EXPECT_TRUE(behind->store->find_id("s", "1", "")->has_value());
+  EXPECT_FALSE(ahead->store->find_id("s", "1", std::nullopt)->has_value());
+  EXPECT_TRUE(behind->store->find_id("s", "1", std::nullopt)->has_value());
   EXPECT_EQ(word(behind->append("1")), "duplicate");
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(word(behind->append("more" + std::to_string(i))), "fresh");
-    EXPECT_FALSE(ahead->store->find_id("s", "1", "")->has_value());
+    EXPECT_FALSE(ahead->store->find_id("s", "1", std::nullopt)->has_value());
   }
   // What the one that is ahead writes takes everybody's time along.
   EXPECT_EQ(word(ahead->append("1", "new")), "fresh");

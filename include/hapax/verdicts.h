@@ -202,13 +202,13 @@ struct Superseded {  // the register has moved on
 };
 // What became of a register by set (kAlways, kAbsent, kPresent), get, unset, expire or add: an
 // answer in any case, which never aborts a commit.
-struct Held {                        // "done", or "unchanged" if not applied
-  bool applied = false;              // get: it is there
-  std::optional<std::string> value;  // if asked for: of set and unset the former one; none = none
-  Version version;                   // from now on; 0 = there is none
-  Time expires_at = Time::max();     // from now on, of the wall clock; the end of time = it stays
+struct Held {                          // "done", or "unchanged" if not applied
+  bool applied = false;                // get: it is there
+  std::optional<std::string> value;    // if asked for: of set and unset the former one; none = none
+  Version version;                     // from now on; 0 = there is none
+  Time expires_at = Time::max();       // from now on, of the wall clock; the end of time = it stays
   std::optional<std::int64_t> number;  // of add only: what it holds now
-  Duration expires_in{};             // how long until then; 0 if it stays
+  Duration expires_in{};               // how long until then; 0 if it stays
   friend bool operator==(const Held&, const Held&) = default;
 };
 struct Began {  // "done"

@@ -17,7 +17,9 @@ class Producers : public StoreContract {
                   .payload = payload,
                   .producer = ProducerMark{name, Epoch{epoch}, ProducerSequence{sequence}}};
   }
-  Opened open_writer(std::string_view id = {}) { return run<Opened>(OpenProducer{"s", "w"}, id); }
+  Opened open_writer(std::optional<std::string_view> id = {}) {
+    return run<Opened>(OpenProducer{"s", "w"}, id);
+  }
   ProducerStatus status(std::string_view name) {
     const auto found = store().find_producer("s", name).value();
     EXPECT_TRUE(found);

@@ -117,7 +117,9 @@ Result<Key> Key::secret(std::string bytes) {
   }
   // With a public key as secret everybody could sign.
   if (bytes.find("-----BEGIN") != std::string::npos) {
-    return unfit("a PEM file as a secret; use kind 'pem' for a public key");
+    return unfit(
+        "a PEM file as a secret; HS256 takes a file of random bytes. For a "
+        "public key set algorithm to RS256, ES256 or EdDSA");
   }
   return Key(Algorithm::kHs256, nullptr, std::move(bytes));
 }

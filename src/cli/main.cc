@@ -6,12 +6,15 @@
 #include <exception>
 #include <initializer_list>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/store_commands.h"
+#include "wire/nearest.h"
 
 namespace {
 
@@ -197,13 +200,19 @@ void arrange(CLI::App& app) {
 // What the library says of an unknown command is that one is missing.
 bool knows_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return true;
-  std::string known;
+  std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) {
     if (command->get_name() == argv[1]) return true;
-    if (!command->get_group().empty()) known += " " + command->get_name();
+    if (!command->get_group().empty()) names.push_back(command->get_name());
   }
-  fmt::print(stderr, "hapax: there is no command '{}'; there are:{} (see hapax --help)\n", argv[1],
-             known);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  if (const auto close = hapax::wire::nearest(argv[1], known)) {
+    fmt::print(stderr, "hapax: there is no command '{}'; did you mean '{}'? (see hapax --help)\n",
+               argv[1], *close);
+    return false;
+  }
+  fmt::print(stderr, "hapax: there is no command '{}'; there are: {} (see hapax --help)\n", argv[1],
+             fmt::join(known, " "));
   return false;
 }
 

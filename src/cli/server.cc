@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "config/publish.h"
 #include "config/unsupported.h"
 #include "serve/serve.h"
+#include "serve/startable.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
@@ -52,8 +54,14 @@ std::string findings_json(const std::vector<config::Finding>& findings) {
 std::optional<Error> refusal(const config::Config& config) {
   const auto options = serve::options_from(config);
   if (!options) return options.error();
-  const Status good = serve::check(*options);
+  Status good = serve::check(*options);
+  if (good) good = serve::check_files(*options);
   return good ? std::nullopt : std::optional(good.error());
+}
+
+std::vector<std::string> loose_secrets(const config::Config& config) {
+  const auto options = serve::options_from(config);
+  return options ? serve::loose_secrets(*options) : std::vector<std::string>{};
 }
 
 void print_json(const config::Loaded& loaded, const std::optional<Error>& refused) {
@@ -61,6 +69,8 @@ void print_json(const config::Loaded& loaded, const std::optional<Error>& refuse
   for (const auto& line : config::unsupported(loaded.config).ignored) {
     ignored.add(wire::json_text(line));
   }
+  JsonArray secrets;
+  for (const auto& line : loose_secrets(loaded.config)) secrets.add(wire::json_text(line));
   JsonObject out;
   out.add("valid", loaded.good()).add("starts", loaded.good() && !refused);
   out.raw("errors", findings_json(loaded.findings.errors));
@@ -70,7 +80,8 @@ void print_json(const config::Loaded& loaded, const std::optional<Error>& refuse
     if (refused) out.add("refusal", refused->text());
     config::Config config = loaded.config;
     config.server.store = without_password(config.server.store);
-    out.raw("ignored", ignored.text()).raw("config", config::to_json(config));
+    out.raw("ignored", ignored.text()).raw("loose_secrets", secrets.text());
+    out.raw("config", config::to_json(config));
   }
   fmt::print("{}\n", out.text());
 }
@@ -153,6 +164,9 @@ int run_check(const CheckOptions& options) {
     print_findings(loaded->findings);
     if (loaded->good()) print_summary(loaded->config);
     if (loaded->good()) print_ignored(loaded->config);
+    for (const auto& line : loose_secrets(loaded->config)) {
+      fmt::print(stderr, "hapax: {} (warning)\n", line);
+    }
     std::fflush(stdout);
     if (refused) fmt::print(stderr, "A start is refused: {}\n", refused->text());
   }

@@ -48,6 +48,15 @@ Result<SharedTls> load_tls(const TlsFiles& files) {
   return tls;
 }
 
+}  // namespace
+
+Status check_tls(const TlsFiles& files) {
+  HAPAX_CHECK(load_tls(files));
+  return Ok{};
+}
+
+namespace {
+
 // One door. Its acceptor lives on the first loop.
 class Listener {
  public:

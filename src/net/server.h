@@ -19,6 +19,9 @@ struct TlsFiles {
   std::string key;          // PEM
 };
 
+// Whether a door could speak TLS with them.
+[[nodiscard]] Status check_tls(const TlsFiles& files);
+
 struct Endpoint {
   std::string address;  // "127.0.0.1:7171", "[::1]:0", ":7171"; port 0 = any free one
   MakeSession make_session;

@@ -1,5 +1,6 @@
 #include "serve/options.h"
 
+#include "auth/words.h"
 #include "config/unsupported.h"
 #include "net/address.h"
 
@@ -39,6 +40,25 @@ Status check_address(const std::string& text, const Options& options) {
                address.text() +
                    " can be reached from other machines, and nobody has to sign in. "
                    "Listen on 127.0.0.1, configure authentication, or say --open-to-all"};
+}
+
+// No token could name it, so that its limits, or its stream, would be nobody's.
+Status check_tenant(const std::string& path, const std::string& name) {
+  if (auth::is_tenant(name)) return Ok{};
+  return Error{Errc::kInvalidArgument,
+               path + ": no token can have the tenant '" + name +
+                   "'; a tenant is 1 to 64 letters, digits, '.', '_' and '-', a letter or digit "
+                   "first"};
+}
+
+Status check_tenants(const Options& options) {
+  for (const auto& [name, limits] : options.tenants.named) {
+    HAPAX_CHECK(check_tenant("tenants", name));
+  }
+  for (const config::Stream& stream : options.streams) {
+    if (!stream.tenant.empty()) HAPAX_CHECK(check_tenant("streams", stream.tenant));
+  }
+  return Ok{};
 }
 
 }  // namespace
@@ -82,6 +102,7 @@ Status check(const Options& options) {
     return Error{Errc::kInvalidArgument,
                  "nobody could ask this server anything: neither HTTP nor RESP has an address"};
   }
+  HAPAX_CHECK(check_tenants(options));
   HAPAX_CHECK(check_address(options.http.address, options));
   HAPAX_CHECK(check_address(options.resp.address, options));
   return check_address(options.metrics.address, options);

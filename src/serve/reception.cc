@@ -49,6 +49,12 @@ auth::Settings guard_settings(const config::Auth& auth) {
   return settings;
 }
 
+Status check_auth_files(const config::Auth& auth) {
+  if (!auth.configured()) return Ok{};
+  HAPAX_CHECK(auth::Guard::build(guard_settings(auth), read_file));
+  return Ok{};
+}
+
 front::Accounts::LimitsOf limits_of(const config::Tenants& tenants) {
   return [tenants](const std::string& tenant) {
     const config::TenantLimits limits = tenants.of(tenant);

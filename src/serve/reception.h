@@ -20,6 +20,8 @@ namespace hapax::serve {
 [[nodiscard]] front::Accounts::LimitsOf limits_of(const config::Tenants& tenants);
 // And of the store. Who has to sign in is one of several tenants, and has a fair share by default.
 [[nodiscard]] ShareOf shares_of(const config::Tenants& tenants, const config::Auth& auth);
+// Whether its keys and tokens are there and can be used.
+[[nodiscard]] Status check_auth_files(const config::Auth& auth);
 // What the guard needs to know of a configuration.
 [[nodiscard]] auth::Settings guard_settings(const config::Auth& auth);
 

@@ -30,6 +30,7 @@
 #include "serve/notify.h"
 #include "serve/own_routes.h"
 #include "serve/reception.h"
+#include "serve/startable.h"
 #include "serve/streams.h"
 #include "serve/survey.h"
 #include "serve/trace.h"
@@ -90,6 +91,7 @@ class Process {
   Status run() {
     HAPAX_CHECK(check(options_));
     Signals signals;
+    for (const std::string& line : loose_secrets(options_)) log_.write(LogLevel::kWarning, line);
     HAPAX_TRY(reception_, Reception::open(options_.auth, accounts_, clock_, log_));
     add_health_routes(early_router_, health_);
     HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, connection_limits_));

@@ -46,6 +46,12 @@ class Commands:
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stderr
 
+    def test_a_command_that_is_not_there_is_told_the_nearest(self):
+        done = subprocess.run([HAPAX, "sevre"], capture_output=True, text=True, timeout=60,
+                              check=False)
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("did you mean 'serve'?", done.stderr)
+
     def test_streams(self):
         self.assertEqual(self.good("stream", "create", "orders", "--window", "24h"), "done\n")
         self.assertEqual(self.told("stream", "create", "mail")["verdict"], "done")

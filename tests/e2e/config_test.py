@@ -42,6 +42,38 @@ class Folder(unittest.TestCase):
 
 
 class Check(Folder):
+    def check_refused(self, text, *why):
+        path = self.write(text)
+        done = subprocess.run([HAPAX, "check", path], capture_output=True, text=True, timeout=60,
+                              env=CLEAN, cwd=self.folder)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        for words in ("A start is refused", *why):
+            self.assertIn(words, done.stderr)
+
+    def test_what_could_not_start_is_refused(self):
+        tls = "server: {http: {tls: {certificate: cert.pem, key: key.pem}}}\n"
+        self.check_refused(tls, "cert.pem")
+        self.check_refused("auth: {tokens_file: tokens}\n", "tokens")
+        key = "auth: {jwt: {keys: [{file: key.pem, algorithm: %s}], audience: a}}\n"
+        self.check_refused(key % "ES256", "key.pem")
+        subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out",
+                        "key.pem"], cwd=self.folder, check=True, capture_output=True, timeout=60)
+        self.check_refused(key % "ES256", "key.pem", "a private key")
+        self.check_refused(key % "HS256", "algorithm", "ES256")
+        self.check_refused("tenants: {'acme corp': {rate: 1}}\n", "no token can have", "acme corp")
+        self.check_refused("streams: [{stream: s, tenant: 'a b'}]\n", "no token can have", "a b")
+
+    def test_a_secret_that_everybody_reads_is_warned_of(self):
+        secret = self.write("0123456789abcdef" * 4, "secret")
+        path = self.write(f"auth: {{jwt: {{keys: [{{file: {secret}, algorithm: HS256}}]}}}}\n")
+        for mode, warns in ((0o644, True), (0o640, False)):
+            os.chmod(secret, mode)
+            done = hapax("check", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(f"can read {secret}" in done.stderr, warns, done.stderr)
+            told = json.loads(hapax("check", path, "--json").stdout)
+            self.assertEqual(len(told["loose_secrets"]), 1 if warns else 0)
+
     def test_a_password_is_not_shown(self):
         for uri in ("postgres://u:topsecret@h/db", "postgres:///db?password=topsecret"):
             path = self.write(f"server: {{store: '{uri}'}}\n")

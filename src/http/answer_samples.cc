@@ -123,6 +123,7 @@ std::vector<Samples> answer_samples() {
   const RegisterValue binary_register{kBinary, {}, {}, Time{}};
   const Position binary_position{kBinary, {}};
   return {
+      {"Health", {R"({"status":"live"})", R"({"status":"ready"})"}},
       {"Streams", {R"({"streams":["orders"]})"}},
       {"Stream", {json_of(full_stream()), json_of(StreamStats{})}},
       {"Horizon", {R"({"stream":"orders","horizon_ms":0})"}},

@@ -97,7 +97,9 @@ std::string body_of(const Route& route, const std::vector<std::string>& names) {
     types.raw("application/x-ndjson", kText);
     if (route.op == "append") types.raw(kRecordFrames, kBytes);
   }
-  return JsonObject().raw("content", types.text()).text();
+  const bool needed =
+      route.op == "commit" || !route.list.empty() || wire::needs_body(route.op, names);
+  return JsonObject().add("required", needed).raw("content", types.text()).text();
 }
 
 // --- what comes back
@@ -119,14 +121,15 @@ std::string good_answer(const Route& route) {
 
 std::string responses_of(const Route& route) {
   JsonObject out;
-  if (route.answer == "text/html" || route.answer == "text/css" || route.answer == kJson) {
+  const bool text = route.answer.starts_with("text/") || route.answer == kJson;
+  if (text) {
     const JsonObject types = JsonObject().raw(route.answer, kText);
-    return out
-        .raw("200",
-             JsonObject().add("description", "As it says").raw("content", types.text()).text())
-        .text();
+    out.raw("200",
+            JsonObject().add("description", "As it says").raw("content", types.text()).text());
+    if (route.open) return out.text();  // It is there for everybody, and always.
+  } else {
+    out.raw("200", good_answer(route));
   }
-  out.raw("200", good_answer(route));
   if (route.op == "append" || route.op == "redrive") out.raw("201", good_answer(route));
   JsonObject types;
   types.raw("application/problem+json", content(reference("Problem")));

@@ -41,10 +41,10 @@ http::Response figures(const MetricsPage& page, const front::Caller& caller) {
 void add_health_routes(http::Router& router, const Health& health) {
   router.add({"GET", "/health/live",
               [](const http::SharedCall& call) { call->exchange->respond(live()); },
-              "Whether the process answers", "", true});
+              "Whether the process answers", "", true, "", "Health"});
   router.add({"GET", "/health/ready",
               [&health](const http::SharedCall& call) { call->exchange->respond(ready(health)); },
-              "Whether it is of use, or why not", "", true});
+              "Whether it is of use, or why not", "", true, "", "Health"});
 }
 
 void add_metrics_route(http::Router& router, MetricsFor whom, MetricsPage page) {
@@ -55,8 +55,8 @@ void add_metrics_route(http::Router& router, MetricsFor whom, MetricsPage page) 
     }
     call->exchange->respond(figures(page, call->caller()));
   };
-  router.add(
-      {"GET", "/metrics", act, "Figures for Prometheus", "", whom == MetricsFor::kEverybody});
+  router.add({"GET", "/metrics", act, "Figures for Prometheus", "", whom == MetricsFor::kEverybody,
+              "", "text/plain"});
 }
 
 }  // namespace hapax::serve

@@ -86,6 +86,7 @@ class SchemaFields {
   void required(std::string_view name, Value&& /*value*/, std::string_view help) {
     using Type = std::remove_cvref_t<Value>;
     if (!add<Type>(name, help)) return;
+    needed_ = true;
     if constexpr (kMayBeBase64<Type>) {
       JsonArray either;
       either.add(R"({"required":[)" + json_text(name) + "]}");
@@ -115,6 +116,7 @@ class SchemaFields {
     return out.raw("additionalProperties", "false").text();
   }
   [[nodiscard]] std::string parameters() const { return parameters_.text(); }
+  [[nodiscard]] bool needed() const { return needed_; }
 
  private:
   template <class Type>
@@ -141,6 +143,7 @@ class SchemaFields {
   JsonArray required_;
   JsonArray one_of_;
   bool has_one_of_ = false;
+  bool needed_ = false;  // some field must be there
   JsonArray parameters_;
 };
 
@@ -214,6 +217,10 @@ std::string op_schema(std::string_view op, std::span<const std::string> elsewher
     listener.add_raw("op", JsonObject().add("const", op).text());
   }
   return listener.schema();
+}
+
+bool needs_body(std::string_view op, std::span<const std::string> elsewhere) {
+  return listen(op, elsewhere).needed();
 }
 
 std::string op_parameters(std::string_view op, std::span<const std::string> elsewhere) {

@@ -16,6 +16,8 @@ enum class OpName : bool { kLeftOut, kMember };
 [[nodiscard]] std::string commit_schema(std::string_view list, std::string_view item);
 
 // The optional fields of an operation as query parameters of OpenAPI, without those elsewhere.
+// Whether it has fields that must be there and are not elsewhere.
+[[nodiscard]] bool needs_body(std::string_view op, std::span<const std::string> elsewhere);
 [[nodiscard]] std::string op_parameters(std::string_view op,
                                         std::span<const std::string> elsewhere);
 

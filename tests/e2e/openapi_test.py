@@ -135,6 +135,8 @@ CALLS = [
     ("GET", "/streams/s/producers/p", None, 200),
     ("DELETE", "/streams/s/producers/p?actor=me&reason=over", None, 200),
     ("GET", "/streams/s/ids/a", None, 200),
+    ("GET", "/streams/s/ids?id=a", None, 200),
+    ("GET", "/streams/s/ids", None, 400),
     ("GET", "/streams/s/records?from=1&max=3", None, 200),
     ("POST", "/streams/s/trim", {"before": 2}, 200),
     ("PUT", "/streams/s/consumers/c", {"attempts_max": 1}, 200),
@@ -206,12 +208,13 @@ CALLS = [
     ("GET", "/outbox/pending", None, 200),
     ("GET", "/outbox/stats", None, 200),
     ("GET", "/openapi.json", None, 200),
+    ("GET", "/health/live", None, 200),
+    ("GET", "/health/ready", None, 200),
+    ("GET", "/metrics", None, 200),
     ("GET", "/", None, 200),
     ("GET", "/api/style.css", None, 200),
     ("DELETE", "/streams/s", None, 200),
 ]
-# Added by other parts of the server, with tests of their own.
-ELSEWHERE = re.compile(r"^/(metrics|health|ready|live|version)")
 
 
 class OpenApi(running.ServerTest):
@@ -259,7 +262,7 @@ class OpenApi(running.ServerTest):
     def test_every_operation_does_what_the_document_says(self):
         called = set()
         for method, path, body, status in CALLS:
-            whole = path if path.startswith(("/api", "/openapi")) or path == "/" else \
+            whole = path if path.startswith(running.WHOLE_PATHS) or path == "/" else \
                 "/api/v1" + path
             with self.subTest(method=method, path=path, body=body):
                 operation = self.operation(method, whole)
@@ -270,9 +273,20 @@ class OpenApi(running.ServerTest):
                 self.check(operation, body, answer)
                 if answer.headers["Content-Type"] == "application/json" and status == 200:
                     self.remember(answer.json)
-        known = {operation["operationId"] for pattern, path in self.document["paths"].items()
-                 for operation in path.values() if not ELSEWHERE.match(pattern)}
+        known = {operation["operationId"] for path in self.document["paths"].values()
+                 for operation in path.values()}
         self.assertEqual(known - called, set())
+
+    def test_a_body_is_required_where_one_must_be_sent(self):
+        self.call("PUT", "/streams/s")
+        for pattern, path in self.document["paths"].items():
+            for method, operation in path.items():
+                if "requestBody" not in operation:
+                    continue
+                answer = self.call(method.upper(), re.sub(r"\{\w+\}", "s", pattern))
+                refused = answer.status == 400 and answer.json.get("code") == "HX1001"
+                self.assertEqual(operation["requestBody"]["required"], refused,
+                                 f"{method} {pattern}: {answer.body}")
 
     def test_what_the_schema_refuses_the_server_refuses(self):
         self.call("PUT", "/streams/s")

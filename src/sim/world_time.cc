@@ -127,7 +127,11 @@ void World::check_dated(const Request& request, const Answer& answer, const core
 void World::see_dated(const Op& op, const Held& held, const core::Moment& moment) {
   if (const auto* set = std::get_if<Set>(&op); set != nullptr && set->name == "dated") {
     dated_.reset();
-    if (held.applied && held.version > Version{0}) dated_ = Dated{held.version, set->expiry.at};
+    // The clock may have been set between the decision and its answer, or is not believed.
+    const Duration since = time_from_ms(clock_.wall_ms()) - moment.wall;
+    const bool same_clock = since >= -core::kStepMax && since <= core::kStepMax;
+    const bool holds = held.applied && held.version > Version{0};
+    if (holds && same_clock) dated_ = Dated{held.version, set->expiry.at};
   }
   const auto* get = std::get_if<Get>(&op);
   if (get == nullptr || get->name != "dated" || !dated_) return;

@@ -101,8 +101,14 @@ struct Incarnation {  // of a producer
   Epoch epoch;
   ProducerSequence next;
   Epoch stored;  // the latest epoch under which somebody was told that a record is stored …
-  ProducerSequence stored_next;  // … and the first one after those
+  ProducerSequence stored_next;   // … and the first one after those
+  std::optional<Time> retired{};  // since then, if nothing was stored under its name afterwards
 };
+
+// One that was retired is forgotten after the window of its stream, which has a second at least.
+void forget_retired(Incarnation& known, Time now) {
+  if (known.retired && now >= *known.retired + std::chrono::seconds{1}) known = {};
+}
 
 // I11, I1: whoever opens a producer gets an epoch of its own, and hears of all that was stored.
 Judgement check_opened(const OpenProducer& op, const Opened& opened, Incarnation& known) {
@@ -120,9 +126,14 @@ Judgement check_opened(const OpenProducer& op, const Opened& opened, Incarnation
 Judgement check_producers(const std::vector<Effect>& effects) {
   std::map<std::string_view, Incarnation> producers;
   for (const Effect& effect : effects) {
+    const auto* retire = effect.as<RetireProducer>();
+    if (retire != nullptr && (effect.applied || effect.unknown())) {
+      producers[retire->producer].retired = effect.time;
+    }
     const auto* opened = effect.repeated() ? nullptr : effect.got<Opened>();
     if (opened != nullptr) {
       const auto& open = *effect.as<OpenProducer>();
+      forget_retired(producers[open.producer], effect.time);
       if (auto found = check_opened(open, *opened, producers[open.producer])) return found;
     }
     const auto* op = effect.as<Append>();
@@ -131,13 +142,14 @@ Judgement check_producers(const std::vector<Effect>& effects) {
     if (!fresh) continue;
     const ProducerMark& mark = *op->producer;
     Incarnation& known = producers[mark.name];
+    forget_retired(known, effect.time);
     const std::string key = "producer " + std::string(mark.name);
     if (mark.epoch < known.epoch) return broken("I11", key, "an older epoch was stored");
     if (mark.epoch == known.epoch && mark.sequence < known.next) {
       return broken("I2", key,
                     "its record " + std::to_string(mark.sequence.value) + " was stored again");
     }
-    known = {mark.epoch, mark.sequence.next(), mark.epoch, mark.sequence.next()};
+    known = {mark.epoch, mark.sequence.next(), mark.epoch, mark.sequence.next(), {}};
   }
   return std::nullopt;
 }

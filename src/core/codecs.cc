@@ -201,6 +201,7 @@ struct StagedItem {
   std::vector<std::pair<std::string_view, std::string_view>> headers;
   OpHashes hashes;
   StagedOp op;
+  StreamUid stream{0};
 };
 
 // Version 1 began with the number of operations, never 0 when any follow. Since version 2 a 0 and
@@ -219,7 +220,7 @@ Get read_staged(std::string_view bytes) {
 }
 
 std::optional<StagedItem> to_staged(const Op& op, const OpHashes& hashes) {
-  StagedItem item{{}, hashes, {}};
+  StagedItem item{{}, hashes, {}, {}};
   const bool allowed = std::visit(
       [&item](const auto& plain) {
         using Plain = std::decay_t<decltype(plain)>;
@@ -246,10 +247,11 @@ std::optional<StagedItem> to_staged(const Op& op, const OpHashes& hashes) {
 template <class Io, Is<StagedItem> F>
 void fields(Io& io, F& f) {
   io.all(f.headers, f.hashes, f.op);
+  io.since(2, f.stream);
 }
 
 std::optional<Error> encode_staged(std::span<const Op> ops, std::span<const OpHashes> hashes,
-                                   std::string& out) {
+                                   std::span<const StreamUid> streams, std::string& out) {
   std::vector<StagedItem> items;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     std::optional<StagedItem> item = to_staged(ops[i], hashes[i]);
@@ -259,6 +261,7 @@ std::optional<Error> encode_staged(std::span<const Op> ops, std::span<const OpHa
                        " cannot wait in a transaction; append, settle, ack, advance, set, unset, "
                        "expire and add can, if they ask for no value"};
     }
+    item->stream = streams[i];
     items.push_back(*std::move(item));
   }
   Put put(out);
@@ -284,6 +287,7 @@ Result<StagedOps> decode_staged(std::string_view bytes) {
     std::vector<Header>& headers = staged.headers.emplace_back();
     for (const auto& [name, value] : item.headers) headers.push_back({name, value});
     staged.hashes.push_back(item.hashes);
+    staged.streams.push_back(item.stream);
     staged.ops.push_back(std::visit([](const auto& plain) { return Op{plain}; }, item.op));
     if (auto* append = std::get_if<Append>(&staged.ops.back())) append->headers = headers;
   }

@@ -170,6 +170,30 @@ std::optional<Error> check_number(const State& state, Tenant& tenant) {
                                        "; end one, or wait until one ends or times out"};
 }
 
+// A stream of the same name that was made later is another one: see DeleteStream.
+std::optional<Error> check_stream_is_the_same(const State& state, const Op& op, StreamUid staged) {
+  const auto* append = std::get_if<Append>(&op);
+  if (append == nullptr || staged == StreamUid{0}) return std::nullopt;
+  const Stream* stream = state.find_stream(append->stream);
+  if (stream == nullptr || stream->uid == staged) return std::nullopt;
+  return Error{Errc::kNotFound, "the stream '" + std::string(append->stream) +
+                                    "' that this append was staged for was deleted; the one of "
+                                    "that name is another one, made later"};
+}
+
+// T5: what is staged is done to the stream it was staged for, or not at all.
+bool refuse_other_streams(Turn& turn, const StagedOps& all, std::vector<Verdict>& verdicts) {
+  for (std::size_t i = 0; i < all.ops.size(); ++i) {
+    auto error = check_stream_is_the_same(turn.state(), all.ops[i], all.streams[i]);
+    if (!error) continue;
+    const std::size_t first = verdicts.size();
+    verdicts.resize(first + all.ops.size(), NotApplied{});
+    verdicts[first + i] = Refused{*std::move(error)};
+    return true;
+  }
+  return false;
+}
+
 bool commit_staged(Turn& turn, const Transaction& transaction, std::vector<Verdict>& verdicts) {
   std::vector<StagedOps> decoded;
   StagedOps all;
@@ -179,7 +203,9 @@ bool commit_staged(Turn& turn, const Transaction& transaction, std::vector<Verdi
     StagedOps& kept = decoded.emplace_back(*std::move(staged));  // Keeps the headers alive.
     all.ops.insert(all.ops.end(), kept.ops.begin(), kept.ops.end());
     all.hashes.insert(all.hashes.end(), kept.hashes.begin(), kept.hashes.end());
+    all.streams.insert(all.streams.end(), kept.streams.begin(), kept.streams.end());
   }
+  if (refuse_other_streams(turn, all, verdicts)) return false;
   return run_atomic(turn, all.ops, all.hashes, verdicts);
 }
 
@@ -218,6 +244,16 @@ Answer run_end(Turn& turn, const End& op) {
   return answer;
 }
 
+std::vector<StreamUid> streams_of(const State& state, std::span<const Op> ops) {
+  std::vector<StreamUid> streams(ops.size(), StreamUid{0});
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto* append = std::get_if<Append>(&ops[i]);
+    const Stream* stream = append == nullptr ? nullptr : state.find_stream(append->stream);
+    if (stream != nullptr) streams[i] = stream->uid;
+  }
+  return streams;
+}
+
 Executed stage(Turn& turn, const CommitRequest& request) {
   const TransactionRef& ref = *request.commit.transaction;
   const Transaction* transaction = find_transaction(turn.state(), ref.name, turn.now());
@@ -234,7 +270,8 @@ Executed stage(Turn& turn, const CommitRequest& request) {
     if (auto error = check(op)) return *std::move(error);
   }
   std::string bytes;
-  if (auto error = encode_staged(request.commit.ops, request.hashes, bytes))
+  const std::vector<StreamUid> streams = streams_of(turn.state(), request.commit.ops);
+  if (auto error = encode_staged(request.commit.ops, request.hashes, streams, bytes))
     return *std::move(error);
   if (transaction->staged_bytes + bytes.size() > limits::kTransactionBytesMax) {
     return limit_error("transaction '" + std::string(ref.name) + "'",

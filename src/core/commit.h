@@ -40,15 +40,18 @@ using Executed = std::variant<Answer, Repeat, Error>;
 void encode_answer(const Answer& answer, std::string& out);
 [[nodiscard]] Result<Answer> decode_answer(std::string_view bytes);
 
-// Operations that may wait in a transaction, with their hashes.
+// Operations that may wait in a transaction, with their hashes and, for each append, the stream
+// that has its name now; 0 = none, as for all others.
 [[nodiscard]] std::optional<Error> encode_staged(std::span<const Op> ops,
                                                  std::span<const OpHashes> hashes,
+                                                 std::span<const StreamUid> streams,
                                                  std::string& out);
 // How many they are, by their beginning.
 [[nodiscard]] std::uint64_t staged_count(std::string_view bytes);
 struct StagedOps {
   std::vector<Op> ops;  // views into the bytes they were decoded from
   std::vector<OpHashes> hashes;
+  std::vector<StreamUid> streams;            // 0 = not known
   std::vector<std::vector<Header>> headers;  // what Append::headers refer to
 };
 [[nodiscard]] Result<StagedOps> decode_staged(std::string_view bytes);

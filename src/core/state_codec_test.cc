@@ -244,10 +244,10 @@ TEST(StateCodec, WritesTheBytesOfTheDocumentedFormat) {
             "1102a201010103000204015a392375c9799f6c13d6e4087fb75085000173026b312c98f91af3943f"
             "89cf34f0a9908f78f10277320001010068e5cf8b01000030dde5cf8b010000805101008051010000"
             "0001056b61666b61023432010068e5cf8b01000000000001447aaec5ce468a976e4991a77bf8682b"
-            "01720176010068e5cf8b0100000000ffffffffffffff7f020101740101006052e6cf8b0100000142"
+            "01720176010068e5cf8b0100000000ffffffffffffff7f020101740101006052e6cf8b0100000143"
             "00020100447aaec5ce468a976e4991a77bf8682b0000000000000000000000000000000000040172"
-            "056c61746572000000000000000000000000000000000000000000000001008040d58b0100000101"
-            "ad010101a403");
+            "056c6174657200000000000000000000000000000000000000000000000001008040d58b01000001"
+            "01ad010101a403");
 }
 
 std::string unhex(std::string_view text) {
@@ -436,11 +436,12 @@ TEST(Codecs, ReadTheFirstVersion) {
   EXPECT_EQ(decode_answer("").error().code, Errc::kCorruption);
 
   const Op op = Unset{.name = "n"};
+  const std::vector<StreamUid> kNone(1);
   std::string staged;
-  ASSERT_FALSE(encode_staged({&op, 1}, std::vector<OpHashes>(1), staged));
+  ASSERT_FALSE(encode_staged({&op, 1}, std::vector<OpHashes>(1), kNone, staged));
   EXPECT_EQ(staged.substr(0, 3), std::string("\0\x02\x01", 3));
   EXPECT_EQ(staged_count(staged), 1U);
-  const std::string first = staged.substr(2);
+  const std::string first = staged.substr(2, staged.size() - 3);  // It has no stream, either.
   EXPECT_EQ(staged_count(first), 1U);
   EXPECT_EQ(decode_staged(first).value().ops.size(), 1U);
   EXPECT_EQ(decode_staged(std::string(1, '\0')).value().ops.size(), 0U);

@@ -56,6 +56,40 @@ TEST_F(Rules, ToExpectTheLastOfAGroupTheRecordNeedsAGroup) {
   EXPECT_EQ(run(op), Verdict{Appended{Sequence{1}}});
 }
 
+// T5: a stream that was made later under the same name is another one.
+TEST_F(Rules, AnAppendStagedForAStreamThatIsGoneDoesNotLandInItsSuccessor) {
+  const auto began = std::get<Began>(run(Begin{.transaction = "t"}));
+  const std::vector<Op> ops = {Set{.name = "r", .value = "v"}, record("tea")};
+  const TransactionRef t{"t", began.epoch};
+  const Executed staged = store.commit({.ops = ops, .transaction = t});
+  ASSERT_TRUE(std::get<Answer>(staged).committed);
+  run(DeleteStream{"orders"});
+  const Op end = End{.transaction = "t", .epoch = began.epoch};
+  run(CreateStream{"orders", {}});
+  const Executed ended = store.commit({.ops = {&end, 1}});
+  const auto& answer = std::get<Answer>(ended);
+  EXPECT_FALSE(answer.committed);
+  ASSERT_EQ(answer.verdicts.size(), 3U);
+  EXPECT_EQ(answer.verdicts[0], Verdict{NotApplied{}});
+  EXPECT_EQ(answer.verdicts[1], Verdict{NotApplied{}});
+  ASSERT_TRUE(std::holds_alternative<Refused>(answer.verdicts[2]));
+  EXPECT_EQ(std::get<Refused>(answer.verdicts[2]).error.code, Errc::kNotFound);
+  EXPECT_EQ(store.state.find_stream("orders")->last, Sequence{0});
+}
+
+// One that was not there when it was staged may be made until the end.
+TEST_F(Rules, AnAppendMayBeStagedBeforeItsStreamIsMade) {
+  run(DeleteStream{"orders"});
+  const auto began = std::get<Began>(run(Begin{.transaction = "t"}));
+  const std::vector<Op> ops = {record("tea")};
+  const TransactionRef t{"t", began.epoch};
+  const Executed staged = store.commit({.ops = ops, .transaction = t});
+  ASSERT_TRUE(std::get<Answer>(staged).committed);
+  run(CreateStream{"orders", {}});
+  EXPECT_EQ(run(End{.transaction = "t", .epoch = began.epoch}), Verdict{Done{}});
+  EXPECT_EQ(store.state.find_stream("orders")->last, Sequence{1});
+}
+
 TEST_F(Rules, AStreamNeverHoldsMoreThanItsQuota) {
   constexpr std::uint64_t kQuota = 1'000;
   run(ConfigureStream{"orders", {.quota_bytes = kQuota}});

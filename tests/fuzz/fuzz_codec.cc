@@ -21,7 +21,7 @@ void try_staged(std::string_view bytes) {
   const auto staged = hapax::core::decode_staged(bytes);
   if (!staged) return;
   std::string again;
-  if (hapax::core::encode_staged(staged->ops, staged->hashes, again)) std::abort();
+  if (hapax::core::encode_staged(staged->ops, staged->hashes, staged->streams, again)) std::abort();
   if (!hapax::core::decode_staged(again)) std::abort();
 }
 

@@ -16,6 +16,12 @@
 #include "cli/store_commands.h"
 #include "wire/nearest.h"
 
+// For jemalloc. Without it a thread gives back what it freed only while it allocates: after many
+// slow readers have gone, the memory of their answers stayed.
+extern "C" {
+const char* malloc_conf = "background_thread:true";
+}
+
 namespace {
 
 using namespace hapax::cli;

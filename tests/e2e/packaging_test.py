@@ -1,5 +1,6 @@
 """What packaging/Dockerfile installs, against what the build needs and what the command is linked
-with: no engine for containers is needed to see that a package is missing. And what systemd is told."""
+with: no engine for containers is needed to see that a package is missing. And what systemd and the
+allocator are told."""
 
 import configparser
 import os
@@ -60,6 +61,16 @@ class Dockerfile(unittest.TestCase):
 
     def test_the_command_is_built_without_the_tests(self):
         self.assertIn("-DHAPAX_TESTS=OFF", text_of("packaging", "Dockerfile"))
+
+
+class Allocator(unittest.TestCase):
+    def test_memory_that_nobody_needs_goes_back_without_further_work(self):
+        if "libjemalloc" not in run("readelf", "-d", HAPAX):
+            self.skipTest("this build has an allocator of its own")
+        environment = dict(os.environ, MALLOC_CONF="stats_print:true")
+        done = subprocess.run([HAPAX, "--version"], capture_output=True, text=True, timeout=60,
+                              env=environment, check=True)
+        self.assertRegex(done.stderr, r"opt\.background_thread: true")
 
 
 class Service(unittest.TestCase):

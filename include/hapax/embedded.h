@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <hapax/store.h>
@@ -19,7 +20,9 @@ struct Synced {
 };
 
 struct EmbeddedOptions {
-  std::uint64_t memory_max = std::uint64_t{4} << 30;  // of remembered ids, claims, registers …
+  // Of remembered ids, claims, registers … Not set: half of what the machine has, or of what the
+  // control group of this process may take, and at most 4 GiB. The log says so if it is less.
+  std::optional<std::uint64_t> memory_max{};
   std::uint64_t segment_bytes = std::uint64_t{256} << 20;
   std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;  // of journal
   Duration clock_jump_max{std::chrono::hours{24}};  // a larger jump while running is not believed

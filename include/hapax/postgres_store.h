@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <hapax/store.h>
@@ -13,8 +14,10 @@
 namespace hapax {
 
 struct PostgresStoreOptions {
-  std::string schema = "hapax_store";                 // made if it is not there
-  std::uint64_t memory_max = std::uint64_t{4} << 30;  // of remembered ids, claims, registers …
+  std::string schema = "hapax_store";  // made if it is not there
+  // Of remembered ids, claims, registers … Not set: half of what the machine has, or of what the
+  // control group of this process may take, and at most 4 GiB. The log says so if it is less.
+  std::optional<std::uint64_t> memory_max{};
   std::uint64_t snapshot_every_bytes = std::uint64_t{256} << 20;  // of log
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;  // when the store is made; it keeps that
   std::chrono::milliseconds patience{10'000};             // with a database that does not answer

@@ -12,6 +12,7 @@
 #include "config/load.h"
 #include "config/publish.h"
 #include "config/unsupported.h"
+#include "host/memory.h"
 #include "serve/serve.h"
 #include "serve/startable.h"
 #include "wire/json_text.h"
@@ -107,7 +108,8 @@ void print_summary(const config::Config& config) {
   fmt::print("HTTP       {}\n", door_text(server.http));
   fmt::print("RESP       {}\n", door_text(server.resp));
   fmt::print("threads    {} for connections, {} for reads\n", server.loops, server.readers);
-  fmt::print("memory     {} MiB at most\n", config.store.memory_max >> 20);
+  const std::uint64_t unset = host::find_memory_budget().bytes;
+  fmt::print("memory     {} MiB at most\n", config.store.memory_max.value_or(unset) >> 20);
   fmt::print("streams    {}\n", names_of(config.streams));
   fmt::print("tenants    {} with limits of their own\n", config.tenants.named.size());
   fmt::print("sign-in    {}\n", config.auth.configured() ? "required" : "nobody has to");

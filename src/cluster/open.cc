@@ -14,6 +14,7 @@
 #include "cluster/folder.h"
 #include "cluster/log.h"
 #include "host/entropy.h"
+#include "host/memory.h"
 #include "journal/format.h"
 #include "journal/moving.h"
 #include "postgres/connection.h"
@@ -49,9 +50,10 @@ postgres::Notice once_each(std::function<void(const std::string&)> log) {
 
 void log_to_stderr(const std::string& line) { std::fprintf(stderr, "hapax: %s\n", line.c_str()); }
 
-shared::SharedOptions to_shared(const PostgresStoreOptions& options, std::uint32_t segment_bytes) {
+shared::SharedOptions to_shared(const PostgresStoreOptions& options, std::uint32_t segment_bytes,
+                                std::uint64_t memory_max) {
   shared::SharedOptions to;
-  to.engine.memory_max = options.memory_max;
+  to.engine.memory_max = memory_max;
   to.engine.segment_bytes = segment_bytes;
   to.engine.snapshot_every_bytes = options.snapshot_every_bytes;
   to.engine.clock_jump_max = options.clock_jump_max;
@@ -110,8 +112,9 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
         ": older versions of Hapax refuse to open it from now on");
   }
   const shared::SharedPorts borrowed{ports->log, ports->folder, ports->clock, ports->entropy};
-  HAPAX_TRY(auto store,
-            shared::SharedStore::open(ports, borrowed, to_shared(options, segment_bytes), log));
+  const std::uint64_t memory_max = host::memory_max_of(options.memory_max, log);
+  HAPAX_TRY(auto store, shared::SharedStore::open(
+                            ports, borrowed, to_shared(options, segment_bytes, memory_max), log));
   return std::unique_ptr<Store>(std::move(store));
 }
 

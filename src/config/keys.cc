@@ -60,7 +60,8 @@ void describe_server(Keys& keys, Server& server) {
 
 void describe_store(Keys& keys, EmbeddedOptions& store) {
   keys.key(key_for("memory_max", Kind::kSize, store.memory_max,
-                   "Memory of remembered ids, claims, registers; when full, new ones are refused",
+                   "Memory of remembered ids, claims, registers; when full, new ones are refused; "
+                   "not set: half of the machine's, or of its control group's, at most 4GiB",
                    {kMiB, 1'024 * kTiB}));
   keys.key(key_for("segment_bytes", Kind::kSize, store.segment_bytes,
                    "Size of a journal file in a data folder", {64 * kKiB, kGiB}));

@@ -13,6 +13,7 @@
 #include "host/clock.h"
 #include "host/entropy.h"
 #include "host/folder.h"
+#include "host/memory.h"
 
 namespace hapax {
 
@@ -60,9 +61,9 @@ Status check_options(const EmbeddedOptions& options) {
   return Ok{};
 }
 
-engine::EngineOptions to_engine(const EmbeddedOptions& options) {
+engine::EngineOptions to_engine(const EmbeddedOptions& options, std::uint64_t memory_max) {
   engine::EngineOptions to;
-  to.memory_max = options.memory_max;
+  to.memory_max = memory_max;
   to.segment_bytes = static_cast<std::uint32_t>(options.segment_bytes);
   to.snapshot_every_bytes = options.snapshot_every_bytes;
   to.clock_jump_max = options.clock_jump_max;
@@ -84,7 +85,8 @@ Result<std::unique_ptr<Store>> open_embedded(const std::filesystem::path& folder
     ports->folder = embedded::watch_syncs(std::move(ports->folder), options.synced);
   }
   HAPAX_TRY(std::unique_ptr<engine::Engine> engine,
-            engine::Engine::open(*ports->folder, ports->clock, ports->entropy, to_engine(options)));
+            engine::Engine::open(*ports->folder, ports->clock, ports->entropy,
+                                 to_engine(options, host::memory_max_of(options.memory_max, log))));
   for (const std::string& line : engine->report().lines) log(line);
   auto fatal = [log](const Error& error) { end_process(log, error); };
   std::unique_ptr<Store> store = std::make_unique<engine::EmbeddedStore>(

@@ -21,22 +21,16 @@ enum class JobStatus : std::uint8_t { kNotSeen, kProcessing, kCompleted, kFailed
 
 class JobClaims {
  public:
-  // What a claim comes to when its lease runs out before its owner settled it: that owner may have
-  // done the work.
-  enum class OnLapse : std::uint8_t {
-    kTakeOver,  // the next claim gets the key
-    kUnknown,   // the outcome is unknown: held until resolved, or settled by that owner after all
-  };
-
   JobClaims(Database& database, std::string scope)
       : database_(database), scope_(std::move(scope)) {}
 
-  // Claimed: work, and settle with its fence. DuplicateClaim: completed before, with this outcome.
-  // InProgress: another worker holds it. Conflict: the key is known with other content.
-  // UnknownOutcome: it may have been done, and is done again only after it was resolved. Outside of
-  // a transaction, so that others see the claim at once. An empty key or scope, and a lease that is
-  // not positive, are refused (HX1002). `on_lapse` is kept with the claim, and judges the owner
-  // before, too: if either of the two says kUnknown, a lapse between them is an unknown outcome.
+  // Claimed: work, and settle with its fence; it tells what became of earlier owners.
+  // DuplicateClaim: completed before, with this outcome. InProgress: another worker holds it.
+  // Conflict: the key is known with other content. UnknownOutcome: it may have been done, and is
+  // done again only after it was resolved. Outside of a transaction, so that others see the claim
+  // at once. An empty key or scope, and a lease that is not positive, are refused (HX1002).
+  // `on_lapse` is kept with the claim, and judges the owner before, too: if either of the two says
+  // kUnknown, a lapse between them is an unknown outcome.
   [[nodiscard]] Result<Verdict> check_and_lock(const std::string& key, const std::string& owner,
                                                Duration lease = limits::kLeaseDefault,
                                                std::string_view content = {},

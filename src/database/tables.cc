@@ -49,8 +49,13 @@ Status check_signed(ClaimKey key, std::string_view actor, std::string_view reaso
                                            "actor and a reason"};
 }
 
-std::string_view word_of(JobClaims::OnLapse on_lapse) {
-  return on_lapse == JobClaims::OnLapse::kUnknown ? "unknown" : "take_over";
+std::string_view word_of(OnLapse on_lapse) {
+  return on_lapse == OnLapse::kUnknown ? "unknown" : "take_over";
+}
+
+Former former_of(std::uint32_t attempt, bool lapsed) {
+  if (lapsed) return Former::kLapsed;
+  return attempt > 1 ? Former::kFailed : Former::kNone;
 }
 
 std::string_view word_of(Resolution resolution) {

@@ -47,7 +47,7 @@ struct ClaimWish {
   std::string_view owner;
   Duration lease{};
   std::string_view fingerprint;  // empty = any content is the same
-  JobClaims::OnLapse on_lapse = JobClaims::OnLapse::kTakeOver;
+  OnLapse on_lapse = OnLapse::kTakeOver;
 };
 
 struct Settling {
@@ -119,7 +119,9 @@ class Tables {
 [[nodiscard]] Status check_signed(ClaimKey key, std::string_view actor, std::string_view reason);
 
 // "take_over", "unknown"; "completed", "not_applied", "release"; and what an audit calls it.
-[[nodiscard]] std::string_view word_of(JobClaims::OnLapse on_lapse);
+[[nodiscard]] std::string_view word_of(OnLapse on_lapse);
+// Of a claim that is taken: `lapsed` = the lease of an earlier owner ran out.
+[[nodiscard]] Former former_of(std::uint32_t attempt, bool lapsed);
 [[nodiscard]] std::string_view word_of(Resolution resolution);
 [[nodiscard]] std::string_view act_of(Resolution resolution);
 

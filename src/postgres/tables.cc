@@ -62,7 +62,10 @@ Verdict done_or_fenced(const Rows& rows, Fence fence) {
 Verdict claim_verdict(const Rows& rows, const ClaimWish& wish) {
   const std::string_view word = rows.at(0, 0);
   const auto attempt = static_cast<std::uint32_t>(rows.number(0, 2));
-  if (word == "fresh") return Claimed{fence_in(rows, 0, 1), attempt, time_in(rows, 0, 3)};
+  if (word == "fresh") {
+    return Claimed{fence_in(rows, 0, 1), attempt, time_in(rows, 0, 3),
+                   database::former_of(attempt, rows.at(0, 11) == "lapsed")};
+  }
   if (word == "in_progress") {
     return InProgress{std::string(rows.at(0, 4)), time_in(rows, 0, 3), attempt};
   }
@@ -147,7 +150,7 @@ class PostgresTables final : public database::Tables {
     HAPAX_TRY(const Rows rows,
               ask("SELECT verdict, fence, attempt, " + ms("lease_until") + ", holder, outcome, " +
                       ms("first_seen") + ", " + ms("settled_at") + ", " + ms("expires_at") +
-                      ", stored, reason FROM {}.check_and_lock($1, $2, $3, $4, $5, $6)",
+                      ", stored, reason, former FROM {}.check_and_lock($1, $2, $3, $4, $5, $6)",
                   values));
     return claim_verdict(rows, wish);
   }

@@ -71,8 +71,8 @@ constexpr const char* kHeldColumns =
     "expires_at, reason, on_lapse, lapsed";
 
 // Whether the outcome of a claim whose lease ran out is unknown.
-bool lapses_unknown(const Held& held, JobClaims::OnLapse wish) {
-  return wish == JobClaims::OnLapse::kUnknown || held.on_lapse == "unknown";
+bool lapses_unknown(const Held& held, OnLapse wish) {
+  return wish == OnLapse::kUnknown || held.on_lapse == "unknown";
 }
 
 class SqliteTables final : public database::Tables {
@@ -282,7 +282,8 @@ Status SqliteTables::take_claim(ClaimKey key, const ClaimWish& wish, std::option
             Value::of(to_ms(lease_until)), Value::blob_or_null(print),
             Value::of(to_ms(former ? former->first_seen : instant)),
             text(database::word_of(wish.on_lapse)), Value::of(former && former->lapsed ? 1 : 0)}));
-  verdict = Claimed{fence_in(rows[0][0]), attempt, lease_until};
+  verdict = Claimed{fence_in(rows[0][0]), attempt, lease_until,
+                    database::former_of(attempt, former && former->lapsed)};
   return Ok{};
 }
 

@@ -6,7 +6,6 @@ namespace hapax::application {
 namespace {
 
 using testing::HasSubstr;
-using OnLapse = JobClaims::OnLapse;
 
 class ClaimsTest : public ApplicationTest {
  protected:
@@ -121,6 +120,18 @@ TEST_P(ClaimsTest, when_the_lease_is_over_the_next_one_takes_over_and_the_late_o
   });
   as<Done>(claims().mark_complete("k", second.fence));
   EXPECT_EQ(as<Fenced>(claims().mark_complete("k", first.fence)).current, second.fence.value);
+}
+
+TEST_P(ClaimsTest, a_claim_tells_what_became_of_earlier_owners) {
+  const auto first = as<Claimed>(lock("k"));
+  EXPECT_EQ(first.former, Former::kNone);
+  as<Done>(claims().mark_failed("k", first.fence, "no"));
+  EXPECT_EQ(as<Claimed>(lock("k")).former, Former::kFailed);
+  lapse();
+  const auto third = as<Claimed>(lock("k"));
+  EXPECT_EQ(third.former, Former::kLapsed);
+  as<Done>(claims().mark_failed("k", third.fence, "no"));
+  EXPECT_EQ(as<Claimed>(lock("k")).former, Former::kLapsed);  // That one may have done it.
 }
 
 TEST_P(ClaimsTest, a_late_holder_whom_nobody_replaced_may_still_settle) {

@@ -53,7 +53,7 @@ std::optional<Check> check_in(const Claim& op, const Verdict& verdict, Time when
 }
 
 // SETNX, and SET with NX.
-std::optional<Check> check_in(const Set& op, const Verdict& verdict, Time) {
+std::optional<Check> check_in(const Set& op, const Verdict& verdict, Time when) {
   const auto* held = std::get_if<Held>(&verdict);
   if (op.mode != SetMode::kAbsent || held == nullptr) return std::nullopt;
   const auto key = base::parse_dedup_key(base::without_frame(op.name));
@@ -62,7 +62,8 @@ std::optional<Check> check_in(const Set& op, const Verdict& verdict, Time) {
               .duplicate = !held->applied};
   if (held->applied) {
     check.made = {1, op.name.size() + op.value.size() + kRegisterBytes};
-    check.end = held->expires_at;
+    // Of log time, as everything here; expires_at is one of the wall clock.
+    check.end = held->expires_at == Time::max() ? Time::max() : when + held->expires_in;
   }
   return check;
 }
@@ -173,7 +174,7 @@ Op Ledger::write(Page& page, const Held& held, Time now) {
              .value = page.text,
              .mode = SetMode::kVersion,
              .expected = held.version,
-             .expiry = {Expiry::Kind::kAt, end, {}}};
+             .expiry = {Expiry::Kind::kAfter, {}, end - now}};
 }
 
 void Ledger::settle(const Page& page) {

@@ -38,7 +38,7 @@ class RegisterStore final : public NoStore {
         answer.verdicts.emplace_back(Superseded{held.version, {}});
         continue;
       }
-      held = {std::string(set.value), held.version.next(), {}, set.expiry.at};
+      held = {std::string(set.value), held.version.next(), {}, now + set.expiry.after};
       answer.verdicts.emplace_back(Registered{held.version, {}});
     }
     return answer;
@@ -58,7 +58,11 @@ Answer answer_at(Time time, std::vector<Verdict> verdicts) {
   return {true, false, time, std::move(verdicts)};
 }
 Set absent(std::string_view name) { return {.name = name, .mode = SetMode::kAbsent}; }
-Held held(bool applied, Time end) { return {.applied = applied, .expires_at = end}; }
+Held held(bool applied, Time end) {
+  Held held{.applied = applied, .expires_at = end};
+  held.expires_in = end - kNow;
+  return held;
+}
 
 class LedgerTest : public testing::Test {
  protected:

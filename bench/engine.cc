@@ -379,8 +379,8 @@ Latencies measure_commits(hapax::Store& store, std::size_t committers, double fo
       std::array<char, kIdBytes> id{};
       while (Clock::now() < end) {
         write_id(next.fetch_add(1) * 5, id.data());
-        const hapax::Op op =
-            hapax::Append{.stream = "s", .payload = kPayload, .id = {id.data(), id.size()}};
+        const hapax::Op op = hapax::Append{
+            .stream = "s", .payload = kPayload, .id = std::string_view(id.data(), id.size())};
         const auto start = Clock::now();
         const auto answer = store.commit({.ops = {&op, 1}});
         if (!answer || !answer->committed) fail("an append was refused");

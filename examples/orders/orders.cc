@@ -118,14 +118,16 @@ hapax::Status receive_all(hapax::Store& store, Connection& warehouse) {
       return hapax::Error{hapax::Errc::kPreconditionFailed, std::string(word_of(verdict))};
     }
     if (received->deliveries.empty()) break;
-    for (const auto& [token, attempt, until, record] : received->deliveries) {
+    for (const hapax::Delivery& delivery : received->deliveries) {
+      const hapax::Record& record = delivery.record;
       HAPAX_TRY(const hapax::Handled handled, take_from_stock(warehouse, record));
       if (handled.taking == hapax::Taking::kConflict) {
         return hapax::Error{hapax::Errc::kConflict, record.id + " came with another content"};
       }
       ++(handled.taking == hapax::Taking::kFresh ? fresh : known);
-      const hapax::Ack ack{
-          .stream = "orders", .consumer = "warehouse", .receipt = {record.sequence, token}};
+      const hapax::Ack ack{.stream = "orders",
+                           .consumer = "warehouse",
+                           .receipt = {record.sequence, delivery.token}};
       HAPAX_CHECK(commit_one(store, ack));  // Refused if the lease ran out: it will be known then.
     }
   }

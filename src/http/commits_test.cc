@@ -11,7 +11,7 @@ std::optional<std::string> key_of(std::string_view field) {
   http.fields.add("Idempotency-Key", field);
   wire::Request request;
   if (!give_id(http, request)) return std::nullopt;
-  return std::string(request.id);
+  return std::string(request.id.value_or(""));
 }
 
 // RFC 9651: a backslash stands before a quote or a backslash, and nowhere else.

@@ -51,8 +51,12 @@ TEST(Shares, AreFairAmongThoseWhoSignIn) {
   auth.tokens_file = "tokens";
   constexpr std::uint64_t kFree = TenantShare::kWhatIsFree;
   const ShareOf share_of = shares_of(tenants, auth);
-  EXPECT_EQ(share_of("other"), (TenantShare{10, kFree, 7, kFree, Duration{0}}));
-  EXPECT_EQ(share_of("acme"), (TenantShare{10, 0, 7, kFree, Duration{0}}));
+  EXPECT_EQ(
+      share_of("other"),
+      (TenantShare{
+          .storage_max = 10, .memory_max = kFree, .streams_max = 7, .transactions_max = kFree}));
+  EXPECT_EQ(share_of("acme"),
+            (TenantShare{.storage_max = 10, .streams_max = 7, .transactions_max = kFree}));
 }
 
 TEST_F(ReceptionTest, WithoutKeysEverybodyIsAnybody) {

@@ -231,6 +231,7 @@ class Reload(running.SignedInTest):
         served = self.serve(self.AUTH + "server: {drain: 1s}\n", {"HAPAX_X": "1"})
         self.assertEqual(served.stop(), 0)
         path = os.path.join(self.folder, "open.yaml")
+        os.chmod(os.path.join(self.folder, "secret"), 0o600)
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.AUTH + "server: {http: {address: ':7171'}}\n")
         done = subprocess.run([self.HAPAX, "check", path], capture_output=True, text=True,

@@ -93,7 +93,8 @@ class Waiting(ServerTest):
         staged = {"transaction": "t", "epoch": began["epoch"],
                   "ops": [{"op": "append", "stream": "orders", "payload": "x"}]}
         self.done("POST", "/commit", staged)
-        end = lambda: self.done("POST", "/transactions/t/end", {"epoch": began["epoch"]})
+        ending = {"epoch": began["epoch"], "finish": "commit"}
+        end = lambda: self.done("POST", "/transactions/t/end", ending)
         self.assertEqual(self.waits(end), (["x"], 2))
 
     def test_the_end_of_a_lease_and_of_a_delay(self):

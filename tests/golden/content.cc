@@ -152,6 +152,14 @@ void fill_claims(Store& store) {
                        .reason = "no"});
   claim("forgotten");
   do_one(store, Forget{.scope = "jobs", .key = "forgotten", .actor = "me", .reason = "why"});
+  const Op lapsing = Claim{.scope = "jobs",
+                           .key = "lapsed",
+                           .content = "x",
+                           .owner = "w",
+                           .lease = Duration{1},
+                           .on_lapse = OnLapse::kUnknown};
+  while (!std::holds_alternative<UnknownOutcome>(commit_one(store, lapsing))) {
+  }
 }
 
 // One transaction with every operation that can wait in it, and one of each end.
@@ -257,6 +265,10 @@ void expect_more(Store& store) {
       commit_one(store, Claim{.scope = "jobs", .key = "failed", .content = "x", .owner = "other"});
   ASSERT_TRUE(std::holds_alternative<Claimed>(aged)) << word_of(aged);
   EXPECT_EQ(std::get<Claimed>(aged).attempt, 2U);
+  const auto lapsed = store.find_claim("jobs", "lapsed");
+  ASSERT_TRUE(lapsed.ok() && lapsed->has_value());
+  EXPECT_EQ((*lapsed)->state, ClaimState::kUnknown);
+  EXPECT_EQ((*lapsed)->owner, "w");
 }
 
 // Log time is written down before something is told not to be there, if what is durable is older

@@ -97,7 +97,8 @@ streams:
 }
 
 TEST(Load, SpansAreUnderstoodAsIso8601WritesThem) {
-  const Loaded loaded = read("server: {drain: PT1M30S}\nstreams: [{stream: orders, window_s: P7D}]\n");
+  const Loaded loaded =
+      read("server: {drain: PT1M30S}\nstreams: [{stream: orders, window_s: P7D}]\n");
   ASSERT_THAT(texts(loaded.findings.errors), IsEmpty());
   EXPECT_EQ(loaded.config.server.drain, Duration{90'000});
   EXPECT_EQ(loaded.config.streams.at(0).settings.window, Window{std::chrono::days{7}});

@@ -127,8 +127,9 @@ Judgement check_producers(const std::vector<Effect>& effects) {
   std::map<std::string_view, Incarnation> producers;
   for (const Effect& effect : effects) {
     const auto* retire = effect.as<RetireProducer>();
-    if (retire != nullptr && (effect.applied || effect.unknown())) {
-      producers[retire->producer].retired = effect.time;
+    if (retire != nullptr && (effect.got<Done>() != nullptr || !effect.told())) {
+      auto& retired = producers[retire->producer].retired;
+      if (!retired) retired = effect.time;
     }
     const auto* opened = effect.repeated() ? nullptr : effect.got<Opened>();
     if (opened != nullptr) {

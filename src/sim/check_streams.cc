@@ -25,6 +25,7 @@ struct StreamWitness {
   Window longest{std::chrono::seconds{0}};
   StreamSettings settings;
   Sequence trimmed;                         // what somebody may have asked to remove, exclusive
+  std::set<std::string_view> retired;       // producers that somebody may have retired
   std::map<std::string_view, Item> items;   // by payload
   std::map<Sequence, std::string_view> at;  // payloads
   Sequence newest;                          // of a fresh one
@@ -80,6 +81,9 @@ class StreamCheck {
       witness.settings = settings;
     };
     if (!effect.applied) return;
+    if (const auto* retire = effect.as<RetireProducer>()) {
+      streams_[std::string(retire->stream)].retired.insert(retire->producer);
+    }
     if (const auto* made = effect.as<CreateStream>()) widen(made->stream, made->settings);
     if (const auto* changed = effect.as<ConfigureStream>()) {
       widen(changed->stream, changed->settings);
@@ -113,6 +117,8 @@ class StreamCheck {
       item.repeats_after = witness.shortest;
     } else if (!op.producer && request.id && !request.id_window.is_forever()) {
       item.repeats_after = request.id_window;
+    } else if (op.producer && witness.retired.contains(op.producer->name)) {
+      item.repeats_after = witness.shortest;  // P6: then the producer may be forgotten.
     }
     if (!effect.told()) {
       item.may = true;

@@ -112,16 +112,16 @@ TEST_F(Judges, SeeARecordOfACommitThatWasRefused) {
 TEST_F(Judges, SeeTwoHoldersOfOneClaim) {
   const Claim claim{.scope = "job", .key = "k", .content = "c", .lease = Duration{100}};
   tell({claim}, {Claimed{Fence{1}, 1, at(100)}}, 0);
-  tell({claim}, {Claimed{Fence{2}, 2, at(200)}}, 100);
+  tell({claim}, {Claimed{Fence{2}, 2, at(200), Former::kLapsed}}, 100);
   EXPECT_EQ(judged(), "");
-  tell({claim}, {Claimed{Fence{3}, 3, at(299)}}, 199);
+  tell({claim}, {Claimed{Fence{3}, 3, at(299), Former::kLapsed}}, 199);
   EXPECT_EQ(judged(), "I14");
 }
 
 TEST_F(Judges, SeeALateWorkerSettle) {
   const Claim claim{.scope = "job", .key = "k", .content = "c", .lease = Duration{100}};
   tell({claim}, {Claimed{Fence{1}, 1, at(100)}}, 0);
-  tell({claim}, {Claimed{Fence{2}, 2, at(200)}}, 100);
+  tell({claim}, {Claimed{Fence{2}, 2, at(200), Former::kLapsed}}, 100);
   tell({Settle{.scope = "job", .key = "k", .fence = Fence{1}}}, {Done{}}, 120);
   EXPECT_EQ(judged(), "I11");
 }

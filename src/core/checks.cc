@@ -340,7 +340,7 @@ void free_storage(Turn& turn, const Tenant& tenant, const Stream* own,
   const Turn::Mark mark = turn.mark();
   const auto free = [&](const Stream& stream) {
     const auto target = retention_target(turn.state(), stream, turn.now());
-    if (target) turn.emit(RecordsTrimmed{stream.uid, *target});
+    if (target) turn.emit(trimmed(stream, *target, turn.now()));
   };
   if (own != nullptr) free(*own);
   const auto& retaining = turn.state().retaining;

@@ -47,6 +47,7 @@ class Depot {
                   std::string_view stream = "orders") {
     Turn turn = make_turn();
     AppendHashes hashes;
+    hashes.content.low = group_hash(payload);
     if (!group.empty()) hashes.group = group_hash(group);
     const Verdict verdict = core::run(
         turn, Append{.stream = stream, .payload = payload, .group = base::if_filled(group)},

@@ -18,7 +18,12 @@ std::optional<Error> check_kept(const Stream& dead_letters, Sequence sequence) {
   return Error{Errc::kNotFound, which + "; its last is " + std::to_string(dead_letters.last.value)};
 }
 
-Result<Lineage> read_lineage(Turn& turn, const Stream& dead_letters, Sequence sequence) {
+struct Letter {
+  Lineage lineage;
+  Fingerprint content;
+};
+
+Result<Letter> read_letter(Turn& turn, const Stream& dead_letters, Sequence sequence) {
   HAPAX_TRY(const std::string bytes, turn.read_record(dead_letters, sequence));
   HAPAX_TRY(Fact fact, decode_fact(bytes));
   auto* const record = std::get_if<RecordAppended>(&fact);
@@ -28,7 +33,7 @@ Result<Lineage> read_lineage(Turn& turn, const Stream& dead_letters, Sequence se
                                              " of stream '" + dead_letters.name +
                                              "' is not a dead letter; it stays where it is"};
   }
-  return *std::move(record->lineage);
+  return Letter{*std::move(record->lineage), record->fingerprint};
 }
 
 // What is taken from the front is a trim; only holes need a mark of their own.
@@ -52,12 +57,16 @@ void unblock(Turn& turn, const Stream& stream, Sequence sequence) {
 
 // C10: a failure is put back once, however many dead letters tell of it: of the same first record,
 // after as many redrives, to the same consumer or to all. That is remembered as a message id is,
-// for the window of the stream.
-base::Hash128 remembered_as(const Stream& source, const Lineage& lineage) {
+// for the window of the stream. The content counts, too: a letter that outlived its stream names a
+// sequence that a record of the stream's successor may have.
+base::Hash128 remembered_as(const Stream& source, const Letter& letter) {
+  const Lineage& lineage = letter.lineage;
   base::Hash128 hash = base::spread(source.uid.value);
   const auto mix = [&hash](std::uint64_t number) {
     hash = {base::spread(hash.high + number).low, base::spread(hash.low ^ number).low};
   };
+  mix(letter.content.high);
+  mix(letter.content.low);
   mix(lineage.sequence.value);
   mix(lineage.redrives);
   mix(lineage.is_for_one() ? 1 : 0);
@@ -87,20 +96,21 @@ Verdict run(Turn& turn, const Redrive& op) {
   const Stream* dead_letters = turn.state().find_stream(op.dead_letters);
   if (dead_letters == nullptr) return Refused{no_stream(op.dead_letters)};
   if (auto error = check_kept(*dead_letters, op.sequence)) return Refused{*std::move(error)};
-  auto lineage = read_lineage(turn, *dead_letters, op.sequence);
-  if (!lineage) return Refused{std::move(lineage).error()};
-  Stream* source = turn.state().find_stream(lineage->stream);
+  auto letter = read_letter(turn, *dead_letters, op.sequence);
+  if (!letter) return Refused{std::move(letter).error()};
+  Lineage& lineage = letter->lineage;
+  Stream* source = turn.state().find_stream(lineage.stream);
   if (source == nullptr) {
-    return Refused{no_stream(lineage->stream)
+    return Refused{no_stream(lineage.stream)
                        .within("redrive record " + std::to_string(op.sequence.value) +
                                " of stream '" + dead_letters->name + "'")};
   }
-  lineage->to = op.to;
-  ++lineage->redrives;
-  if (auto error = check_addressee(turn.state(), *source, *lineage)) {
+  lineage.to = op.to;
+  ++lineage.redrives;
+  if (auto error = check_addressee(turn.state(), *source, lineage)) {
     return Refused{*std::move(error)};
   }
-  const base::Hash128 put_back = remembered_as(*source, *lineage);
+  const base::Hash128 put_back = remembered_as(*source, *letter);
   if (const IdEntry* known = turn.state().ids.find(put_back, turn.now())) {
     const Duplicate duplicate{known->sequence(), known->first_seen(), known->expires_at()};
     end_letter(turn, *dead_letters, op.sequence);
@@ -109,7 +119,7 @@ Verdict run(Turn& turn, const Redrive& op) {
   if (auto error = check_memory(turn.state(), *source->tenant, kIdBytes)) {
     return Refused{*std::move(error)};
   }
-  auto copied = copy_record(turn, *dead_letters, op.sequence, *source, *lineage, put_back);
+  auto copied = copy_record(turn, *dead_letters, op.sequence, *source, lineage, put_back);
   if (!copied) return Refused{std::move(copied).error()};
   end_letter(turn, *dead_letters, op.sequence);
   return Appended{*copied};

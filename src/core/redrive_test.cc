@@ -60,6 +60,20 @@ TEST_F(DeadLetters, GoBackToTheirSourceWithTheirLineage) {
   EXPECT_EQ(depot.record(Sequence{3}).lineage->redrives, 2U);
 }
 
+// C10: the letter of a deleted stream names a sequence that its successor has, too.
+TEST_F(DeadLetters, OfAStreamAndOfItsSuccessorAreTwoFailures) {
+  depot.append("", "old");
+  kill(1);
+  depot.run(DeleteStream{"orders"});
+  depot.emit(StreamMade{StreamUid{3}, "orders", StreamSettings{}});
+  ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 1})));
+  depot.append("", "new");
+  kill(1);
+  EXPECT_EQ(depot.redrive(Sequence{1}), Verdict{Appended{Sequence{2}}});
+  EXPECT_EQ(depot.redrive(Sequence{2}), Verdict{Appended{Sequence{3}}});
+  EXPECT_EQ(depot.record(Sequence{3}).payload, "new");
+}
+
 TEST_F(DeadLetters, OnlyDeadLettersAreRedriven) {
   append(1);
   EXPECT_EQ(refusal_of(depot.redrive(Sequence{1}, RedriveTo::kConsumer, "orders")),

@@ -11,6 +11,8 @@ Wake wake_consumer(const State& state, const Consumer& consumer) {
 // The next one of its group may be handed out, or another record has its place.
 bool ack_gives(const Consumer& consumer, Sequence sequence) {
   if (consumer.in_flight >= consumer.settings.in_flight_max) return true;
+  // Then the next record is not looked at while its group is busy.
+  if (consumer.parked.size() >= limits::kParkedPerConsumerMax) return true;
   const auto found = consumer.pending.find(sequence);
   if (found == consumer.pending.end() || found->second.group == 0) return false;
   const GroupHash group = found->second.group;

@@ -291,8 +291,7 @@ void Machine::refused(const Error& error) {
   HAPAX_ASSERT(in_flight(), "a batch was in flight");
   const Time now = building_.batch.log_time();
   std::vector<Waiting> waiting = roll_back();
-  if (log_ == Log::kOwn || error.code == Errc::kNoSpace) writes_refused_ = true;
-  time_refused_ = true;
+  if (log_ == Log::kOwn || error.code == Errc::kNoSpace) writes_refused_ = time_refused_ = true;
   begin_batch();
   const bool makes_room = std::any_of(waiting.begin(), waiting.end(), [&](const Waiting& one) {
     const auto* commit = std::get_if<WaitingCommit>(&one);

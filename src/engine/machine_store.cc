@@ -225,9 +225,11 @@ Result<std::optional<Position>> MachineStore::find_position(std::string_view sou
 Result<std::optional<ProducerStatus>> MachineStore::find_producer(std::string_view stream,
                                                                   std::string_view producer) {
   HAPAX_CHECK(check_sound());
-  return ask<std::optional<ProducerStatus>>([&](const core::State& state, Time now) {
-    return look_up_producer(state, stream, producer, now);
-  });
+  return ask<std::optional<ProducerStatus>>(
+      [&](const core::State& state, Time now) {
+        return look_up_producer(state, stream, producer, now);
+      },
+      Machine::Sees::kEnds);
 }
 
 Result<StreamStats> MachineStore::describe(std::string_view stream) {

@@ -104,7 +104,9 @@ void Ledger::count(std::span<const Op> ops, const Answer& answer) {
 QueueCounts* Ledger::find(std::string_view queue) {
   const auto found = books_.find(queue);
   if (found != books_.end()) return &found->second.fresh;
-  if (books_.size() >= kNamesMax) return nullptr;
+  if (books_.size() >= kNamesMax || register_of(queue).size() > limits::kRegisterNameBytesMax) {
+    return nullptr;
+  }
   return &books_[std::string(queue)].fresh;
 }
 
@@ -113,7 +115,8 @@ Result<QueueCounts> Ledger::of(Store& store, const std::string& queue) const {
   QueueCounts sum;
   for (std::size_t look = 0; look < kLooksMax; ++look) {
     const std::uint64_t before = [&] {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
+      kept_.wait(lock, [&] { return !keeping_; });
       return edition_;
     }();
     HAPAX_TRY(const auto kept, store.find_register(name));
@@ -121,7 +124,7 @@ Result<QueueCounts> Ledger::of(Store& store, const std::string& queue) const {
     const std::lock_guard lock(mutex_);
     if (const auto found = books_.find(queue); found != books_.end()) sum.add(found->second.fresh);
     // Else some of it was written between the two looks.
-    if (edition_ == before) break;
+    if (edition_ == before && !keeping_) break;
   }
   return sum;
 }
@@ -152,16 +155,31 @@ bool Ledger::keep(Store& store) {
     if (held == nullptr) return false;
     ops[i] = write(pages[i], *held, found->time);
   }
+  set_keeping(true);
   const Result<Answer> answer = store.commit({.ops = ops, .mode = Mode::kEach});
-  if (!answer) return false;
+  const bool some = answer && settle(pages, *answer);
+  set_keeping(false);
+  return some;
+}
+
+bool Ledger::settle(const std::vector<Page>& pages, const Answer& answer) {
   bool some = false;
-  for (std::size_t i = 0; i < pages.size() && i < answer->verdicts.size(); ++i) {
+  for (std::size_t i = 0; i < pages.size() && i < answer.verdicts.size(); ++i) {
     // Another process may have been quicker: then it is for the next time.
-    if (!std::holds_alternative<Registered>(answer->verdicts[i])) continue;
+    if (!std::holds_alternative<Registered>(answer.verdicts[i])) continue;
     settle(pages[i]);
     some = true;
   }
   return some;
+}
+
+// What is written meanwhile is in the store and still counted as fresh: of() would count it twice.
+void Ledger::set_keeping(bool keeping) {
+  {
+    const std::lock_guard lock(mutex_);
+    keeping_ = keeping;
+  }
+  if (!keeping) kept_.notify_all();
 }
 
 Op Ledger::write(Page& page, const Held& held, Time now) {

@@ -7,6 +7,7 @@
 // or gets another end, is counted until its first one.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -55,11 +56,15 @@ class Ledger {
   [[nodiscard]] std::vector<Page> pages();
   // The operation refers to the page.
   [[nodiscard]] static Op write(Page& page, const Held& held, Time now);
+  bool settle(const std::vector<Page>& pages, const Answer& answer);  // False: nothing was written.
   void settle(const Page& page);
+  void set_keeping(bool keeping);
 
   mutable std::mutex mutex_;
   std::map<std::string, Book, std::less<>> books_;  // guarded by mutex_
   std::uint64_t edition_ = 0;                       // guarded by mutex_; changes with each keep
+  bool keeping_ = false;                            // guarded by mutex_; pages are being written
+  mutable std::condition_variable kept_;            // with mutex_: they are no longer
   std::string next_;                                // guarded by mutex_; where pages() goes on
 };
 

@@ -89,9 +89,8 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
       self->exchange().at_sent(nullptr);
       self->exchange().leaving() ? self->end() : self->look();
     });
-    exchange().at_leave([self = shared_from_this()] {
-      if (self->exchange().gone()) self->waiter_->quit();
-    });
+    // Whoever leaves is told nothing more: nobody listens again after this.
+    exchange().at_leave([self = shared_from_this()] { self->waiter_->quit(); });
     exchange().write(events);
   }
 

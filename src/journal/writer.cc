@@ -86,9 +86,10 @@ Result<Durable> Writer::write(Batch& batch) {
 // was ever written to. The mark also says how long the file was, so that a later cut is noticed.
 Status Writer::prove_first() {
   if (proven_) return Ok{};
-  Status marked = put_mark(MarkKind::kRunning);
-  if (!marked.ok() && marked.error().code != Errc::kNoSpace) return marked;
-  proven_ = true;
+  const Status marked = put_mark(MarkKind::kRunning);
+  proven_ = marked.ok();
+  // A full disk leaves the batch unproven, and the next one tries again.
+  if (!proven_ && marked.error().code != Errc::kNoSpace) return marked;
   return Ok{};
 }
 

@@ -182,7 +182,8 @@ class Process {
       if (signal == SIGHUP) reload();
       if (signal == SIGTERM || signal == SIGINT) return;
       tell_crowded();
-      const bool alive = std::exchange(answers, surveyor_->answers()) != answers;
+      const std::uint64_t answered = surveyor_->answers();
+      const bool alive = answered != std::exchange(answers, answered);
       if (watchdog && alive) notifier_.tell("WATCHDOG=1");  // The store has answered since.
     }
   }

@@ -13,7 +13,8 @@ arguments()
 
 DESCRIPTORS = 512
 CROWD = 700
-CONFIG = "store: {segment_bytes: 64KiB}\n"
+# Idle connections keep their places for as long as the test runs.
+CONFIG = "store: {segment_bytes: 64KiB}\nlimits: {http: {header_time: 1h}}\n"
 
 
 class Crowd(FolderTest):
@@ -69,7 +70,7 @@ class Crowd(FolderTest):
         wait_for(lambda: self.status("/health/ready") == 200, "the health page")
         wait_for(lambda: self.status("/api/v1/streams") == 503, "a word to who comes")
         self.assertEqual(self.figure("hapax_connections_paused_total"), 0)
-        self.assertEqual(self.server.text().count("too many connections"), 1)
+        self.assertIn("too many connections", self.server.text())
         for link in crowd:
             link.close()
         wait_for(lambda: self.status("/api/v1/streams") == 200, "a place")
@@ -79,7 +80,8 @@ class Crowd(FolderTest):
         self.come()
 
         def told():
-            with socket.create_connection((self.server.host, self.server.resp_port)) as link:
+            with socket.create_connection((self.server.host, self.server.resp_port),
+                                          timeout=60) as link:
                 try:
                     return link.makefile("rb").read()
                 except ConnectionError:

@@ -82,14 +82,14 @@ class Document(running.SignedInTest):
         served = self.paste()
         key = "dedup:queue:job-123"
         self.assertEqual(self.redis("SETNX", key, "processing"), 1)
-        self.assertEqual(self.redis("TTL", key), 3600)
+        self.assertIn(self.redis("TTL", key), range(3500, 3601))
         self.assertEqual(self.redis("SETNX", key, "processing"), 0)
         self.assertEqual(self.status(key)["status"], "processing")
         self.assertEqual(self.redis("SET", key, "completed", "EX", "3600"), "OK")
         self.assertEqual(self.redis("SETNX", key, "processing"), 0)
         self.assertEqual(self.status(key)["status"], "completed")
         self.assertEqual(self.redis("INCR", "attempts"), 1)
-        self.assertEqual(self.redis("TTL", "attempts"), 3600)
+        self.assertIn(self.redis("TTL", "attempts"), range(3500, 3601))
         told = self.stats("queue")
         self.assertAlmostEqual(told.pop("hit_rate_24h"), 2 / 3, places=2)
         self.assertLessEqual(told.pop("storage_size_mb"), 0.001)  # 1 MB per 1,000 keys
@@ -141,7 +141,7 @@ class Document(running.SignedInTest):
                  "worker_id": "worker-001", "attempt_count": 1,
                  "metadata": {"correlation_id": "req-456", "tenant_id": "tenant-123"}}
         self.assertEqual(self.redis("SET", "dedup:queue:job-5", json.dumps(value)), "OK")
-        self.assertEqual(self.redis("TTL", "dedup:queue:job-5"), 3600)
+        self.assertIn(self.redis("TTL", "dedup:queue:job-5"), range(3500, 3601))
         self.assertEqual(self.status("dedup:queue:job-5"), {"key": "dedup:queue:job-5", **value})
         self.assertTrue(self.call("DELETE", "/dedup/keys/dedup:queue:job-5").json["deleted"])
 
@@ -216,7 +216,7 @@ class Document(running.SignedInTest):
             self.call("POST", "/streams/ids/trim", {"before": stored + 1})  # Their ids stay.
         self.assertLess(stored, 40_000)
         self.assertGreater(stored, 20_000)
-        self.assertIn("HX1006", str(self.redis("SETNX", "dedup:q:1", "x")))
+        self.assertIn("HX1006", str(self.redis("SETNX", "dedup:q:1", "x" * 20_000)))
 
     def test_acked_events_make_room(self):
         self.paste(CONFIG.replace("storage_quota_mb: 100", "storage_quota_mb: 1"),

@@ -117,7 +117,7 @@ class Waiting(ServerTest):
 
         def work():
             while not enough.is_set():
-                path = MAIL + "/receive?wait_ms=" + ("30000" if len(done) < 19 else "1")
+                path = MAIL + "/receive?wait_ms=" + ("30000" if len(done) < 19 else "1000")
                 for record in self.done("POST", path, {"owner": "w"})["records"]:
                     done.append(record["payload"])
                     self.end("ack", record)

@@ -52,7 +52,7 @@ struct WakeOf {
   }
   // Whoever waits for it would only make it again.
   Wake operator()(const ConsumerGone&) const { return NoWake{}; }
-  // What is taken gives nothing to others, nor does more time for who has it. Less time does.
+  // What is taken gives nothing to others, nor does a longer lease. A shorter one does.
   Wake operator()(const HandedOut&) const { return NoWake{}; }
   Wake operator()(const LeaseExtended& fact) const {
     const Consumer& consumer = state.consumers.at(fact.consumer);

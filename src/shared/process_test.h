@@ -34,7 +34,8 @@ class ShiftedClock final : public ports::Clock {
     ahead_ms_ += ms;
     passed_ms_ += ms;
   }
-  // From here on no time passes, and it is this wall time everywhere, but for who is ahead.
+  // From here on no time passes, and it is this wall time everywhere, except for a process that is
+  // ahead.
   void freeze(std::int64_t wall_ms) {
     frozen_steady_ms_ = host_.steady_ms();
     frozen_ms_ = wall_ms;

@@ -57,7 +57,7 @@ void World::jump_clock() {
   result_.tally.add("clock jumps");
 }
 
-// The process is not there: for a moment or for days. The machine may start anew, and somebody may
+// The process is not there: for a moment or for days. The machine may restart, and somebody may
 // set its clock.
 void World::pass_time_while_off() {
   if (time_.chance(1, 2)) return;

@@ -229,7 +229,7 @@ std::string not_through_a_door(std::string_view test) {
   if (name == "AnAnswerMaySubmitHoweverFullTheQueueIs" || name == "SubmittingNeverWaitsForRoom") {
     return "it is about submit(), which no door has: a client waits for its answer";
   }
-  if (name.starts_with("Watch")) return "it is about watch(), which a door uses for who waits";
+  if (name.starts_with("Watch")) return "it is about watch(), for clients of a door that wait";
   return {};
 }
 

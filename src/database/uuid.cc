@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-
-#include <sys/random.h>
+#include <span>
 
 #include <hapax/uuid.h>
 
-#include "base/assert.h"
 #include "digest/hash.h"
+#include "host/entropy.h"
 
 namespace hapax {
 
@@ -44,7 +43,7 @@ std::string Uuid::text() const {
 
 Uuid uuid7() {
   Uuid uuid;
-  HAPAX_ASSERT(::getrandom(uuid.bytes.data(), uuid.bytes.size(), 0) == 16, "the kernel has chance");
+  host::HostEntropy().fill(std::as_writable_bytes(std::span(uuid.bytes)));
   const std::uint64_t tick = next_tick();
   for (std::size_t i = 0; i < 6; ++i) {
     uuid.bytes[i] = static_cast<std::uint8_t>(tick >> (52 - 8 * i));

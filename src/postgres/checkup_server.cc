@@ -1,7 +1,7 @@
 #include <chrono>
 #include <cmath>
-#include <random>
 
+#include "host/entropy.h"
 #include "postgres/checkup.h"
 
 namespace hapax::postgres {
@@ -232,7 +232,8 @@ void check_notify(const CheckupOptions& options, Look& look) {
       "give relays a direct connection, or a pooler that pools sessions; until then they poll at "
       "most every 1.7 s";
   auto listener = Connection::open(options.uri, {.application_name = "hapax doctor (listens)"});
-  const std::string nonce = "hapax_probe_" + std::to_string(std::random_device{}());
+  host::HostEntropy entropy;
+  const std::string nonce = "hapax_probe_" + std::to_string(ports::draw_u64(entropy));
   if (!listener || !listener->run("LISTEN " + nonce)) {
     return look.findings().warn("notify", "a second connection that listens was refused", remedy);
   }

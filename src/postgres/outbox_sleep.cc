@@ -1,7 +1,6 @@
 // How a relay of an outbox sleeps, and what wakes it.
 #include <algorithm>
 #include <chrono>
-#include <random>
 #include <utility>
 
 #include <libpq-fe.h>
@@ -33,7 +32,7 @@ std::int64_t OutboxSource::steady_ms() {
 void OutboxSource::test_notify() {
   auto listener = open_session("hapax relay (listens)");
   if (!listener) return;
-  const std::string nonce = "hapax_probe_" + std::to_string(std::random_device{}());
+  const std::string nonce = "hapax_probe_" + std::to_string(ports::draw_u64(entropy_));
   if (!listener->run("LISTEN " + nonce) || !ask("NOTIFY " + nonce, Values{})) return;
   const auto told = listener->wait_notified(kProbeTime);
   if (!told || *told != Notified::kChannel) {

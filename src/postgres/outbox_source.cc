@@ -555,7 +555,9 @@ Status OutboxSource::drop_bystanders() {
   return Ok{};
 }
 
-std::int64_t OutboxSource::fresh_mark() { return static_cast<std::int64_t>(marks_() >> 1U) | 1; }
+std::int64_t OutboxSource::fresh_mark() {
+  return static_cast<std::int64_t>(ports::draw_u64(entropy_) >> 1U) | 1;
+}
 
 OutboxSource::Lane* OutboxSource::find(const relay::Lease& lease) {
   const auto found = lanes_.find(lease.lane);

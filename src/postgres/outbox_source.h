@@ -5,10 +5,10 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "host/entropy.h"
 #include "postgres/connection.h"
 #include "postgres/lane_progress.h"
 #include "relay/source.h"
@@ -96,7 +96,7 @@ class OutboxSource final : public relay::Source {
   std::optional<Connection> connection_;
   std::optional<Connection> listener_;
   std::map<std::uint32_t, Lane> lanes_;
-  std::mt19937_64 marks_{(std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()};
+  host::HostEntropy entropy_;
   int wake_ = -1;                     // eventfd; readable from wake() on
   Duration nap_{0};                   // the latest; grows while nothing comes
   std::optional<Duration> due_in_{};  // the next retry, as of the latest look

@@ -16,6 +16,7 @@
 
 #include "cli/commands.h"
 #include "cli/demo_store.h"
+#include "host/signals.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
@@ -104,15 +105,6 @@ void show_progress(std::size_t done, std::size_t all, std::uint64_t kills) {
   std::fflush(stderr);
 }
 
-// Set by a signal: the demo ends, and takes its temporary folder with it.
-volatile std::sig_atomic_t interrupted = 0;
-
-void end_on_signals() {
-  struct sigaction action = {};
-  action.sa_handler = [](int signal) { interrupted = signal; };  // No SA_RESTART: reads return.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-}
-
 // So many requests are under way at once; few enough that every kill falls between two windows.
 std::size_t window_for(const DemoOptions& options, std::size_t requests) {
   constexpr std::size_t kWindowMax = 50;
@@ -125,7 +117,7 @@ Status send_all(StoreProcess& store, const DemoOptions& options,
   const std::size_t window = window_for(options, requests.size());
   Dice dice(options.seed ^ 0x6b696c6cULL);
   std::size_t done = 0;
-  while (done < requests.size() && interrupted == 0) {
+  while (done < requests.size() && host::interrupted_by() == 0) {
     const std::size_t end = std::min(requests.size(), done + window);
     const bool kill_now = book.kills < options.kills &&
                           done >= requests.size() * (book.kills + 1) / (options.kills + 1);
@@ -141,7 +133,7 @@ Status send_all(StoreProcess& store, const DemoOptions& options,
       if (!word) break;
       note(book, requests[done + answered], *word);
     }
-    if (interrupted != 0) break;
+    if (host::interrupted_by() != 0) break;
     if (kill_now || answered < end - done) {
       if (!kill_now) return Error{Errc::kUnavailable, "the store's process ended by itself"};
       store.kill();
@@ -256,7 +248,8 @@ int run_demo(const DemoOptions& options) {
   if (!made) return report(made.error());
   const fs::path& folder = *made;
   if (const Status empty = demand_new(folder); !empty) return report(empty.error());
-  end_on_signals();
+  // The demo ends, and takes its temporary folder with it.
+  host::interrupt_on({SIGINT, SIGTERM, SIGHUP});
   StoreProcess store(folder.string());
   Book book;
   const auto result = [&]() -> Result<Outcome> {
@@ -268,7 +261,7 @@ int run_demo(const DemoOptions& options) {
   store.kill();  // In case it did not come to an end.
   std::error_code ignored;
   if (temporary) fs::remove_all(folder, ignored);
-  if (interrupted != 0) return kExitSignal + interrupted;
+  if (host::interrupted_by() != 0) return kExitSignal + host::interrupted_by();
   if (!result) return report(result.error());
   const bool good = result->lost == 0 && result->stored_twice == 0 && result->altered == 0 &&
                     book.wrong == 0 && result->stored == options.orders &&

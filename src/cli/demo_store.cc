@@ -17,6 +17,7 @@
 #include <hapax/hapax.h>
 
 #include "cli/commands.h"
+#include "host/signals.h"
 
 namespace hapax::cli {
 
@@ -93,7 +94,7 @@ Status StoreProcess::start() {
   std::array<int, 2> out{};
   if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0)
     return failed("pipe");
-  std::signal(SIGPIPE, SIG_IGN);
+  host::fail_writes_instead_of(SIGPIPE);
   pid_ = ::fork();
   if (pid_ < 0) return failed("fork");
   if (pid_ == 0) {

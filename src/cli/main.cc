@@ -14,6 +14,7 @@
 
 #include "cli/commands.h"
 #include "cli/store_commands.h"
+#include "host/signals.h"
 #include "wire/nearest.h"
 
 // For jemalloc. Without it a thread gives back what it freed only while it allocates: after many
@@ -263,7 +264,8 @@ int check_output(int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // A file that grows beyond its limit is an error, not the end.
+  // A file that grows beyond its limit is an error, not the end.
+  hapax::host::fail_writes_instead_of(SIGXFSZ);
   try {
     return check_output(run(argc, argv));
   } catch (const std::exception& error) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,7 @@
 
 #include <hapax/embedded.h>
 
+#include "base/span.h"
 #include "cli/commands.h"
 #include "cli/show.h"
 #include "cli/span.h"
@@ -24,6 +26,7 @@
 #include "cli/way.h"
 #include "client/sinks.h"
 #include "host/clock.h"
+#include "host/signals.h"
 #include "relay/engine.h"
 #include "relay/stream_sink.h"
 #include "wire/json_text.h"
@@ -278,26 +281,6 @@ class Drain {
   int exit_code_ = kExitOk;
 };
 
-// Signals are waited for by one thread; the others inherit that they are blocked.
-class StopSignals {
- public:
-  StopSignals() {
-    sigemptyset(&set_);
-    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&set_, signal);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
-  }
-  void wait() const {
-    int signal = 0;
-    sigwait(&set_, &signal);
-  }
-  // Lets wait() return.
-  static void end() { ::kill(::getpid(), SIGUSR1); }
-
- private:
-  sigset_t set_{};
-};
-
 int print_counts(const RelayOptions& options, const std::vector<std::unique_ptr<Drain>>& drains) {
   int exit_code = kExitOk;
   for (const auto& drain : drains) {
@@ -326,7 +309,7 @@ Result<relay::Settings> settings_of(const RelayOptions& options) {
   if (!lease || *lease < kLeaseMin || *lease > kLeaseMax) {
     return Error{Errc::kInvalidArgument, "--lease " + options.lease +
                                              " is no span of 1s to 1h; units are " +
-                                             std::string(kSpanUnits)};
+                                             std::string(base::kSpanUnitNames)};
   }
   settings.lease = *lease;
   settings.margin = std::min(settings.margin, settings.lease / 5);
@@ -334,7 +317,8 @@ Result<relay::Settings> settings_of(const RelayOptions& options) {
 }
 
 Result<int> relay_all(const RelayOptions& options) {
-  const StopSignals signals;
+  // SIGUSR1: the last drain has ended by itself.
+  const host::Signals signals{SIGTERM, SIGINT, SIGUSR1};
   HAPAX_TRY(const relay::Settings settings, settings_of(options));
   Destination destination;
   HAPAX_CHECK(destination.open(options));
@@ -350,11 +334,11 @@ Result<int> relay_all(const RelayOptions& options) {
   for (const auto& drain : drains) {
     threads.emplace_back([&left, &drain] {
       drain->run();
-      if (--left == 0) StopSignals::end();
+      if (--left == 0) host::raise_in_process(SIGUSR1);
     });
   }
   if (!options.once) say("relaying to " + options.to);
-  signals.wait();
+  std::ignore = signals.wait();
   for (const auto& drain : drains) drain->stop();
   threads.clear();
   return print_counts(options, drains);

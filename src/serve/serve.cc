@@ -16,6 +16,7 @@
 #include "front/gatherer.h"
 #include "host/clock.h"
 #include "host/entropy.h"
+#include "host/signals.h"
 #include "http/api.h"
 #include "http/session.h"
 #include "net/address.h"
@@ -57,40 +58,13 @@ http::SessionLimits brief(http::SessionLimits limits) {
   return limits;
 }
 
-// Signals are taken by the main thread only; every other thread inherits the mask.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&set_);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
-  }
-  // 0: none came in time.
-  int wait_for(std::chrono::milliseconds span) {
-    const timespec until{span.count() / 1000, (span.count() % 1000) * 1'000'000};
-    return std::max(0, sigtimedwait(&set_, nullptr, &until));
-  }
-  // They do what they do to any process: who asks for the end a second time gets it at once, and
-  // finds what was acknowledged all the same.
-  static void let_through() {
-    sigset_t ends{};
-    sigemptyset(&ends);
-    for (const int signal : {SIGTERM, SIGINT}) sigaddset(&ends, signal);
-    pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
-  }
-
- private:
-  sigset_t set_{};
-};
-
 class Process {
  public:
   explicit Process(const Options& options) : options_(options) {}
 
   Status run() {
     HAPAX_CHECK(check(options_));
-    Signals signals;
+    const host::Signals signals{SIGTERM, SIGINT, SIGHUP};
     for (const std::string& line : loose_secrets(options_)) log_.write(LogLevel::kWarning, line);
     HAPAX_TRY(reception_, Reception::open(options_.auth, accounts_, clock_, log_));
     add_health_routes(early_router_, health_);
@@ -101,7 +75,8 @@ class Process {
     announce();
     notifier_.tell("READY=1");
     work(signals);
-    Signals::let_through();
+    // Whoever asks for the end a second time gets it at once, and finds what was acknowledged.
+    host::Signals::let_through({SIGTERM, SIGINT});
     log_.write(LogLevel::kInfo, "stopping");
     const bool well = !health_.trouble();
     notifier_.tell("STOPPING=1");
@@ -167,7 +142,7 @@ class Process {
   }
 
   // Until a signal says to stop. The store is looked at beside it: it may take its time.
-  void work(Signals& signals) {
+  void work(const host::Signals& signals) {
     const auto watchdog = watchdog_of_environment();
     const auto tick = std::min(kTick, watchdog.value_or(2 * kTick) / 2);
     const Surveyor::Found found{[this](const Result<Statistics>& figures) { look_at(figures); },

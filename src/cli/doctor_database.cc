@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/span.h"
 #include "cli/show.h"
 #include "cli/span.h"
 #include "cluster/checkup.h"
@@ -92,7 +93,7 @@ int run_database_doctor(const DatabaseDoctorOptions& options) {
   const auto patience = span_of(options.patience);
   if (!patience) {
     return usage("--patience " + options.patience + " is no span; units are " +
-                 std::string(kSpanUnits));
+                 std::string(base::kSpanUnitNames));
   }
   for (const std::string* name : {&options.schema, &options.store_schema, &options.prefix}) {
     if (name == &options.schema && name->empty()) continue;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/time_text.h"
 #include "digest/base64.h"
 #include "wire/json_text.h"
 
@@ -106,14 +106,7 @@ std::string tinted(Tint tint, std::string_view text) {
   return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(tint)], text);
 }
 
-std::string instant_text(std::int64_t ms) {
-  const std::time_t seconds = ms / 1000;
-  std::tm parts{};
-  char text[32];
-  ::gmtime_r(&seconds, &parts);
-  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  return fmt::format("{}.{:03}Z", std::string_view(text, size), ms % 1000);
-}
+std::string instant_text(std::int64_t ms) { return base::rfc3339_ms(time_from_ms(ms)); }
 
 std::string Table::text() const {
   const std::size_t columns = rows_.front().size();

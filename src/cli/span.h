@@ -1,5 +1,4 @@
-// Spans of time as people write them: "30s", "500ms", "24h", "7d"; or as ISO 8601 does: "PT30S",
-// "P7D".
+// Spans of time given on the command line.
 #pragma once
 
 #include <optional>
@@ -9,9 +8,7 @@
 
 namespace hapax::cli {
 
-inline constexpr std::string_view kSpanUnits = "ms, s, m, h, d, w, or ISO 8601 as P7D";
-
-// Nothing, if it is none: the unit is required, and a hundred years are the longest.
+// Nothing if it is not a span, or longer than a hundred years.
 [[nodiscard]] std::optional<Duration> span_of(std::string_view text);
 
 }  // namespace hapax::cli

@@ -1,11 +1,11 @@
 // token make, list, revoke: the server's file of API tokens.
-#include <ctime>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "auth/tokens.h"
 #include "auth/words.h"
+#include "base/time_text.h"
 #include "cli/commands.h"
 #include "cli/span.h"
 #include "host/clock.h"
@@ -67,15 +67,6 @@ Result<auth::MadeToken> make(const TokenMakeOptions& options) {
   return made;
 }
 
-std::string instant(Time time) {
-  const std::time_t seconds = to_ms(time) / 1000;
-  std::tm parts{};
-  char text[32];
-  ::gmtime_r(&seconds, &parts);
-  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return {text, size};
-}
-
 std::string_view state_of(const auth::Token& token, Time now) {
   if (token.revoked) return "revoked";
   return token.expires && *token.expires <= now ? "expired" : "valid";
@@ -99,7 +90,8 @@ void print_tokens(const std::vector<auth::Token>& tokens, Time now) {
   for (const auth::Token& token : tokens) {
     fmt::print("{:<16}  {:<8} {:<16} {:<36} {:<20} {:<20} {}\n", token.id, state_of(token, now),
                token.caller.tenant, auth::words_of(token.caller.rights, ","),
-               token.expires ? instant(*token.expires) : "never", token.caller.subject, token.note);
+               token.expires ? base::rfc3339_seconds(*token.expires) : "never",
+               token.caller.subject, token.note);
   }
 }
 
@@ -126,7 +118,7 @@ int run_token_make(const TokenMakeOptions& options) {
       "token {} of tenant {} ({}), expires: {}\n"
       "It is shown only now; {} has its hash. A running server learns of it at its next reload.\n",
       token.id, token.caller.tenant, auth::words_of(token.caller.rights, ", "),
-      token.expires ? instant(*token.expires) : "never", options.file);
+      token.expires ? base::rfc3339_seconds(*token.expires) : "never", options.file);
   return kExitOk;
 }
 

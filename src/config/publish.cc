@@ -57,7 +57,7 @@ std::string json_of(const Key& key, const Setting& setting) {
 }
 
 std::string pattern_of(const Key& key) {
-  const std::string span = "(([0-9]+(ms|s|m|h|d))+|P[0-9WDTHMS]+)";
+  const std::string span = "(([0-9]+(ms|s|m|h|d|w))+|P[0-9WDTHMS]+)";
   switch (key.kind) {
     case Kind::kSize:
       return "^[0-9]+(B|KiB|MiB|GiB|TiB|kB|MB|GB|TB)?$";

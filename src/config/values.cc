@@ -6,7 +6,7 @@
 
 #include <hapax/limits.h>
 
-#include "base/iso_span.h"
+#include "base/span.h"
 #include "net/address.h"
 #include "wire/json_text.h"
 #include "wire/nearest.h"
@@ -30,6 +30,7 @@ constexpr std::array kSizes{Unit{"TiB", std::uint64_t{1} << 40},
                             Unit{"MB", 1'000'000},
                             Unit{"kB", 1'000},
                             Unit{"B", 1}};
+// For showing only; a week is shown as seven days.
 constexpr std::array kSpans{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000},
                             Unit{"s", 1'000}, Unit{"ms", 1}};
 
@@ -61,34 +62,11 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return std::nullopt;
 }
 
-// "90s", "1h30m": numbers with units, the larger unit first. Or as ISO 8601 has it: "PT90S", "P7D".
-std::optional<std::uint64_t> parse_span(std::string_view text) {
-  if (const auto iso = base::iso_span_ms(text)) return iso;
-  std::uint64_t sum = 0;
-  std::uint64_t last_unit = std::numeric_limits<std::uint64_t>::max();
-  if (text.empty()) return std::nullopt;
-  while (!text.empty()) {
-    const auto number = take_number(text);
-    const std::string_view name = text.substr(0, text.find_first_of("0123456789"));
-    const Unit* found = nullptr;
-    for (const Unit& unit : kSpans) {
-      if (unit.name == name) found = &unit;
-    }
-    if (!number || found == nullptr || found->value >= last_unit) return std::nullopt;
-    last_unit = found->value;
-    const auto part = times(*number, found->value);
-    if (!part || *part > std::numeric_limits<std::uint64_t>::max() - sum) return std::nullopt;
-    sum += *part;
-    text.remove_prefix(name.size());
-  }
-  return sum;
-}
-
 std::optional<std::uint64_t> parse_duration(const Key& key, std::string_view text) {
   if (const auto whole = has_unit(key) ? parse_whole(text) : std::nullopt) {
     return key.name.ends_with("_ms") ? whole : times(*whole, 1'000);
   }
-  return parse_span(text);
+  return base::parse_span(text);
 }
 
 std::optional<std::uint64_t> parse_window(const Key& key, std::string_view text) {

@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/time_text.h"
 #include "http/api.h"
-#include "http/clock_text.h"
 #include "http/commits.h"
+#include "http/decimal_text.h"
 #include "http/replies.h"
 #include "wire/answer.h"
 #include "wire/json_source.h"
@@ -113,7 +114,7 @@ std::string metadata_in(std::string_view value) {
 KeyStatus status_of(const ClaimStatus& claim, wire::Bodies bodies) {
   KeyStatus status{std::string(wire::word_of(claim.state)), "", claim.owner, claim.attempts};
   const bool over = claim.state == ClaimState::kCompleted || claim.state == ClaimState::kFailed;
-  if (over) status.processed_at = clock_text(claim.since);
+  if (over) status.processed_at = base::rfc3339_seconds(claim.since);
   const bool shown = claim.result && bodies == wire::Bodies::kShown;
   if (shown) status.metadata = metadata_in(claim.result->body);
   return status;
@@ -157,7 +158,7 @@ Result<std::optional<KeyStatus>> find_job(Store& store, const Job& job, const Ke
   const auto id = store.find_id(job.queue, job.id, key.group);
   if (!id && id.error().code != Errc::kNotFound) return id.error();
   if (!id || !*id) return std::optional<KeyStatus>();
-  return std::optional(KeyStatus{"completed", clock_text((*id)->first_seen), "", 1});
+  return std::optional(KeyStatus{"completed", base::rfc3339_seconds((*id)->first_seen), "", 1});
 }
 
 Error other_key(const front::TenantNames& names, const Job& job) {

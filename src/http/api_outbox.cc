@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "base/time_text.h"
 #include "http/api.h"
-#include "http/clock_text.h"
 #include "http/replies.h"
 #include "wire/json_text.h"
 #include "wire/strict_json.h"
@@ -75,7 +75,9 @@ std::string json_of(const Record& record) {
   wire::read_strict_json(record.payload).ok() ? out.raw("data", record.payload)
                                               : out.bytes("data", record.payload);
   out.raw("metadata", metadata.text()).add("status", "pending");
-  return out.add("created_at", clock_text(record.time)).raw("published_at", "null").text();
+  return out.add("created_at", base::rfc3339_seconds(record.time))
+      .raw("published_at", "null")
+      .text();
 }
 
 std::string pending_json(const Outbox& outbox) {
@@ -92,7 +94,7 @@ std::string stats_json(const Outbox& outbox) {
     return out.raw("oldest_pending_at", "null").raw("lag_seconds", "0").text();
   }
   const Time oldest = outbox.oldest.front().time;
-  out.add("oldest_pending_at", clock_text(oldest));
+  out.add("oldest_pending_at", base::rfc3339_seconds(oldest));
   return out.add("lag_seconds", (to_ms(outbox.now) - to_ms(oldest)) / 1'000).text();
 }
 

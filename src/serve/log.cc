@@ -1,8 +1,8 @@
 #include "serve/log.h"
 
 #include <algorithm>
-#include <ctime>
 
+#include "base/time_text.h"
 #include "wire/json_text.h"
 
 namespace hapax::serve {
@@ -21,18 +21,6 @@ std::string_view word_of(LogLevel level) {
       return "error";
   }
   return "error";
-}
-
-// RFC 3339, UTC: "2026-11-16T05:46:19.123Z".
-std::string instant(std::int64_t wall_ms) {
-  const std::time_t seconds = wall_ms / 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[40];
-  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  char fraction[8];
-  std::snprintf(fraction, sizeof fraction, ".%03dZ", static_cast<int>(wall_ms % 1000));
-  return std::string(text, size) + fraction;
 }
 
 // Bare if that cannot be misread, else as JSON text.
@@ -54,7 +42,7 @@ std::string one_line(std::string_view text) {
 }  // namespace
 
 std::string Log::line(LogLevel level, std::string_view event, Fields fields) {
-  const std::string time = instant(clock_.wall_ms());
+  const std::string time = base::rfc3339_ms(time_from_ms(clock_.wall_ms()));
   if (format_ == config::LogFormat::kJson) {
     wire::JsonObject object;
     object.add("time", time).add("level", word_of(level)).add("event", event);

@@ -1,20 +1,13 @@
 #include "shared/known_batches.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
+
+#include "base/time_text.h"
 
 namespace hapax::shared {
 
 namespace {
-
-std::string utc_text(Time time) {
-  const auto seconds = static_cast<std::time_t>(to_ms(time) / 1'000);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
-}
 
 bool lies_before(const KnownBatch& batch, const ports::LogPlace& at) { return batch.at < at; }
 
@@ -55,7 +48,7 @@ std::optional<LostFacts> KnownBatches::end_anew() {
 
 std::string text_of(const LostFacts& lost) {
   return "the facts " + std::to_string(lost.first.value) + " to " +
-         std::to_string(lost.last.value) + ", written since " + utc_text(lost.since);
+         std::to_string(lost.last.value) + ", written since " + base::rfc3339_seconds(lost.since);
 }
 
 }  // namespace hapax::shared

@@ -1,13 +1,10 @@
-// Times and numbers as foreign formats want them.
+// Numbers as a foreign format wants them.
 #pragma once
 
 #include <string>
 
-#include <hapax/time.h>
-
 namespace hapax::http {
 
-[[nodiscard]] std::string clock_text(Time time);       // "2025-09-14T19:41:47Z"
 [[nodiscard]] std::string decimal_text(double value);  // "0.023", at most three places
 
 }  // namespace hapax::http

@@ -204,8 +204,9 @@ class StreamKeys {
   explicit StreamKeys(Keys& keys) : keys_(keys) {}
 
   template <class Value>
-  void optional(std::string_view name, Value& value, std::string_view meaning) {
-    Key key = key_for(name, kind_of(name, value), value, meaning, bounds_of(name));
+  void optional(std::string_view name, Value& value, const wire::About& about) {
+    const Kind kind = kind_of(name, value);
+    Key key = key_for(name, kind, value, about.help, bounds_of(kind, about.allowed));
     if constexpr (std::is_enum_v<Value>) key = word_key<Value>(std::move(key));
     keys_.key(key);
   }
@@ -219,18 +220,10 @@ class StreamKeys {
     return name.find("bytes") == std::string_view::npos ? Kind::kNumber : Kind::kSize;
   }
 
-  // As the store checks them.
-  static Bounds bounds_of(std::string_view name) {
-    if (name == "window_s") {
-      return {static_cast<std::uint64_t>(limits::kWindowMin.count()),
-              static_cast<std::uint64_t>(limits::kWindowMax.count())};
-    }
-    if (name == "record_bytes_max") return {1, limits::kRecordBytesMax};
-    if (name == "producer_memory") return {1, limits::kProducerMemoryMax};
-    if (name == "producers_max") return {0, limits::kProducersPerStreamMax};
-    if (name == "retention_age_ms") return {1, kAnySpan.most};
-    if (name.starts_with("retention_")) return {1};
-    return {};
+  static Bounds bounds_of(Kind kind, const wire::Allowed& allowed) {
+    const Bounds usual = kind == Kind::kDuration ? kAnySpan : Bounds{};
+    return {static_cast<std::uint64_t>(allowed.least.value_or(0)),
+            allowed.most.value_or(usual.most)};
   }
 
   Keys& keys_;

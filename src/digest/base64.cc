@@ -30,7 +30,10 @@ std::optional<std::string> decode_base64(std::string_view text, Base64 variant) 
                                            : sodium_base64_VARIANT_ORIGINAL_NO_PADDING;
   // libsodium 1.0.18 takes every byte from 0x80 on for the last digit of the alphabet.
   if (!is_ascii(text)) return std::nullopt;
-  while (text.ends_with('=')) text.remove_suffix(1);
+  // Padding is left out, or what it must be.
+  const std::size_t padded = text.size();
+  while (text.ends_with('=') && padded - text.size() < 2) text.remove_suffix(1);
+  if (padded != text.size() && padded % 4 != 0) return std::nullopt;
   std::string bytes(text.size() / 4 * 3 + 3, '\0');
   std::size_t size = 0;
   const int failed = sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(),

@@ -5,13 +5,15 @@
 
 #include "front/desk.h"
 #include "http/router.h"
+#include "wire/json_schema.h"
 
 namespace hapax::http {
 
 // Adds every route of the store. The OpenAPI document tells of all routes there are when it is
 // asked for, also of those added later.
 // `outbox` is the stream that the endpoints of the outbox tell of.
-void add_store_routes(Router& router, front::Desk& desk, const std::string& outbox);
+void add_store_routes(Router& router, front::Desk& desk, const std::string& outbox,
+                      wire::Callers callers);
 
 // The parts of it.
 void add_operation_routes(Router& router, front::Desk& desk);

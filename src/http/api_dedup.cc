@@ -15,6 +15,7 @@
 #include "http/decimal_text.h"
 #include "http/replies.h"
 #include "wire/answer.h"
+#include "wire/json_schema.h"
 #include "wire/json_source.h"
 #include "wire/json_text.h"
 #include "wire/strict_json.h"
@@ -369,10 +370,6 @@ std::string json_of(std::string_view queue, const QueueFigures& figures) {
 
 void get_figures(front::Desk& desk, const SharedCall& call) {
   const std::string queue(call->request().query_value("queue").value_or(kDefaultQueue));
-  if (!front::from_outside(queue)) {
-    return respond_error(call,
-                         {Errc::kInvalidArgument, "queue: must not begin with the byte 0x01"});
-  }
   desk.ask(
       call->from(),
       [&desk, stream = inside_name(call, queue)](Store& store) {
@@ -384,6 +381,11 @@ void get_figures(front::Desk& desk, const SharedCall& call) {
       });
 }
 
+Status check_query_names(const SharedCall& call) {
+  HAPAX_CHECK(check_name(call, "queue", wire::allowed::kName));
+  return check_name(call, "group", wire::allowed::kKey);
+}
+
 }  // namespace
 
 void add_dedup_routes(Router& router, front::Desk& desk) {
@@ -391,15 +393,23 @@ void add_dedup_routes(Router& router, front::Desk& desk) {
   const auto add = [&](std::string method, std::string_view path, Serve act, std::string answer,
                        std::string summary) {
     Route route{std::move(method), std::string(kRoot).append(path),
-                guarded({Right::kAdmin}, [&desk, act](const SharedCall& call) { act(desk, call); }),
+                guarded({Right::kAdmin},
+                        [&desk, act](const SharedCall& call) {
+                          const Status named = check_query_names(call);
+                          named ? act(desk, call) : respond_error(call, named.error());
+                        }),
                 std::move(summary), ""};
     route.answer = std::move(answer);
-    route.query = {{"queue", "string", "Name of the queue: a stream, and a scope of claims"}};
+    route.dedup_key = true;
+    route.query = {{"queue", wire::text_schema_of(wire::allowed::kName),
+                    "Name of the queue: a stream, and a scope of claims"}};
     if (act == get_key) {
-      route.query.push_back({"group", "string", "Group key, where ids are unique per group"});
+      route.query.push_back({"group", wire::text_schema_of(wire::allowed::kKey),
+                             "Group key, where ids are unique per group"});
     }
     if (act == delete_key) {
-      route.query.push_back({"reason", "string", "Why, for the audit"});
+      route.query.push_back(
+          {"reason", wire::text_schema_of(wire::allowed::kWhy), "Why, for the audit"});
       route.keyed = true;
     }
     router.add(std::move(route));

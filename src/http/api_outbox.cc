@@ -2,6 +2,7 @@
 // its aggregate the group key, its type the header event_type, its metadata the other headers. The
 // relay is a consumer; an event is published when the relay has acked it.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "base/time_text.h"
 #include "http/api.h"
 #include "http/replies.h"
+#include "wire/json_schema.h"
 #include "wire/json_text.h"
 #include "wire/strict_json.h"
 
@@ -18,6 +20,9 @@ namespace {
 
 constexpr std::string_view kRelay = "relay";
 constexpr std::string_view kType = "event_type";
+// The names in the query.
+constexpr std::array<std::pair<std::string_view, wire::Allowed>, 2> kNames{
+    {{"table", wire::allowed::kName}, {"consumer", wire::allowed::kNameBelow}}};
 
 struct Outbox {
   std::uint64_t pending = 0;
@@ -102,6 +107,16 @@ void answer(front::Desk& desk, const SharedCall& call, const std::string& table,
             std::string (*to_json)(const Outbox&)) {
   const auto max = option<std::uint32_t>(call, "max", 100);
   if (!max) return respond_error(call, max.error());
+  // Also of an outbox that nobody would have to read.
+  if (*max == 0 || *max > limits::kReadMax) {
+    const Errc code = *max == 0 ? Errc::kInvalidArgument : Errc::kLimitExceeded;
+    return respond_error(call, {code, "max: expected 1 to " + std::to_string(limits::kReadMax) +
+                                          ", got " + std::to_string(*max)});
+  }
+  for (const auto& [name, allowed] : kNames) {
+    const Status named = check_name(call, name, allowed);
+    if (!named) return respond_error(call, named.error());
+  }
   const Request& request = call->request();
   const std::string stream(request.query_value("table").value_or(table));
   if (const Status allowed = check_stream(call->caller(), stream); !allowed) {
@@ -127,9 +142,12 @@ void add_outbox_routes(Router& router, front::Desk& desk, const std::string& tab
                           to_json](const SharedCall& call) { answer(desk, call, table, to_json); }),
         std::move(summary), ""};
     route.answer = std::move(name);
-    route.query = {{"table", "string", "Stream of the outbox; " + table + " without it"},
-                   {"consumer", "string", "Consumer that publishes; relay without it"},
-                   {"max", "integer", "How many events at most; 100 without it"}};
+    const std::string name_schema = wire::text_schema_of(wire::allowed::kName);
+    route.query = {{"table", name_schema, "Stream of the outbox; " + table + " without it"},
+                   {"consumer", wire::text_schema_of(wire::allowed::kNameBelow),
+                    "Consumer that publishes; relay without it"},
+                   {"max", wire::number_schema_of(wire::allowed::kRead),
+                    "How many events at most; 100 without it"}};
     router.add(std::move(route));
   };
   // Who sees what records hold has the right to read them.

@@ -63,16 +63,17 @@ Response response_of(std::string_view type, std::string body) {
 
 }  // namespace
 
-void add_description_routes(Router& router) {
+void add_description_routes(Router& router, wire::Callers callers) {
   const auto add = [&](std::string pattern, std::string type, std::string summary, Act act) {
     Route route{"GET", std::move(pattern), std::move(act), std::move(summary), "", true};
     route.answer = std::move(type);
     router.add(std::move(route));
   };
-  add("/openapi.json", "application/json", "This API for programs", [&](const SharedCall& call) {
-    call->exchange->respond(json_response(200, openapi_document(router)));
-  });
-  add("/", "text/html", "This API for people", [&](const SharedCall& call) {
+  add("/openapi.json", "application/json", "This API for programs",
+      [&router, callers](const SharedCall& call) {
+        call->exchange->respond(json_response(200, openapi_document(router, callers)));
+      });
+  add("/", "text/html", "This API for people", [&router](const SharedCall& call) {
     call->exchange->respond(response_of("text/html; charset=utf-8", page_of(router)));
   });
   add("/api/style.css", "text/css", "How that page looks", [](const SharedCall& call) {

@@ -7,6 +7,7 @@
 #include "http/api.h"
 #include "http/replies.h"
 #include "wire/answer.h"
+#include "wire/json_schema.h"
 #include "wire/json_text.h"
 
 namespace hapax::http {
@@ -256,6 +257,21 @@ void get_statistics(front::Desk& desk, const SharedCall& call) {
       });
 }
 
+// --- what the document says of queries
+
+// Of at least one byte, in either alphabet; '+' in a query may be a space.
+constexpr std::string_view kBase64 =
+    R"({"type":"string","contentEncoding":"base64","minLength":2,"pattern":)"
+    R"("^(?:[-A-Za-z0-9+/_ ]{4})*)"
+    R"((?:[-A-Za-z0-9+/_ ][AQgw](?:==)?|[-A-Za-z0-9+/_ ]{2}[AEIMQUYcgkosw048]=?)?$"})";
+// A place in a table.
+constexpr std::string_view kCursor = R"({"type":"string","pattern":"^[0-9]{1,19}$"})";
+
+QueryField group_field() {
+  return {"group", wire::text_schema_of(wire::allowed::kKey),
+          "Group key, where ids are unique per group"};
+}
+
 }  // namespace
 
 void add_read_routes(Router& router, front::Desk& desk) {
@@ -267,18 +283,20 @@ void add_read_routes(Router& router, front::Desk& desk) {
                 std::move(summary), ""};
     route.answer = std::move(answer);
     if (look == get_id) {
-      route.query.push_back({"group", "string", "Group key, where ids are unique per group"});
+      route.query.push_back(group_field());
     }
     if (look == find_id) {
-      route.query = {{"id", "string", "Message id"},
-                     {"id_base64", "string", "Message id that is not text"},
-                     {"group", "string", "Group key, where ids are unique per group"},
-                     {"group_base64", "string", "Group key that is not text"}};
+      route.query = {{"id", wire::text_schema_of(wire::allowed::kKey), "Message id"},
+                     {"id_base64", std::string(kBase64), "Message id that is not text"},
+                     group_field(),
+                     {"group_base64", std::string(kBase64), "Group key that is not text"}};
     }
     if (look == list_registers) {
-      route.query = {{"cursor", "string", "`next` of the page before; 0 or none: from the start"},
-                     {"max", "integer", "How many to look at; 100 without it"},
-                     {"prefix", "string", "Only names that begin with it"}};
+      route.query = {
+          {"cursor", std::string(kCursor), "`next` of the page before; 0 or none: from the start"},
+          {"max", wire::number_schema_of(wire::allowed::kRead),
+           "How many to look at; 100 without it"},
+          {"prefix", wire::text_schema_of({}), "Only names that begin with it"}};
     }
     router.add(std::move(route));
   };

@@ -36,7 +36,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
     has_id_ = (*request)->id.has_value();
     if (!waiter_->over()) waiter_->listen();
     desk_.commit(
-        call_->exchange->loop(), call_->caller(), *std::move(request),
+        call_->from(), call_->caller(), *std::move(request),
         [self = shared_from_this()](const Result<Answer>& answer) { self->answered(answer); });
   }
 
@@ -93,7 +93,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
                                      Duration{0},
                                      "the client left before the answer"});
     }
-    desk_.commit(call_->exchange->loop(), call_->caller(), request,
+    desk_.commit(call_->from(), call_->caller(), request,
                  [](const Result<Answer>&) {});  // If it fails, the leases run out.
   }
 
@@ -114,7 +114,7 @@ void add_receive_route(Router& router, front::Desk& desk) {
                         std::make_shared<Reception>(desk, call, *until)->look();
                       }),
               "Hand out records under leases; wait_ms waits for some", "receive"};
-  route.query = {{"wait_ms", "integer", "Wait so long for a first record; at most 60,000"}};
+  route.query = {wait_field()};
   router.add(std::move(route));
 }
 

@@ -10,6 +10,7 @@
 #include "http/replies.h"
 #include "http/waiter.h"
 #include "wire/answer.h"
+#include "wire/json_schema.h"
 
 namespace hapax::http {
 
@@ -95,10 +96,12 @@ void add_record_routes(Router& router, front::Desk& desk) {
                       [&desk](const SharedCall& call) { get_records(desk, call); }),
               "Read records; wait_ms waits for some, Accept: text/event-stream never ends", ""};
   route.answer = "Records";
-  route.query = {{"from", "integer", "First sequence wanted; 1 without it"},
-                 {"max", "integer", "How many records at most; 100 without it"},
-                 {"bytes_max", "integer", "End before it is more, but not before the first; 4 MiB"},
-                 {"wait_ms", "integer", "Wait so long for a first record; at most 60,000"}};
+  const std::string any = wire::number_schema_of({});
+  route.query = {{"from", any, "First sequence wanted; 1 without it"},
+                 {"max", wire::number_schema_of(wire::allowed::kRead),
+                  "How many records at most; 100 without it"},
+                 {"bytes_max", any, "End before it is more, but not before the first; 4 MiB"},
+                 wait_field()};
   router.add(std::move(route));
 }
 

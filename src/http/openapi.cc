@@ -23,6 +23,9 @@ using wire::JsonObject;
 
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kText = R"({"schema":{"type":"string"}})";
+constexpr std::string_view kCommit =
+    R"({"ops":[{"op":"append","stream":"orders","payload":"tea","id":"o-1"},)"
+    R"({"op":"set","name":"last-order","value":"o-1","mode":"always"}]})";
 constexpr std::string_view kBytes = R"({"schema":{}})";
 
 std::string reference(std::string_view name) {
@@ -41,7 +44,21 @@ std::vector<std::string> names_in(std::string_view pattern) {
 
 // --- what is sent
 
-std::string parameters_of(const Route& route, const std::vector<std::string>& names) {
+// As commits.cc reads it: bare or in quotes, of printable ASCII.
+constexpr std::string_view kIdempotencyKey =
+    R"(^(?:[!#-+\x2d-~](?:[ -+\x2d-~]{0,253}[!-+\x2d-~])?)"
+    R"(|\x22(?:[ !#-\x5b\x5d-~]|\x5c[\x22\x5c]){1,255}\x22)$)";
+
+// Of a name in the path of a route that reads.
+wire::Allowed allowed_in_path(const Route& route, std::string_view name) {
+  namespace allowed = wire::allowed;
+  if (name == "key" && route.dedup_key) return {1, {}, wire::FirstByte::kNoFrame};
+  if (name == "key" || name == "id") return allowed::kKey;
+  if (name == "consumer" || name == "producer") return allowed::kNameBelow;
+  return name == "name" ? allowed::kRegister : allowed::kName;
+}
+
+std::string parameters_of(const Route& route, const wire::Setting& setting) {
   JsonArray all;
   const auto add = [&](std::string_view name, std::string_view in, std::string_view help,
                        std::string_view schema) {
@@ -53,52 +70,58 @@ std::string parameters_of(const Route& route, const std::vector<std::string>& na
                 .raw("schema", schema)
                 .text());
   };
-  for (const std::string& name : names) {
-    add(name, "path", "", R"({"type":"string","minLength":1})");
+  for (const std::string& name : setting.elsewhere) {
+    add(name, "path", "",
+        route.op.empty() ? wire::text_schema_of(allowed_in_path(route, name))
+                         : wire::place_schema(route.op, setting, name));
   }
-  for (const QueryField& field : route.query) {
-    add(field.name, "query", field.help, JsonObject().add("type", field.type).text());
-  }
+  for (const QueryField& field : route.query) add(field.name, "query", field.help, field.schema);
   if (!route.op.empty() || route.keyed) {
     add("Idempotency-Key", "header", "The commit's id: a repetition gets the first answer",
-        R"({"type":"string","minLength":1,"maxLength":255})");
+        JsonObject()
+            .add("type", "string")
+            .add("minLength", 1)
+            .add("maxLength", 2 + 2 * limits::kMessageIdBytesMax)
+            .add("pattern", kIdempotencyKey)
+            .text());
   }
   std::string text = all.text();
   if (route.method == "DELETE" && !route.op.empty()) {  // It has no body.
-    const std::string fields = wire::op_parameters(route.op, names);
+    const std::string fields = wire::op_parameters(route.op, setting);
     if (fields != "[]") text = text.substr(0, text.size() - 1) + "," + fields.substr(1);
   }
   return text;
 }
 
-std::string any_op_schema() {
+std::string any_op_schema(wire::Callers callers) {
   JsonArray all;
   std::apply(
       [&](const auto&... named) {
-        (all.add(wire::op_schema(named.name, {}, wire::OpName::kMember)), ...);
+        (all.add(wire::op_schema(named.name, {{}, callers}, wire::OpName::kMember)), ...);
       },
       wire::kOps);
   return JsonObject().raw("oneOf", all.text()).text();
 }
 
-std::string body_of(const Route& route, const std::vector<std::string>& names) {
+std::string body_of(const Route& route, const wire::Setting& setting) {
   JsonObject types;
   if (route.op == "commit") {
-    types.raw(kJson, content(wire::commit_schema("ops", reference("Operation"))));
+    const std::string schema = wire::commit_schema("ops", reference("Operation"));
+    types.raw(kJson, JsonObject().raw("schema", schema).raw("example", kCommit).text());
   } else if (route.list.empty()) {
-    types.raw(kJson, content(wire::op_schema(route.op, names)));
+    types.raw(kJson, content(wire::op_schema(route.op, setting)));
   } else {
-    const std::string one = wire::op_schema(route.op, names);
+    const std::string one = wire::op_schema(route.op, setting);
     JsonArray forms;
     forms.add(one);
-    forms.add(JsonObject().add("type", "array").raw("items", one).text());
+    forms.add(wire::list_schema(one));
     forms.add(wire::commit_schema(route.list, one));
     types.raw(kJson, content(JsonObject().raw("anyOf", forms.text()).text()));
     types.raw("application/x-ndjson", kText);
     if (route.op == "append") types.raw(kRecordFrames, kBytes);
   }
   const bool needed =
-      route.op == "commit" || !route.list.empty() || wire::needs_body(route.op, names);
+      route.op == "commit" || !route.list.empty() || wire::needs_body(route.op, setting);
   return JsonObject().add("required", needed).raw("content", types.text()).text();
 }
 
@@ -152,22 +175,23 @@ std::string operation_id(const Route& route) {
   return id;
 }
 
-std::string operation_of(const Route& route) {
+std::string operation_of(const Route& route, wire::Callers callers) {
   const std::vector<std::string> names = names_in(route.pattern);
+  const wire::Setting setting{names, callers};
   JsonObject out;
   out.add("operationId", operation_id(route)).add("summary", route.summary);
-  out.raw("parameters", parameters_of(route, names));
+  out.raw("parameters", parameters_of(route, setting));
   if (!route.op.empty() && route.method != "DELETE") {
-    out.raw("requestBody", body_of(route, names));
+    out.raw("requestBody", body_of(route, setting));
   }
   if (route.open) out.raw("security", "[]");
   return out.raw("responses", responses_of(route)).text();
 }
 
-std::string paths_of(const Router& router) {
+std::string paths_of(const Router& router, wire::Callers callers) {
   std::map<std::string, JsonObject> paths;
   for (const Route& route : router.routes()) {
-    paths[route.pattern].raw(wire::lower(route.method), operation_of(route));
+    paths[route.pattern].raw(wire::lower(route.method), operation_of(route, callers));
   }
   JsonObject out;
   for (const auto& [pattern, operations] : paths) out.raw(pattern, operations.text());
@@ -190,7 +214,7 @@ std::string schema_of(const std::vector<Verdict>& samples) {
   return JsonObject().raw("allOf", both.text()).text();
 }
 
-std::string schemas() {
+std::string schemas(wire::Callers callers) {
   JsonArray verdicts;
   for (const auto& samples : verdict_samples()) verdicts.add(schema_of(samples));
   JsonObject out;
@@ -205,7 +229,7 @@ std::string schemas() {
           R"("status":{"type":"integer"},"detail":{"type":"string"},"code":{"type":"string",)"
           R"("pattern":"^HX[0-9]{4}$"},"retry":{"enum":["never","later","look","stop"]}},)"
           R"("required":["type","title","status","detail"]})");
-  out.raw("Operation", any_op_schema());
+  out.raw("Operation", any_op_schema(callers));
   for (const Samples& samples : answer_samples()) {
     out.raw(samples.name, wire::schema_of(samples.texts));
   }
@@ -218,20 +242,21 @@ std::string schemas() {
 
 }  // namespace
 
-std::string openapi_document(const Router& router) {
+std::string openapi_document(const Router& router, wire::Callers callers) {
   const JsonObject info =
       JsonObject().add("title", "Hapax").add("version", "1").add("summary", "Every effect, once");
   const JsonObject bearer = JsonObject().add("type", "http").add("scheme", "bearer");
   const JsonObject components =
       JsonObject()
-          .raw("schemas", schemas())
+          .raw("schemas", schemas(callers))
           .raw("securitySchemes", JsonObject().raw("token", bearer.text()).text());
+  const bool signed_in = callers == wire::Callers::kSignedIn;
   return JsonObject()
       .add("openapi", "3.1.0")
       .raw("info", info.text())
       .raw("servers", R"([{"url":"/"}])")
-      .raw("security", R"([{},{"token":[]}])")
-      .raw("paths", paths_of(router))
+      .raw("security", signed_in ? R"([{"token":[]}])" : "[]")
+      .raw("paths", paths_of(router, callers))
       .raw("components", components.text())
       .text();
 }

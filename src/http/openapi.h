@@ -5,12 +5,13 @@
 #include <string>
 
 #include "http/router.h"
+#include "wire/json_schema.h"
 
 namespace hapax::http {
 
-[[nodiscard]] std::string openapi_document(const Router& router);
+[[nodiscard]] std::string openapi_document(const Router& router, wire::Callers callers);
 
 // /openapi.json, and a page at / for people.
-void add_description_routes(Router& router);
+void add_description_routes(Router& router, wire::Callers callers);
 
 }  // namespace hapax::http

@@ -22,9 +22,9 @@ TEST(OpenApi, KnowsEveryVerdict) {
 
 TEST(OpenApi, DescribesRoutesThatAreAddedLater) {
   Router router;
-  add_description_routes(router);
+  add_description_routes(router, wire::Callers::kAnybody);
   router.add({"GET", "/later/{name}", [](const SharedCall&) {}, "Later", ""});
-  const std::string text = openapi_document(router);
+  const std::string text = openapi_document(router, wire::Callers::kAnybody);
   EXPECT_NE(text.find("\"/later/{name}\""), std::string::npos);
   EXPECT_EQ(text.front(), '{');
 }

@@ -8,13 +8,19 @@ namespace hapax::http {
 
 namespace {
 
+// Names below another one, which keeps tenants apart already: they are any bytes.
+bool is_below(const Call& call, std::string_view name) {
+  return name == "consumer" || name == "producer" || name == "id" ||
+         (name == "key" && !call.name("scope").empty());
+}
+
 Status admit(const Call& call, const std::vector<front::Right>& any_of) {
   const auto has = [&](front::Right right) { return call.caller().rights.has(right); };
   if (std::none_of(any_of.begin(), any_of.end(), has)) {
     return front::check_right(call.caller(), any_of.front());
   }
   for (const auto& [name, value] : call.names) {
-    if (!front::from_outside(value)) {
+    if (!is_below(call, name) && !front::from_outside(value)) {
       return Error{Errc::kInvalidArgument, name + ": must not begin with the byte 0x01"};
     }
     if (name == "stream") HAPAX_CHECK(check_stream(call.caller(), value));
@@ -50,6 +56,23 @@ Act guarded(std::initializer_list<front::Right> any_of, Act act) {
         }
         act(call);
       };
+}
+
+Status check_name(const SharedCall& call, std::string_view option, const wire::Allowed& allowed) {
+  const auto name = call->request().query_value(option);
+  if (!name) return Ok{};
+  const auto bad = [&](Errc code, const std::string& why) {
+    return Error{code, std::string(option) + ": " + why};
+  };
+  if (name->empty()) return bad(Errc::kInvalidArgument, "is empty; leave it out instead");
+  if (allowed.first != wire::FirstByte::kAny && !front::from_outside(*name)) {
+    return bad(Errc::kInvalidArgument, "must not begin with the byte 0x01");
+  }
+  if (allowed.most && name->size() > *allowed.most) {
+    return bad(Errc::kLimitExceeded, "has " + std::to_string(name->size()) + "; the most is " +
+                                         std::to_string(*allowed.most));
+  }
+  return Ok{};
 }
 
 void respond_error(const SharedCall& call, Error error) {

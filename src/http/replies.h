@@ -13,6 +13,7 @@
 #include "http/problem.h"
 #include "http/router.h"
 #include "http/verdict_response.h"
+#include "wire/allowed.h"
 #include "wire/answer.h"
 #include "wire/text_value.h"
 
@@ -45,6 +46,10 @@ template <class Value>
   }
   return value;
 }
+
+// Whether that name in the query, if it is there, can be anybody's.
+[[nodiscard]] Status check_name(const SharedCall& call, std::string_view option,
+                                const wire::Allowed& allowed);
 
 // Names in it are told as the caller knows them.
 void respond_error(const SharedCall& call, Error error);

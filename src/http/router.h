@@ -40,7 +40,7 @@ using Act = std::function<void(const SharedCall&)>;
 // A value in the query that is no field of the operation.
 struct QueryField {
   std::string name;
-  std::string type;  // as JSON Schema calls it
+  std::string schema;  // of JSON
   std::string help;
 };
 
@@ -55,7 +55,8 @@ struct Route {
   std::string list{};    // its body may be several operations, under this name
   std::string answer{};  // what a good answer is, in words of the OpenAPI document; empty: verdicts
   std::vector<QueryField> query{};
-  bool keyed = false;  // takes an Idempotency-Key, as every operation does
+  bool keyed = false;      // takes an Idempotency-Key, as every operation does
+  bool dedup_key = false;  // {key} is a dedup key, and no key of a claim
 };
 
 // kInvalidArgument if the query says something twice, or something that the route does not know.

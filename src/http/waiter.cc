@@ -73,4 +73,9 @@ Result<Waiter::Steady> wait_until(const SharedCall& call) {
   return std::chrono::steady_clock::now() + span;
 }
 
+QueryField wait_field() {
+  return {"wait_ms", R"({"type":"integer"})",
+          "Wait so long for a first record; more than 60,000 is 60,000, less than 0 is 0"};
+}
+
 }  // namespace hapax::http

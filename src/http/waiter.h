@@ -56,5 +56,6 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
 
 // As long as `wait_ms` of the query says; 0 without it.
 [[nodiscard]] Result<Waiter::Steady> wait_until(const SharedCall& call);
+[[nodiscard]] QueryField wait_field();
 
 }  // namespace hapax::http

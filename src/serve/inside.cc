@@ -71,7 +71,7 @@ class InsideServer final : public Inside {
     options.log = [](const std::string&) {};
     HAPAX_TRY(store_, open_embedded(folder, options));
     desk_ = std::make_unique<front::Desk>(*store_, kInsideReaders, &meter_);
-    http::add_store_routes(router_, *desk_, sources_.outbox);
+    http::add_store_routes(router_, *desk_, sources_.outbox, wire::Callers::kSignedIn);
     health_.opened();
     health_.look_at(store_->statistics());
     add_health_routes(router_, health_);

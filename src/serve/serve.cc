@@ -109,7 +109,9 @@ class Process {
     if (survey) show(*survey);
 
     desk_ = std::make_unique<front::Desk>(*store_, options_.readers, &meter_, &discretion_);
-    http::add_store_routes(router_, *desk_, options_.outbox);
+    const bool signed_in = options_.auth.configured();
+    http::add_store_routes(router_, *desk_, options_.outbox,
+                           signed_in ? wire::Callers::kSignedIn : wire::Callers::kAnybody);
     add_health_routes(router_, health_);
     add_metrics_route(router_,
                       options_.metrics.open ? MetricsFor::kEverybody : MetricsFor::kAdministrators,

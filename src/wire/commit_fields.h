@@ -17,10 +17,14 @@ struct CommitFields {
 template <class V>
 void fields(V& v, CommitFields& commit) {
   v.optional("mode", commit.request.mode, "All or nothing, or each on its own");
-  v.optional("id", OptionalKeyBytes{commit.request.id}, "Repeating it returns the first answer");
-  v.optional("id_window_s", commit.request.id_window, "How long the answer is remembered");
-  v.optional("transaction", commit.transaction, "Stage the operations there");
+  v.optional("id", OptionalKeyBytes{commit.request.id},
+             About{"Repeating it returns the first answer", allowed::kKey});
+  v.optional("id_window_s", commit.request.id_window,
+             About{"How long the answer is remembered", allowed::kWindow});
+  v.optional("transaction", commit.transaction,
+             About{"Stage the operations there", allowed::kNameBelow});
   v.optional("epoch", commit.epoch, "Of the transaction");
+  together(v, {"transaction", "epoch"});
   if (commit.transaction.has_value() != commit.epoch.has_value()) {
     v.refuse("transaction", "transaction and epoch come together");
   } else if (commit.transaction) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -15,6 +16,8 @@
 
 #include <hapax/ops.h>
 #include <hapax/verdicts.h>
+
+#include "wire/allowed.h"
 
 namespace hapax::wire {
 
@@ -105,44 +108,73 @@ constexpr auto words_of(Mode) {
   return std::array{Word{Mode::kAtomic, "atomic"}, Word{Mode::kEach, "each"}};
 }
 
+// --- what holds between fields: those who read check it themselves, a schema only listens
+
+using Names = std::initializer_list<std::string_view>;
+
+template <class V>
+void together(V& v, Names names) {
+  if constexpr (requires { v.together(names); }) v.together(names);
+}
+template <class V>
+void apart(V& v, Names names) {
+  if constexpr (requires { v.apart(names); }) v.apart(names);
+}
+// `name` needs the key `other`, in either of its forms.
+template <class V>
+void needs_key(V& v, std::string_view name, std::string_view other) {
+  if constexpr (requires { v.needs_key(name, other); }) v.needs_key(name, other);
+}
+template <class V>
+void alone_if_true(V& v, std::string_view name, Names others) {
+  if constexpr (requires { v.alone_if_true(name, others); }) v.alone_if_true(name, others);
+}
+
 // --- streams
 
 template <class V>
 void settings_fields(V& v, StreamSettings& settings) {
-  v.optional("window_s", settings.window, "How long a message id is remembered");
+  v.optional("window_s", settings.window,
+             About{"How long a message id is remembered", allowed::kWindow});
   v.optional("window_start", settings.window_start, "What the window counts from");
   v.optional("id_scope", settings.id_scope, "Where a message id must be unique");
   v.optional("content_ids", settings.content_ids,
              "SHA-256 of the payload is the id of a record without one");
   v.optional("track_groups", settings.track_groups, "Remember the last sequence of each group key");
-  v.optional("retention_age_ms", settings.retention.age, "Records leave when they are older");
-  v.optional("retention_bytes", settings.retention.bytes, "The oldest leave beyond this size");
-  v.optional("retention_count", settings.retention.count, "The oldest leave beyond this number");
+  v.optional("retention_age_ms", settings.retention.age,
+             About{"Records leave when they are older", allowed::kSome});
+  v.optional("retention_bytes", settings.retention.bytes,
+             About{"The oldest leave beyond this size", allowed::kSome});
+  v.optional("retention_count", settings.retention.count,
+             About{"The oldest leave beyond this number", allowed::kSome});
   v.optional("retention_acked_by_all", settings.retention.acked_by_all,
              "Records leave when every consumer has acked them");
-  v.optional("record_bytes_max", settings.record_bytes_max, "Largest payload");
+  v.optional("record_bytes_max", settings.record_bytes_max,
+             About{"Largest payload", allowed::kRecordBytes});
   v.optional("quota_bytes", settings.quota_bytes, "Of stored records; 0 = none");
-  v.optional("producer_memory", settings.producer_memory, "Sequences remembered per producer");
-  v.optional("producers_max", settings.producers_max, "Then a new producer is refused");
+  v.optional("producer_memory", settings.producer_memory,
+             About{"Sequences remembered per producer", allowed::kProducerMemory});
+  v.optional("producers_max", settings.producers_max,
+             About{"Then a new producer is refused", allowed::kProducers});
 }
 
 template <class V>
 void fields(V& v, CreateStream& op) {
-  v.required("stream", op.stream, "Name of the stream");
+  v.required("stream", op.stream, About{"Name of the stream", allowed::kNewName});
   settings_fields(v, op.settings);
 }
 template <class V>
 void fields(V& v, ConfigureStream& op) {
-  v.required("stream", op.stream, "Name of the stream");
+  v.required("stream", op.stream, About{"Name of the stream", allowed::kKeptName});
   settings_fields(v, op.settings);
 }
 template <class V>
 void fields(V& v, DeleteStream& op) {
-  v.required("stream", op.stream, "Name of the stream");
+  v.required("stream", op.stream, About{"Name of the stream", allowed::kNewName});
 }
 template <class V>
 void fields(V& v, Trim& op) {
-  v.required("stream", op.stream, "Name of the stream");
+  v.required("stream", op.stream, About{"Name of the stream", allowed::kKeptName});
   v.required("before", op.before, "Records below this sequence are removed");
 }
 
@@ -151,9 +183,10 @@ void producer_fields(V& v, std::optional<ProducerMark>& producer) {
   std::optional<std::string_view> name;
   std::optional<Epoch> epoch;
   std::optional<ProducerSequence> sequence;
-  v.optional("producer", name, "Who counts its records");
-  v.optional("producer_epoch", epoch, "Incarnation of the producer");
+  v.optional("producer", name, About{"Who counts its records", allowed::kNameBelow});
+  v.optional("producer_epoch", epoch, About{"Incarnation of the producer", allowed::kEpoch});
   v.optional("producer_sequence", sequence, "Counted by the producer from 0");
+  together(v, {"producer", "producer_epoch", "producer_sequence"});
   if (name.has_value() != epoch.has_value() || name.has_value() != sequence.has_value()) {
     v.refuse("producer", "producer, producer_epoch and producer_sequence come together");
   } else if (name) {
@@ -163,17 +196,20 @@ void producer_fields(V& v, std::optional<ProducerMark>& producer) {
 
 template <class V>
 void fields(V& v, Append& op) {
-  v.required("stream", op.stream, "Stream it is appended to");
-  v.required("payload", Bytes{op.payload}, "The record's content");
-  v.optional("id", OptionalKeyBytes{op.id}, "Message id: the same one again is a duplicate");
+  v.required("stream", op.stream, About{"Stream it is appended to", allowed::kNewName});
+  v.required("payload", Bytes{op.payload}, About{"The record's content", allowed::kPayload});
+  v.optional("id", OptionalKeyBytes{op.id},
+             About{"Message id: the same one again is a duplicate", allowed::kKey});
   v.optional("group", OptionalKeyBytes{op.group},
-             "Group key: order and one in flight are kept per group");
-  v.optional("headers", op.headers, "Names and values");
+             About{"Group key: order and one in flight are kept per group", allowed::kKey});
+  v.optional("headers", op.headers, About{"Names and values", allowed::kHeaders});
   producer_fields(v, op.producer);
   std::optional<Sequence> last;
   std::optional<Sequence> last_of_group;
   v.optional("expect_last", last, "Append only if this is the stream's last sequence");
   v.optional("expect_last_of_group", last_of_group, "Append only if it is its group's last one");
+  apart(v, {"expect_last", "expect_last_of_group"});
+  needs_key(v, "expect_last_of_group", "group");
   if (last && last_of_group) {
     v.refuse("expect_last", "expect_last and expect_last_of_group exclude each other");
   }
@@ -183,46 +219,48 @@ void fields(V& v, Append& op) {
 }
 template <class V>
 void fields(V& v, OpenProducer& op) {
-  v.required("stream", op.stream, "Name of the stream");
-  v.required("producer", op.producer, "Who writes from now on");
+  v.required("stream", op.stream, About{"Name of the stream", allowed::kNewName});
+  v.required("producer", op.producer, About{"Who writes from now on", allowed::kNameBelow});
 }
 template <class V>
 void fields(V& v, RetireProducer& op) {
-  v.required("stream", op.stream, "Name of the stream");
-  v.required("producer", op.producer, "Who will not come back");
-  v.optional("actor", op.actor, "Who decided it");
-  v.optional("reason", op.reason, "Why");
+  v.required("stream", op.stream, About{"Name of the stream", allowed::kNewName});
+  v.required("producer", op.producer, About{"Who will not come back", allowed::kNameBelow});
+  v.optional("actor", op.actor, About{"Who decided it", allowed::kActor});
+  v.optional("reason", op.reason, About{"Why", allowed::kWhy});
 }
 
 // --- claims
 
 template <class V, class ClaimOp>
 void claim_key(V& v, ClaimOp& op) {
-  v.required("scope", KeyBytes{op.scope}, "Namespace of the key");
-  v.required("key", KeyBytes{op.key}, "What is done once");
+  v.required("scope", KeyBytes{op.scope}, About{"Namespace of the key", allowed::kName});
+  v.required("key", KeyBytes{op.key}, About{"What is done once", allowed::kKey});
 }
 template <class V>
 void result_fields(V& v, ResultView& result) {
   v.optional("status", result.status, "Status that duplicates are answered with");
-  v.optional("result_headers", Bytes{result.headers}, "Headers that duplicates get");
-  v.optional("body", Bytes{result.body}, "Body that duplicates get");
+  v.optional("result_headers", Bytes{result.headers},
+             About{"Headers that duplicates get", allowed::kResult});
+  v.optional("body", Bytes{result.body}, About{"Body that duplicates get", allowed::kResult});
 }
 
 template <class V>
 void fields(V& v, Claim& op) {
   claim_key(v, op);
   v.optional("content", Bytes{op.content}, "The same key with other content is a conflict");
-  v.optional("owner", op.owner, "Who works on it");
-  v.optional("lease_ms", op.lease, "Then somebody else may take over");
-  v.optional("retention_s", op.retention, "How long the result is kept");
-  v.optional("tombstone_s", op.tombstone, "How long it is known that it happened");
+  v.optional("owner", op.owner, About{"Who works on it", allowed::kOwner});
+  v.optional("lease_ms", op.lease, About{"Then somebody else may take over", allowed::kLease});
+  v.optional("retention_s", op.retention, About{"How long the result is kept", allowed::kWindow});
+  v.optional("tombstone_s", op.tombstone,
+             About{"How long it is known that it happened", allowed::kWindow});
   v.optional("on_lapse", op.on_lapse, "What it means if the lease runs out before the settle");
 }
 template <class V>
 void fields(V& v, Renew& op) {
   claim_key(v, op);
   v.required("fence", op.fence, "As the claim was given");
-  v.optional("lease_ms", op.lease, "From now");
+  v.optional("lease_ms", op.lease, About{"From now", allowed::kLease});
 }
 template <class V>
 void fields(V& v, Settle& op) {
@@ -230,39 +268,42 @@ void fields(V& v, Settle& op) {
   v.required("fence", op.fence, "As the claim was given");
   v.optional("outcome", op.outcome, "How it ended");
   result_fields(v, op.result);
-  v.optional("reason", op.reason, "Of a failure or an unknown outcome");
+  v.optional("reason", op.reason, About{"Of a failure or an unknown outcome", allowed::kReason});
 }
 template <class V>
 void fields(V& v, Resolve& op) {
   claim_key(v, op);
   v.required("resolution", op.resolution, "What really happened");
   result_fields(v, op.result);
-  v.optional("actor", op.actor, "Who decided it");
-  v.optional("reason", op.reason, "Why");
+  v.optional("actor", op.actor, About{"Who decided it", allowed::kActor});
+  v.optional("reason", op.reason, About{"Why", allowed::kWhy});
 }
 template <class V>
 void fields(V& v, Forget& op) {
   claim_key(v, op);
-  v.optional("actor", op.actor, "Who decided it");
-  v.optional("reason", op.reason, "Why");
+  v.optional("actor", op.actor, About{"Who decided it", allowed::kActor});
+  v.optional("reason", op.reason, About{"Why", allowed::kWhy});
 }
 
 // --- consumers
 
 template <class V, class ConsumerOp>
 void consumer_name(V& v, ConsumerOp& op) {
-  v.required("stream", op.stream, "Name of the stream");
-  v.required("consumer", op.consumer, "Name of the consumer");
+  v.required("stream", op.stream, About{"Name of the stream", allowed::kName});
+  v.required("consumer", op.consumer, About{"Name of the consumer", allowed::kNameBelow});
 }
 
 template <class V>
 void fields(V& v, CreateConsumer& op) {
   consumer_name(v, op);
-  v.optional("attempts_max", op.settings.attempts_max, "Then the last-attempt policy applies");
+  v.optional("attempts_max", op.settings.attempts_max,
+             About{"Then the last-attempt policy applies", allowed::kAttempts});
   v.optional("last_attempt", op.settings.last_attempt, "What happens after the last attempt");
-  v.optional("dead_letters", op.settings.dead_letters, "Stream of dead letters");
+  v.optional("dead_letters", op.settings.dead_letters,
+             About{"Stream of dead letters", allowed::kDeadLetters});
   v.optional("start", op.settings.start, "First record it is interested in");
-  v.optional("in_flight_max", op.settings.in_flight_max, "Records handed out at once");
+  v.optional("in_flight_max", op.settings.in_flight_max,
+             About{"Records handed out at once", allowed::kInFlight});
 }
 template <class V>
 void fields(V& v, DeleteConsumer& op) {
@@ -276,9 +317,9 @@ void fields(V& v, Seek& op) {
 template <class V>
 void fields(V& v, Receive& op) {
   consumer_name(v, op);
-  v.optional("max", op.max, "How many records at most");
-  v.optional("lease_ms", op.lease, "Then they are handed out again");
-  v.optional("owner", op.owner, "Who works on them");
+  v.optional("max", op.max, About{"How many records at most", allowed::kReceive});
+  v.optional("lease_ms", op.lease, About{"Then they are handed out again", allowed::kLease});
+  v.optional("owner", op.owner, About{"Who works on them", allowed::kOwner});
 }
 template <class V>
 void fields(V& v, Ack& op) {
@@ -289,18 +330,18 @@ template <class V>
 void fields(V& v, Nack& op) {
   consumer_name(v, op);
   v.required("receipt", ReceiptText{op.receipt}, "As it was handed out");
-  v.optional("delay_ms", op.delay, "Not again before that");
-  v.optional("reason", op.reason, "Why");
+  v.optional("delay_ms", op.delay, About{"Not again before that", allowed::kDelay});
+  v.optional("reason", op.reason, About{"Why", allowed::kReason});
 }
 template <class V>
 void fields(V& v, Extend& op) {
   consumer_name(v, op);
   v.required("receipt", ReceiptText{op.receipt}, "As it was handed out");
-  v.optional("lease_ms", op.lease, "From now");
+  v.optional("lease_ms", op.lease, About{"From now", allowed::kLease});
 }
 template <class V>
 void fields(V& v, Redrive& op) {
-  v.required("dead_letters", op.dead_letters, "Stream of dead letters");
+  v.required("dead_letters", op.dead_letters, About{"Stream of dead letters", allowed::kName});
   v.required("sequence", op.sequence, "Which one");
   v.optional("to", op.to, "Who is handed it: the consumer that gave up, or all");
 }
@@ -309,18 +350,21 @@ void fields(V& v, Redrive& op) {
 
 template <class V>
 void fields(V& v, Advance& op) {
-  v.required("source", op.source, "Outside source");
-  v.required("to", Bytes{op.to}, "New position");
-  v.optional("expected", Bytes{op.expected}, "Position it must have; none = none yet");
+  v.required("source", op.source, About{"Outside source", allowed::kName});
+  v.required("to", Bytes{op.to}, About{"New position", allowed::kPosition});
+  v.optional("expected", Bytes{op.expected},
+             About{"Position it must have; none = none yet", allowed::kExpected});
   v.optional("epoch", op.epoch, "Of the owner; an older one is fenced");
 }
 // Neither given: it stays.
 template <class V>
-void expiry_fields(V& v, Expiry& expiry) {
+void expiry_fields(V& v, Expiry& expiry, std::int64_t after_least) {
   std::optional<Time> at;
   std::optional<Duration> after;
-  v.optional("expires_at_ms", at, "When it goes by itself");
-  v.optional("expires_in_ms", after, "The same, from now");
+  v.optional("expires_at_ms", at, About{"When it goes by itself", allowed::kExpiry});
+  v.optional("expires_in_ms", after,
+             About{"The same, from now", allowed::kExpiry.from(after_least)});
+  apart(v, {"expires_at_ms", "expires_in_ms"});
   if (at && after) v.refuse("expires_at_ms", "expires_at_ms and expires_in_ms exclude each other");
   if (at) expiry = Expiry{Expiry::Kind::kAt, *at, {}};
   if (after) expiry = Expiry{Expiry::Kind::kAfter, {}, *after};
@@ -328,8 +372,8 @@ void expiry_fields(V& v, Expiry& expiry) {
 
 template <class V>
 void fields(V& v, Set& op) {
-  v.required("name", KeyBytes{op.name}, "Name of the register");
-  v.required("value", Bytes{op.value}, "New value");
+  v.required("name", KeyBytes{op.name}, About{"Name of the register", allowed::kRegister});
+  v.required("value", Bytes{op.value}, About{"New value", allowed::kValue});
   v.optional("mode", op.mode, "Who wins");
   v.optional("expected", op.expected, "Version it must have; 0 = not set yet");
   std::optional<std::int64_t> wall_ms;
@@ -339,9 +383,10 @@ void fields(V& v, Set& op) {
   v.optional("at_counter", counter, "Hybrid time: counter");
   v.optional("at_node", node, "Hybrid time: node");
   if (wall_ms) op.at = HybridTime{*wall_ms, counter.value_or(0), node.value_or(0)};
-  expiry_fields(v, op.expiry);
+  expiry_fields(v, op.expiry, 1);
   bool keep = false;
   v.optional("keep_expiry", keep, "It goes when it would have gone");
+  alone_if_true(v, "keep_expiry", {"expires_at_ms", "expires_in_ms"});
   if (keep && op.expiry != Expiry{}) {
     v.refuse("keep_expiry", "keep_expiry and another expiry exclude each other");
   }
@@ -350,33 +395,33 @@ void fields(V& v, Set& op) {
 }
 template <class V>
 void fields(V& v, Get& op) {
-  v.required("name", KeyBytes{op.name}, "Name of the register");
+  v.required("name", KeyBytes{op.name}, About{"Name of the register", allowed::kRegister});
   v.optional("tell_value", op.tell_value, "false: only whether it is there");
 }
 template <class V>
 void fields(V& v, Unset& op) {
-  v.required("name", KeyBytes{op.name}, "Name of the register");
+  v.required("name", KeyBytes{op.name}, About{"Name of the register", allowed::kRegister});
   v.optional("tell_value", op.tell_value, "Tell the former value");
 }
 template <class V>
 void fields(V& v, Expire& op) {
-  v.required("name", KeyBytes{op.name}, "Name of the register");
-  expiry_fields(v, op.expiry);
+  v.required("name", KeyBytes{op.name}, About{"Name of the register", allowed::kRegister});
+  expiry_fields(v, op.expiry, -limits::kExpiryMax.count());
   v.optional("only_if", op.only_if, "By the expiry it has");
 }
 template <class V>
 void fields(V& v, Add& op) {
-  v.required("name", KeyBytes{op.name}, "Name of the register");
+  v.required("name", KeyBytes{op.name}, About{"Name of the register", allowed::kRegister});
   v.optional("by", op.by, "How much; may be below 0");
 }
 template <class V>
 void fields(V& v, Begin& op) {
-  v.required("transaction", op.transaction, "Stable name");
-  v.optional("timeout_ms", op.timeout, "Then it is aborted");
+  v.required("transaction", op.transaction, About{"Stable name", allowed::kName});
+  v.optional("timeout_ms", op.timeout, About{"Then it is aborted", allowed::kTimeout});
 }
 template <class V>
 void fields(V& v, End& op) {
-  v.required("transaction", op.transaction, "Stable name");
+  v.required("transaction", op.transaction, About{"Stable name", allowed::kName});
   v.required("epoch", op.epoch, "As begin answered");
   v.required("finish", op.finish, "Commit or abort");
 }

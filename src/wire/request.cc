@@ -117,7 +117,9 @@ class FieldValue {
     return expected;
   }
   Expected into(Window& window) const {
-    if (value_.is_string()) return from_text(view(value_.get_string()), window);
+    // A number is no text here, as in every other field.
+    const bool forever = value_.is_string() && view(value_.get_string()) == kForever;
+    if (forever) return from_text(kForever, window);
     std::uint32_t seconds = 0;
     if (into(seconds)) return from_text("", window);
     window = Window{std::chrono::seconds{seconds}};

@@ -94,7 +94,30 @@ class Schemas:
         if isinstance(value, str) and len(value) < rule:
             yield f"{where} is too short"
 
-    check_maxLength = check_minItems = check_maxItems = lambda self, rule, value, where: ()
+    def check_maxLength(self, rule, value, where):
+        if isinstance(value, str) and len(value) > rule:
+            yield f"{where} is too long"
+
+    def check_minItems(self, rule, value, where):
+        if isinstance(value, list) and len(value) < rule:
+            yield f"{where} has too few items"
+
+    def check_maxItems(self, rule, value, where):
+        if isinstance(value, list) and len(value) > rule:
+            yield f"{where} has too many items"
+
+    def check_maxProperties(self, rule, value, where):
+        if isinstance(value, dict) and len(value) > rule:
+            yield f"{where} has too many members"
+
+    def check_dependentRequired(self, rule, value, where):
+        if isinstance(value, dict):
+            for name in rule.keys() & value.keys():
+                yield from self.check_required(rule[name], value, where)
+
+    def check_not(self, rule, value, where):
+        if self.fits(rule, value):
+            yield f"{where} is what it must not be: {value!r}"
 
     def check_pattern(self, rule, value, where):
         if isinstance(value, str) and not re.search(rule, value):
@@ -135,6 +158,8 @@ CALLS = [
     ("GET", "/streams/s/producers/p", None, 200),
     ("DELETE", "/streams/s/producers/p?actor=me&reason=over", None, 200),
     ("GET", "/streams/s/ids/a", None, 200),
+    ("POST", "/streams/s/records", {"payload": "x", "id": "\x01a"}, 201),
+    ("GET", "/streams/s/ids/%01a", None, 200),
     ("GET", "/streams/s/ids?id=a", None, 200),
     ("GET", "/streams/s/ids", None, 400),
     ("GET", "/streams/s/records?from=1&max=3", None, 200),
@@ -180,7 +205,6 @@ CALLS = [
     ("POST", "/registers/r/add", {}, 412),
     ("POST", "/registers/n/expire", {"expires_in_ms": 5000, "only_if": "earlier"}, 200),
     ("POST", "/registers/n/expire", {}, 200),
-    ("POST", "/registers/n/expire", {"expires_at_ms": 1, "expires_in_ms": 1}, 400),
     ("PUT", "/registers/%FF", {"value_base64": "/w==", "mode": "always"}, 200),
     ("PUT", "/registers/%FF", {"value": "", "mode": "always", "tell_value": True}, 200),
     ("POST", "/commit", {"ops": [{"op": "get", "name_base64": "/w=="}]}, 200),
@@ -215,6 +239,77 @@ CALLS = [
     ("GET", "/api/style.css", None, 200),
     ("DELETE", "/streams/s", None, 200),
 ]
+
+
+# What breaks a rule between fields, or is no value of a field.
+REFUSED = [
+    ("POST", "/streams/s/records", {"payload": "x", "id": ""}),
+    ("POST", "/streams/s/records", {"payload": "x", "payload_base64": "eA=="}),
+    ("POST", "/streams/s/records", {"payload": "x", "id": "a", "id_base64": "eA=="}),
+    ("POST", "/streams/s/records", {"payload_base64": "eA="}),
+    ("POST", "/streams/s/records", {"payload_base64": "eB=="}),
+    ("POST", "/streams/s/records", {"payload_base64": "eHg===="}),
+    ("POST", "/streams/s/records", {"payload": "x", "producer": "p", "producer_epoch": 1}),
+    ("POST", "/streams/s/records", {"payload": "x", "expect_last": 0, "expect_last_of_group": 0}),
+    ("POST", "/streams/s/records", {"payload": "x", "expect_last_of_group": 0}),
+    ("POST", "/streams/s/records", []),
+    ("POST", "/commit", {"ops": []}),
+    ("POST", "/commit", {"transaction": "t", **ops("x")}),
+    ("PUT", "/streams/t", {"window_s": 0}),
+    ("PUT", "/streams/t", {"window_s": "60"}),
+    ("PUT", "/streams/t", {"record_bytes_max": 0}),
+    ("PUT", "/registers/r", {"value": "v", "expires_at_ms": 1, "expires_in_ms": 1}),
+    ("PUT", "/registers/r", {"value": "v", "keep_expiry": True, "expires_in_ms": 1}),
+    ("POST", "/registers/n/expire", {"expires_at_ms": 1, "expires_in_ms": 1}),
+    ("PUT", "/streams/s/consumers/c", {"dead_letters": "$x"}),
+    ("PUT", "/positions/p", {"to": ""}),
+    ("POST", "/streams/s/consumers/c/ack", {"receipt": "1"}),
+    ("POST", "/claims/s/k/resolve", {"resolution": "release"}),
+    ("POST", "/claims/s/k/resolve", {"resolution": "release", "reason": "r"}),
+    ("POST", "/claims/s/k/resolve", {"resolution": "release", "actor": "me", "reason": ""}),
+]
+
+# The most that a field takes; one more is HX1002.
+LIMITS = [
+    ("POST", "/streams/s/records", "id", 255),
+    ("POST", "/streams/s/records", "group", 255),
+    ("POST", "/streams/s/records", "producer", 255),
+    ("POST", "/streams/s/records", "producer_epoch", 2**62 - 1),
+    ("PUT", "/streams/t", "window_s", 34_560_000),
+    ("PUT", "/streams/t", "record_bytes_max", 8 << 20),
+    ("PUT", "/streams/t", "producer_memory", 100_000),
+    ("PUT", "/streams/t", "producers_max", 100_000),
+    ("PUT", "/streams/s/consumers/c", "attempts_max", 1_000_000),
+    ("PUT", "/streams/s/consumers/c", "in_flight_max", 100_000),
+    ("PUT", "/streams/s/consumers/c", "dead_letters", 255),
+    ("POST", "/streams/s/consumers/c/receive", "max", 10_000),
+    ("POST", "/streams/s/consumers/c/receive", "lease_ms", 86_400_000),
+    ("POST", "/streams/s/consumers/c/receive", "owner", 255),
+    ("POST", "/streams/s/consumers/c/nack", "delay_ms", 2_592_000_000),
+    ("POST", "/streams/s/consumers/c/nack", "reason", 1024),
+    ("POST", "/claims/s/k/settle", "reason", 1024),
+    ("POST", "/claims/s/k/resolve", "actor", 255),
+    ("POST", "/claims/s/k/resolve", "reason", 1024),
+    ("PUT", "/positions/p", "to", 1024),
+    ("PUT", "/positions/p", "expected", 1024),
+    ("PUT", "/registers/r", "value", 65_536),
+    ("PUT", "/registers/r", "expires_in_ms", 2**46),
+    ("POST", "/transactions/t", "timeout_ms", 900_000),
+]
+BODIES = {
+    "/streams/s/records": {"payload": "x", "id": "a", "group": "g", "producer": "p",
+                           "producer_epoch": 1, "producer_sequence": 0},
+    "/streams/t": {"window_s": 60, "record_bytes_max": 9, "producer_memory": 9,
+                   "producers_max": 9},
+    "/streams/s/consumers/c": {"attempts_max": 9, "in_flight_max": 9, "dead_letters": "d"},
+    "/streams/s/consumers/c/receive": {"max": 9, "lease_ms": 9, "owner": "o"},
+    "/streams/s/consumers/c/nack": {"receipt": "1-1", "delay_ms": 0, "reason": "r"},
+    "/claims/s/k/settle": {"fence": 1, "reason": "r"},
+    "/claims/s/k/resolve": {"resolution": "release", "actor": "me", "reason": "r"},
+    "/positions/p": {"to": "1", "expected": "0"},
+    "/registers/r": {"value": "v", "expires_in_ms": 9},
+    "/transactions/t": {"timeout_ms": 9},
+}
 
 
 class OpenApi(running.ServerTest):
@@ -299,12 +394,48 @@ class OpenApi(running.ServerTest):
                 ("PUT", "/streams/t", {"id_scope": "galaxy"}),
                 ("POST", "/claims/pay/k", {"lease_ms": True}),
                 ("POST", "/claims/pay/k/renew", {}),
-                ("POST", "/commit", {"ops": [{"op": "nothing"}]})):
-            operation = self.operation(method, "/api/v1" + path)
-            schema = operation["requestBody"]["content"]["application/json"]["schema"]
-            self.assertFalse(self.schemas.fits(schema, body), body)
-            answer = self.call(method, path, body)
-            self.assertEqual((answer.status, answer.json["code"]), (400, "HX1001"), body)
+                ("POST", "/commit", {"ops": [{"op": "nothing"}]}),
+                *REFUSED):
+            self.check_refused(method, path, body, (400, "HX1001"))
+
+    def check_refused(self, method, path, body, expected):
+        schema = self.body_of(method, path)
+        self.assertFalse(self.schemas.fits(schema, body), str(body)[:300])
+        answer = self.call(method, path, body)
+        self.assertEqual((answer.status, answer.json["code"]), expected, str(body)[:300])
+
+    def body_of(self, method, path):
+        operation = self.operation(method, "/api/v1" + path)
+        return operation["requestBody"]["content"]["application/json"]["schema"]
+
+    def test_limits_are_those_of_the_store(self):
+        self.call("PUT", "/streams/s")
+        for method, path, name, most in LIMITS:
+            with self.subTest(path=path, name=name):
+                body = BODIES[path]
+                is_text = isinstance(body[name], str)
+                fits = {**body, name: "a" * most if is_text else most}
+                beyond = {**body, name: "a" * (most + 1) if is_text else most + 1}
+                self.assertTrue(self.schemas.fits(self.body_of(method, path), fits))
+                answer = self.call(method, path, fits)
+                self.assertNotIn(answer.json.get("code"), ("HX1001", "HX1002"), answer.body[:300])
+                self.check_refused(method, path, beyond, (413, "HX1002"))
+
+    def test_null_is_refused_everywhere(self):
+        self.call("PUT", "/streams/s")
+        schemas = {"/commit": "POST", **{path: method for method, path, _, _ in LIMITS}}
+        checked = 0
+        for method, path in {*((method, path) for path, method in schemas.items()),
+                             ("PATCH", "/streams/s"), ("PUT", "/positions/p"),
+                             ("POST", "/streams/s/consumers/c/seek"),
+                             ("POST", "/registers/r/expire"), ("POST", "/registers/r/add"),
+                             ("POST", "/claims/s/k/resolve"), ("POST", "/claims/s/k/renew")}:
+            schema = self.body_of(method, path)
+            schema = schema["anyOf"][0] if "anyOf" in schema else schema
+            for name in schema["properties"]:
+                self.check_refused(method, path, {name: None}, (400, "HX1001"))
+                checked += 1
+        self.assertGreater(checked, 50)
 
     def test_the_page_needs_nothing_from_elsewhere(self):
         page = self.call("GET", "/")
@@ -315,6 +446,37 @@ class OpenApi(running.ServerTest):
         self.assertEqual(re.findall(r'(?:src|href)="(?!/)', text), [])
         for pattern in self.document["paths"]:
             self.assertIn(pattern, text)
+
+
+class SignedIn(running.SignedInTest):
+    def test_the_actor_is_who_signed_in_unless_it_is_given(self):
+        served = self.serve()
+        document = served.call("GET", "/openapi.json").json
+        self.assertEqual(document["security"], [{"token": []}])
+        paths = document["paths"]
+        body = paths["/api/v1/claims/{scope}/{key}/resolve"]["post"]["requestBody"]
+        schema = body["content"]["application/json"]["schema"]
+        self.assertEqual(schema["required"], ["resolution", "reason"])
+        self.assertNotIn("minLength", schema["properties"]["actor"])
+        query = {one["name"]: one["required"]
+                 for one in paths["/api/v1/claims/{scope}/{key}"]["delete"]["parameters"]}
+        self.assertEqual((query["actor"], query["reason"]), (False, True))
+        token = running.jwt()
+        for options, status in (("reason=over", 200), ("actor=&reason=over", 200),
+                                ("actor=me", 400)):
+            served.call("POST", "/claims/s/k", {}, token=token)
+            answer = served.call("DELETE", "/claims/s/k?" + options, token=token)
+            self.assertEqual(answer.status, status, answer.body)
+
+    def test_without_signing_in_both_are_needed(self):
+        served = self.serve("{}")
+        document = served.call("GET", "/openapi.json").json
+        self.assertEqual(document["security"], [])
+        query = {one["name"]: one["required"] for one in
+                 document["paths"]["/api/v1/claims/{scope}/{key}"]["delete"]["parameters"]}
+        self.assertEqual((query["actor"], query["reason"]), (True, True))
+        served.call("POST", "/claims/s/k", {})
+        self.assertEqual(served.call("DELETE", "/claims/s/k?reason=over").status, 400)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,10 @@ class DiscretionTest(FolderTest):  # A12
         answer = self.server.call("POST", "/streams/s/records", record, {"X-Request-Id": "r-1"})
         self.assertEqual((answer.status, answer.headers["X-Request-Id"]), (503, "r-1"))
         self.assertIn("r-1", answer.json["detail"])
+        received = self.server.call("POST", "/streams/s/consumers/c/receive", {},
+                                    {"X-Request-Id": "r-2"})
+        self.assertEqual((received.status, received.headers["X-Request-Id"]), (503, "r-2"))
+        self.assertIn("request r-2)", received.json["detail"])
         client = self.client(self.server)
         replies = [client.ask("SET", "k", "v"), client.ask("HX.DESCRIBE", "s")]
         ready = self.server.call("GET", "/health/ready")

@@ -208,7 +208,7 @@ struct Held {                          // "done", or "unchanged" if not applied
   Version version;                     // from now on; 0 = there is none
   Time expires_at = Time::max();       // from now on, of the wall clock; the end of time = it stays
   std::optional<std::int64_t> number;  // of add only: what it holds now
-  Duration expires_in{};               // how long until then; 0 if it stays
+  Duration expires_in{};               // how long until then, from now on; 0 if it stays
   friend bool operator==(const Held&, const Held&) = default;
 };
 struct Began {  // "done"

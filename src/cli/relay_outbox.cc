@@ -143,7 +143,8 @@ Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
                                 .owner = owner,
                                 .listen = sleeps,
                                 .silence_max = options.sends() ? std::max(kSilenceMin, lease / 3)
-                                                               : Duration::max()}));
+                                                               : Duration::max(),
+                                .notice = say}));
     if (sleeps && !source->is_notified()) say(without_password(from) + ": " + std::string(kPolls));
     return std::unique_ptr<relay::Source>(std::move(source));
   }

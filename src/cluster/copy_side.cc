@@ -92,7 +92,7 @@ class TablesSide final : public CopySide {
   Status begin(CopyRole role, std::uint32_t segment_bytes) {
     if (role == CopyRole::kSource) HAPAX_CHECK(check_store_tables(place_));
     if (role == CopyRole::kTarget) HAPAX_CHECK(make_store_tables(place_, segment_bytes));
-    HAPAX_TRY(Connection connection, Connection::open(place_.uri));
+    HAPAX_TRY(Connection connection, Connection::open(place_.uri, {.notice = place_.notice}));
     HAPAX_CHECK(check_durable(connection));
     // Who appends, who gives a store its identity, and who writes snapshots and removes segments.
     HAPAX_TRY(use_, lock(kUseName));

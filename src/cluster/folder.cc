@@ -227,7 +227,7 @@ Result<std::unique_ptr<ports::Lock>> PostgresFolder::lock(std::string_view name)
     options.application_name = "hapax store keeper";
     options.silence_max = kWriteSilenceMax;
     HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
-    HAPAX_CHECK(postgres::check_keeps_session(connection, place_.uri));
+    HAPAX_CHECK(postgres::check_keeps_session(connection, place_.uri, place_.notice));
     HAPAX_CHECK(settle_session(connection, kNoLockTimeout));
     writer_.emplace(std::move(connection));
   }

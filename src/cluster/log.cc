@@ -141,7 +141,7 @@ Result<std::uint32_t> make_store_tables(const StorePlace& place, std::uint32_t s
   options.notice = place.notice;
   options.silence_max = kMakingSilenceMax;
   HAPAX_TRY(Connection connection, Connection::open(place.uri, options));
-  HAPAX_CHECK(postgres::check_keeps_session(connection, place.uri));
+  HAPAX_CHECK(postgres::check_keeps_session(connection, place.uri, place.notice));
   HAPAX_CHECK(settle_session(connection, kNoLockTimeout));
   const std::string version = "SELECT * FROM " + table_of(place, "format");
   auto there = connection.run(version);
@@ -176,7 +176,7 @@ Status check_durable(Connection& connection) {
 }
 
 Status check_store_tables(const StorePlace& place) {
-  HAPAX_TRY(Connection connection, Connection::open(place.uri));
+  HAPAX_TRY(Connection connection, Connection::open(place.uri, {.notice = place.notice}));
   const auto found = connection.run("SELECT * FROM " + table_of(place, "format"));
   if (found) {
     HAPAX_CHECK(segment_bytes_of(place, *found));
@@ -187,7 +187,7 @@ Status check_store_tables(const StorePlace& place) {
 }
 
 Result<bool> raise_store_version(const StorePlace& place) {
-  HAPAX_TRY(Connection connection, Connection::open(place.uri));
+  HAPAX_TRY(Connection connection, Connection::open(place.uri, {.notice = place.notice}));
   HAPAX_CHECK(settle_session(connection, kNoLockTimeout));
   const std::string present = std::to_string(kStoreVersion);
   HAPAX_TRY(const Rows raised,
@@ -227,7 +227,7 @@ Status PostgresLog::connect() {
   options.application_name = "hapax store log";
   options.silence_max = kSilenceMax;
   HAPAX_TRY(Connection connection, Connection::open(place_.uri, options));
-  HAPAX_CHECK(postgres::check_keeps_session(connection, place_.uri));
+  HAPAX_CHECK(postgres::check_keeps_session(connection, place_.uri, place_.notice));
   // An append waits for another one at the same place, of a server process that stands still,
   // perhaps. Who gave up waiting must not leave a server process behind that still does.
   HAPAX_CHECK(settle_session(connection, kLockMax));

@@ -66,11 +66,12 @@ shared::SharedOptions to_shared(const PostgresStoreOptions& options, std::uint32
 // At a start as later: a database that is away, starts, or is full of connections, may soon be
 // there.
 Status wait_for_server(const std::string& uri, std::chrono::milliseconds patience,
-                       const std::function<void(const std::string&)>& log) {
+                       const std::function<void(const std::string&)>& log,
+                       const postgres::Notice& notice) {
   constexpr std::chrono::milliseconds kPause{200};
   const auto until = std::chrono::steady_clock::now() + patience;
   for (bool told = false;; told = true) {
-    auto connection = postgres::Connection::open(uri);
+    auto connection = postgres::Connection::open(uri, {.notice = notice});
     if (connection) return Ok{};
     Error error = std::move(connection).error();
     if (error.code != Errc::kUnavailable) return error;
@@ -98,7 +99,7 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
   }
   const auto log = options.log ? options.log : log_to_stderr;
   const cluster::StorePlace place{uri, options.schema, once_each(log)};
-  HAPAX_CHECK(wait_for_server(uri, options.patience, log));
+  HAPAX_CHECK(wait_for_server(uri, options.patience, log, place.notice));
   HAPAX_TRY(const std::uint32_t segment_bytes,
             cluster::make_store_tables(place, static_cast<std::uint32_t>(options.segment_bytes)));
   auto ports = std::make_shared<DatabasePorts>(place);

@@ -383,6 +383,37 @@ Verdict run(Turn& turn, const Begin& op) {
 // Of an answer that is kept under the id of its commit.
 constexpr std::size_t kFewWords = 4'096;
 
+void to_wall_times(Answer& answer, const Moment& moment) {
+  for (Verdict& verdict : answer.verdicts) {
+    if (auto* held = std::get_if<Held>(&verdict))
+      held->expires_at = moment.wall_at(held->expires_at);
+  }
+}
+
+namespace {
+
+bool has_ends(const Answer& answer) {
+  return std::any_of(answer.verdicts.begin(), answer.verdicts.end(), [](const Verdict& verdict) {
+    const auto* held = std::get_if<Held>(&verdict);
+    return held != nullptr && held->expires_at != Time::max();
+  });
+}
+
+// W6: later the clocks are elsewhere, and would say other times.
+std::string kept_answer(const Answer& answer, const Moment& moment) {
+  std::string bytes;
+  if (!has_ends(answer)) {
+    encode_answer(answer, bytes);
+    return bytes;
+  }
+  Answer told = answer;
+  to_wall_times(told, moment);
+  encode_answer(told, bytes);
+  return bytes;
+}
+
+}  // namespace
+
 Executed execute(Turn& turn, const CommitRequest& request) {
   const bool has_id = request.commit.id.has_value();
   if (has_id) {
@@ -404,8 +435,7 @@ Executed execute(Turn& turn, const CommitRequest& request) {
     const bool wrote = turn.mark().batch != mark.batch;
     const std::vector<Verdict>& all = answer->verdicts;
     if (!wrote && std::any_of(all.begin(), all.end(), is_for_later)) return executed;
-    std::string bytes;
-    encode_answer(*answer, bytes);
+    const std::string bytes = kept_answer(*answer, turn.moment());
     // A7. A few words are kept in any case: whoever has no room left must be able to make some.
     Tenant& tenant = turn.state().tenants.of(*request.commit.id);
     if (auto full = bytes.size() > kFewWords ? check_storage(tenant, bytes.size()) : std::nullopt) {

@@ -7,6 +7,7 @@
 #include <hapax/ops.h>
 #include <hapax/verdicts.h>
 
+#include "core/moment.h"
 #include "core/turn.h"
 
 namespace hapax::core {
@@ -35,8 +36,11 @@ using Executed = std::variant<Answer, Repeat, Error>;
 
 [[nodiscard]] Executed execute(Turn& turn, const CommitRequest& request);
 
-// The answer of a commit as it is kept in the journal. Records and results are not in it: they are
-// looked up again.
+// W6: until when registers stay is told as times of the wall clock.
+void to_wall_times(Answer& answer, const Moment& moment);
+
+// The answer of a commit as it is kept in the journal, to be told again: with the times of the wall
+// clock that were told first. Records and results are not in it: they are looked up again.
 void encode_answer(const Answer& answer, std::string& out);
 [[nodiscard]] Result<Answer> decode_answer(std::string_view bytes);
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "core/commit.h"
 #include "engine/frames.h"
 #include "journal/names.h"
 
@@ -95,10 +96,11 @@ Result<Answer> read_missing(Finished finished) {
 }
 
 void tell_wall_times(Answer& answer, const core::Moment& moment) {
+  // A commit that was answered before is told what it was told then.
+  if (!answer.repeated) core::to_wall_times(answer, moment);
   for (Verdict& verdict : answer.verdicts) {
     auto* held = std::get_if<Held>(&verdict);
     if (held == nullptr || held->expires_at == Time::max()) continue;
-    held->expires_at = moment.wall_at(held->expires_at);
     held->expires_in = std::max(held->expires_at - moment.wall, Duration{0});
   }
 }

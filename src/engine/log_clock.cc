@@ -85,4 +85,7 @@ Time LogClock::now() {
 // already: counted behind it, it would be counted twice.
 void LogClock::follow(Time others) { now_ = std::max(now(), others); }
 
+// W8
+void LogClock::go_back(Time others) { now_ = std::min(now(), others); }
+
 }  // namespace hapax::engine

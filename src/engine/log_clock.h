@@ -8,6 +8,7 @@
 // W4: what others wrote takes log time ahead to their time, and no further.
 // W7: a start is not a jump: log time goes on from what the log proves, and the wall clock, however
 //     far ahead, is approached as in W1.
+// W8: only what others have decided by an older time takes log time back.
 #pragma once
 
 #include <hapax/time.h>
@@ -29,6 +30,9 @@ class LogClock {
   [[nodiscard]] Time now();
   // Others have written with this log time: it is not before that from now on.
   void follow(Time others);
+  // W8: others have decided by an older time: it is not after that. REQUIRES: nobody was told that
+  // something is over by a later time.
+  void go_back(Time others);
 
   // At the latest reading of now(): the wall clock as far as it is believed, …
   [[nodiscard]] Time wall() const { return wall_; }

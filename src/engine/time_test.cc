@@ -220,6 +220,29 @@ TEST_F(TimeTest, AbsoluteTimesAreThoseOfTheWallClock) {
   EXPECT_FALSE(get("k").applied);
 }
 
+// W6: the same commit gives the same answer, wherever the clocks are by then.
+TEST_F(TimeTest, ARepeatedCommitIsToldTheSameEnd) {
+  live_a_little(1);
+  kill();
+  clock_.advance(5 * kHour);
+  open();
+  const std::vector<Op> ops{
+      Set{.name = "k", .value = "v", .mode = SetMode::kAlways, .expiry = after(kHour)}};
+  const auto told = [&] {
+    Answer answer = *commit(ops, "once").finished->answer;
+    tell_wall_times(answer, machine().moment());
+    return answer;
+  };
+  const Answer first = told();
+  EXPECT_EQ(std::get<Held>(first.verdicts[0]).expires_in, Duration{kHour - kHour / 11});
+  clock_.advance(600 * kSecond);
+  clock_.jump(-kHour);
+  const Answer again = told();
+  EXPECT_TRUE(again.repeated);
+  EXPECT_EQ(std::get<Held>(again.verdicts[0]).expires_at,
+            std::get<Held>(first.verdicts[0]).expires_at);
+}
+
 // W6: a retry whose first try is older than what is remembered is not taken for new, though log
 // time, hours behind, has not got there.
 TEST_F(TimeTest, AFirstTryIsDatedByTheWallClock) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <utility>
 
 #include <libpq-fe.h>
@@ -24,14 +25,20 @@ constexpr std::chrono::milliseconds kHurriedSilenceMax{1'000};
 
 int cell(std::size_t index) { return static_cast<int>(index); }
 
+// Characters that could end the line, or command the terminal that shows it, become spaces.
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = ' ';
+  }
+  return line;
+}
+
 // PostgreSQL ends its messages with a newline, and says "ERROR:  " before them.
 std::string trimmed(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  std::string line(text);
-  for (char& c : line) {
-    if (c == '\n') c = ' ';
-  }
-  return line;
+  return one_line(text);
 }
 
 // libpq quotes the part of a URI that it cannot read, which may be the password.
@@ -45,6 +52,40 @@ std::string without_quotes(std::string text, const std::string& uri) {
     open = text.find('"', open + 1) + 1;
   }
   return text;
+}
+
+std::string without(std::string text, const char* secret) {
+  const std::string_view hidden = secret == nullptr ? "" : secret;
+  if (hidden.empty()) return text;
+  for (std::size_t at = 0; (at = text.find(hidden, at)) != std::string::npos;) {
+    text.replace(at, hidden.size(), "…");
+  }
+  return text;
+}
+
+void to_stderr(const std::string& line) { std::fprintf(stderr, "hapax: %s\n", line.c_str()); }
+
+bool has_several_servers(PGconn* connection) {
+  PQconninfoOption* const all = ::PQconninfo(connection);
+  bool several = false;
+  for (const PQconninfoOption* one = all; one != nullptr && one->keyword != nullptr; ++one) {
+    const std::string_view name = one->keyword;
+    const std::string_view value = one->val == nullptr ? "" : one->val;
+    if (name == "host" || name == "hostaddr") several |= value.find(',') != value.npos;
+  }
+  ::PQconninfoFree(all);
+  return several;
+}
+
+// 0: the time is over.
+int poll_until(pollfd& watched, std::chrono::steady_clock::time_point until) {
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left <= std::chrono::milliseconds{0}) return 0;
+    const int ready = ::poll(&watched, 1, static_cast<int>(left.count()));
+    if (ready != -1 || errno != EINTR) return ready;
+  }
 }
 
 std::string_view field(const PGresult* result, int code) {
@@ -188,18 +229,40 @@ void Connection::Finish::operator()(pg_conn* connection) const {
 
 Connection::Connection(pg_conn* connection, bool owned) : connection_(connection, Finish{owned}) {}
 
-// Notices of lower severity ("… already exists, skipping") are for people at a prompt.
+// Notices of lower severity ("… already exists, skipping") are for people at a prompt. Whoever may
+// write to the database says what is in them: it is one line, and no password of ours.
 void Connection::hear(const Notice& notice) {
-  if (!notice) return;
-  connection_.get_deleter().notice = std::make_shared<const Notice>(notice);
+  const auto tell = [to = notice ? notice : Notice(to_stderr),
+                     from = raw()](const std::string& text) {
+    to("PostgreSQL warns: " + without(one_line(text), ::PQpass(from)));
+  };
+  connection_.get_deleter().notice = std::make_shared<const Notice>(tell);
   ::PQsetNoticeReceiver(
       raw(),
       [](void* told, const pg_result* result) {
         if (field(result, PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
-        (*static_cast<const Notice*>(told))("PostgreSQL warns: " +
-                                            std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)));
+        (*static_cast<const Notice*>(told))(std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)));
       },
       const_cast<Notice*>(connection_.get_deleter().notice.get()));
+}
+
+// As PQconnectdb() does it, which nobody can listen to. Of several servers only libpq can leave out
+// one that does not answer; what was begun is then begun again. False: silence.
+bool Connection::finish_connecting(std::chrono::milliseconds timeout) {
+  if (::PQstatus(raw()) == CONNECTION_BAD) return true;
+  if (has_several_servers(raw())) {
+    ::PQreset(raw());
+    return true;
+  }
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  for (auto next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK && next != PGRES_POLLING_FAILED;
+       next = ::PQconnectPoll(raw())) {
+    pollfd watched{::PQsocket(raw()),
+                   static_cast<short>(next == PGRES_POLLING_READING ? POLLIN : POLLOUT), 0};
+    const int ready = poll_until(watched, until);
+    if (ready == 0) return false;
+  }
+  return true;
 }
 
 Connection Connection::borrow(pg_conn* connection) { return Connection(connection, false); }
@@ -222,7 +285,12 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
                              options.application_name.c_str(),
                              "UTF8",
                              static_cast<const char*>(nullptr)};
-  Connection made(::PQconnectdbParams(names.data(), values.data(), 1), true);
+  Connection made(::PQconnectStartParams(names.data(), values.data(), 1), true);
+  made.hear(options.notice);
+  if (!made.finish_connecting(options.timeout)) {
+    return Error{Errc::kUnavailable, "connect to PostgreSQL: the server does not answer within " +
+                                         std::to_string(options.timeout.count()) + " ms"};
+  }
   if (::PQstatus(made.raw()) == CONNECTION_OK) {
     // A database that does not know its texts' encoding may hold what is not UTF-8: it is to come
     // as it is, not as an error of the whole answer.
@@ -234,7 +302,6 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
     }
     made.silence_max_ = options.silence_max;
     made.hurry_fd_ = options.hurry_fd;
-    made.hear(options.notice);
     if (options.silence_max != std::chrono::milliseconds::max()) {
       ::PQsetnonblocking(made.raw(), 1);  // Else what is sent may wait for a silent server, too.
     }

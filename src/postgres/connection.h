@@ -83,8 +83,7 @@ struct ConnectOptions {
   std::chrono::milliseconds silence_max = std::chrono::milliseconds::max();
   // Readable from when on a second of silence is enough, because the program is to end; -1 = none.
   int hurry_fd = -1;
-  // Is told the server's warnings, once it is connected; libpq writes what comes before that, and
-  // all of it if there is none, to standard error.
+  // Is told the server's warnings, from the first word on. None: standard error.
   Notice notice{};
 };
 
@@ -135,6 +134,7 @@ class Connection {
   };
   explicit Connection(pg_conn* connection, bool owned);
   void hear(const Notice& notice);
+  [[nodiscard]] bool finish_connecting(std::chrono::milliseconds timeout);
   [[nodiscard]] pg_conn* ready();
   [[nodiscard]] pg_result* answer_of(int sent);
   [[nodiscard]] static Status check(const Values& values);

@@ -158,9 +158,10 @@ Status OutboxSource::connect() {
 }
 
 Result<Connection> OutboxSource::open_session(const std::string& name) const {
-  return Connection::open(
-      options_.uri,
-      {.application_name = name, .silence_max = options_.silence_max, .hurry_fd = wake_});
+  return Connection::open(options_.uri, {.application_name = name,
+                                         .silence_max = options_.silence_max,
+                                         .hurry_fd = wake_,
+                                         .notice = options_.notice});
 }
 
 std::string OutboxSource::named(std::string_view sql) const {

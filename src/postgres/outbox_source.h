@@ -22,6 +22,7 @@ struct OutboxSourceOptions {
   bool listen = true;  // be woken by NOTIFY, if it gets through
   // How long the server may be silent, after which the connection is made anew.
   Duration silence_max = Duration::max();
+  Notice notice{};  // is told the warnings of its server
 };
 
 class OutboxSource final : public relay::Source {

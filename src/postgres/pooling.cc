@@ -34,9 +34,10 @@ Result<bool> changes(Connection& connection, Connection& other) {
   return taken == before || after != before;
 }
 
-Status check_pooler(Connection& connection, const std::string& uri) {
+Status check_pooler(Connection& connection, const std::string& uri, const Notice& notice) {
   HAPAX_TRY(Connection other, Connection::open(uri, {.application_name = "hapax (session check)",
-                                                     .silence_max = std::chrono::seconds{5}}));
+                                                     .silence_max = std::chrono::seconds{5},
+                                                     .notice = notice}));
   for (int round = 0; round < kRounds; ++round) {
     HAPAX_TRY(const bool changed, changes(connection, other));
     if (changed) return changing();
@@ -47,10 +48,10 @@ Status check_pooler(Connection& connection, const std::string& uri) {
 }  // namespace
 
 // Who cancels at the server itself was told the number of its process; poolers tell their own.
-Status check_keeps_session(Connection& connection, const std::string& uri) {
+Status check_keeps_session(Connection& connection, const std::string& uri, const Notice& notice) {
   HAPAX_TRY(const std::int64_t pid, pid_of(connection));
   if (pid == ::PQbackendPID(connection.raw())) return Ok{};
-  auto checked = check_pooler(connection, uri);
+  auto checked = check_pooler(connection, uri, notice);
   if (checked || checked.error().code == Errc::kInvalidArgument) return checked;
   return std::move(checked).error().within(
       "looking whether the pooler keeps sessions, with a second connection");

@@ -10,6 +10,7 @@ namespace hapax::postgres {
 // For who needs a session: prepared statements, locks and settings that outlive a transaction.
 // kInvalidArgument with the remedy, if transactions of `connection`, made to `uri`, run in
 // different sessions. Leaves nothing behind in any of them.
-[[nodiscard]] Status check_keeps_session(Connection& connection, const std::string& uri);
+[[nodiscard]] Status check_keeps_session(Connection& connection, const std::string& uri,
+                                         const Notice& notice = {});
 
 }  // namespace hapax::postgres

@@ -49,12 +49,16 @@ class ShiftedClock final : public ports::Clock {
   std::atomic<std::int64_t> frozen_steady_ms_ = 0;
 };
 
+// As `keep_every`: this process asks the log only when somebody asks it.
+inline constexpr std::chrono::milliseconds kNeverKeeps = std::chrono::hours{10'000};
+
 // One process of several.
 struct Process {
   explicit Process(MemoryPlace& place, std::uint64_t snapshot_every = std::uint64_t{1} << 30,
                    std::int64_t ahead_ms = 0,
                    std::chrono::milliseconds patience = std::chrono::milliseconds{100},
-                   std::chrono::milliseconds keep_every = std::chrono::milliseconds{5})
+                   std::chrono::milliseconds keep_every = std::chrono::milliseconds{5},
+                   std::chrono::milliseconds answer_within = std::chrono::milliseconds{2'000})
       : log(place), folder(place, log.life()), clock(ahead_ms) {
     SharedOptions options;
     options.engine.segment_bytes = 4'096;
@@ -62,6 +66,7 @@ struct Process {
     options.patience = patience;
     options.tend_every = std::chrono::milliseconds{2};
     options.keep_every = keep_every;
+    options.answer_within = answer_within;
     const auto tell = [this](const std::string& line) {
       {
         const std::lock_guard lock(mutex);

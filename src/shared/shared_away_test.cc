@@ -68,7 +68,7 @@ class SharedAwayTest : public testing::Test {
 
   MemoryPlace place_;
   Process keeper_{place_, kAwayOften};
-  Process away_{place_};
+  Process away_{place_, std::uint64_t{1} << 30, 0, std::chrono::milliseconds{100}, kNeverKeeps};
   int count_ = 0;
 };
 

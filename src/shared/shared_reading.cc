@@ -70,6 +70,7 @@ Status SharedStore::read_once() {
 void SharedStore::tell_losses() {
   const auto lost = known_.end_anew();
   if (!lost) return;
+  decided_behind_ = false;  // By what is lost, too, something was told to be over.
   tell(text_of(*lost) +
        ", are lost: the database went back to an earlier state, as one does that fails over to a "
        "standby that was behind. What was acknowledged with them is not known any more: whoever "
@@ -169,7 +170,7 @@ Result<std::unique_ptr<SharedStore>> SharedStore::open(std::shared_ptr<void> own
   if (auto keeper = ports.folder.lock(kKeeperName)) store->keeper_ = *std::move(keeper);
   HAPAX_CHECK(store->read_all());
   if (store->keeper_ != nullptr) HAPAX_CHECK(store->clear_leftovers());
-  if (store->keeper_ == nullptr) store->ask_for_time();
+  store->start_time();
   // Not before everything is there: the threads begin at once.
   store->background_ = std::thread([raw = store.get()] { raw->run_background(); });
   store->driver_ = std::thread([raw = store.get()] { raw->run(); });

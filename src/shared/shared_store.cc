@@ -160,7 +160,9 @@ void SharedStore::end_round() {
   const std::int64_t began_ms = ports_.clock.steady_ms();
   while (!failing_) {
     engine::Machine& machine = engine_->machine();
-    if (machine.in_flight() || machine.has_facts()) {
+    if (unsure_ && !machine.in_flight() && machine.has_facts()) {
+      ask_for_time();
+    } else if (machine.in_flight() || machine.has_facts()) {
       append();
     } else if (!machine.quiescent()) {
       ask_for_news();
@@ -228,12 +230,13 @@ void SharedStore::see_what_is_there() {
   // Whatever was there is gone again: the same batch is tried again.
   if (news->batches.empty()) return;
   if (is_ours(news->batches.front())) return sent_is_there();
-  follow(news->batches);
+  follow(*news);
 }
 
 // What follows the tip. Segments go in any order: if something else does, what lay between may have
 // been anybody's, also ours.
 Result<ports::LogPart> SharedStore::read_news() {
+  followed_ms_ = ports_.clock.steady_ms();
   HAPAX_TRY(ports::LogPart news, ports_.log.read_behind(tip_));
   if (news.batches.empty()) return news;
   const ports::LogBatch& first = news.batches.front();
@@ -256,30 +259,30 @@ void SharedStore::ask_for_news() {
   const auto news = read_news();
   if (!news) return no_news(news.error());
   silent_since_ms_.reset();
-  if (news->batches.empty()) return engine_->machine().proven();
-  follow(news->batches);
+  if (!news->batches.empty()) follow(*news);
   if (failing_) return;
   // E7: whoever waits came before the question, and the state is that of its answer. To wait for an
   // answer without news would be to wait for as long as others write.
   engine::Machine& machine = engine_->machine();
   if (news->all && !machine.in_flight() && !machine.has_facts()) machine.proven();
-  if (!machine.quiescent()) return;
+  if (news->batches.empty() || !machine.quiescent()) return;
   clear_away();
   watches().tell(news_);
 }
 
-void SharedStore::follow(const std::vector<ports::LogBatch>& news) {
+void SharedStore::follow(const ports::LogPart& news) {
   sent_ = false;
   Status followed = Ok{};
   engine_->machine().overtaken([&](core::State& state) {
     engine::Replay replay(state, watches().any() ? &news_ : nullptr);
     const std::uint64_t before = durable_.value;
     std::uint64_t bytes = 0;
-    for (const ports::LogBatch& batch : news) {
+    for (const ports::LogBatch& batch : news.batches) {
       followed = follow_one(replay, batch);
       if (!followed) break;
       bytes += batch.bytes.size();
     }
+    if (followed) compare_time(news);
     return engine::Machine::LogEnd{
         options_.engine.segment_bytes, durable_.next(), end_of_log(), log_time_, bytes,
         durable_.value - before};
@@ -301,11 +304,6 @@ Status SharedStore::follow_one(engine::Replay& replay, const ports::LogBatch& ba
                                         " does not follow the one before it"};
   }
   HAPAX_CHECK(replay(view));
-  if (engine_ != nullptr) {
-    engine::LogClock& clock = engine_->clock();
-    clock.follow(view.header.log_time);
-    others_behind_ = clock.now() - view.header.log_time > core::kStepMax;
-  }
   stand_behind(batch, view.checksum, {view.header.first, view.header.last()}, view.header.log_time);
   return Ok{};
 }
@@ -404,6 +402,7 @@ void SharedStore::build_anew(const Error& why) {
     engine_->machine().refused(again);
   }
   engine_->machine().give_up(again, again);
+  decided_behind_ = true;  // perhaps, by who wrote what is gone
   read_anew();
 }
 
@@ -414,35 +413,12 @@ void SharedStore::read_anew() {
   half_read_ = !read;
   if (read) {
     silent_since_ms_.reset();
-    return;
+    return compare_time({});
   }
   failing_ = Error{Errc::kUnavailable, "the log could not be read: " + read.error().detail};
   if (read.error().code == Errc::kCorruption || read.error().code == Errc::kNotFound) {
     stop_serving(read.error());
   }
-}
-
-// --- time
-// ------------------------------------------------------------------------------------------
-
-// W8. If nobody answers, nobody is there whose time could differ, or the database is too slow for
-// it to matter. A log whose newest time is that of the wall clock needs no question.
-void SharedStore::ask_for_time() {
-  engine::Machine& machine = engine_->machine();
-  const Time asked = machine.read_clock();
-  if (machine.moment().lag() <= core::kStepMax) return;
-  machine.note_time(Duration{0});
-  end_round();
-  const std::int64_t until_ms = ports_.clock.steady_ms() + 2 * options_.keep_every.count();
-  while (!failing_ && log_time_ <= asked + core::kStepMax && ports_.clock.steady_ms() < until_ms) {
-    std::this_thread::sleep_for(options_.watch_every);
-    ask_for_news();
-  }
-}
-
-void SharedStore::answer_with_time() {
-  if (!std::exchange(others_behind_, false)) return;
-  engine_->machine().note_time(core::kStepMax);
 }
 
 // --- what is due
@@ -456,7 +432,13 @@ void SharedStore::tend() {
   if (machine.damage()) stop_serving(*machine.damage());
   if (!check_sound()) return;
   try_to_keep(now_ms);
-  if (keeper_ != nullptr) tend_as_keeper(now_ms);
+  // W8, E10: what others write is followed, too, when nobody asks here.
+  if (now_ms - followed_ms_ >= options_.keep_every.count()) ask_for_news();
+  if (!failing_ && unsure_) ask_for_time();
+  if (failing_) return;
+  if (keeper_ != nullptr) return tend_as_keeper();
+  answer_with_time();
+  end_round();
 }
 
 // E10
@@ -493,13 +475,7 @@ Status SharedStore::clear_leftovers() {
   return Ok{};
 }
 
-void SharedStore::tend_as_keeper(std::int64_t now_ms) {
-  // What others write is kept, too, when nobody asks here.
-  if (now_ms - followed_ms_ >= options_.keep_every.count()) {
-    followed_ms_ = now_ms;
-    ask_for_news();
-    if (failing_) return;
-  }
+void SharedStore::tend_as_keeper() {
   engine::Machine& machine = engine_->machine();
   machine.act(
       [this](core::Turn& turn) {

@@ -15,9 +15,10 @@
 // E9: a log without the latest batch that was known, or without what followed it, lost it (or
 //     dropped it while this process was asleep): the state is built anew from what is there, and
 //     people are told which facts are lost.
-// W8: a process that starts asks the keeper for log time, by a batch that is behind it. The keeper
-//     answers with one that has its own. Nothing else is decided before: a lease that is given by
-//     an older time would be over for the others at once.
+// W8: a process that does not know what log time the others have asks for it, by a batch that does
+//     nothing else. Whoever is ahead answers with one that has its own time, unless somebody has
+//     decided by the older time: then it goes back to that, and asks. So a lease that was given is
+//     not over for somebody else at once. shared_time.cc.
 // E10: snapshots, removal and retention are the keeper's, who holds a lock in the place where the
 //     log is. A new keeper builds its state anew from the newest snapshot, so that the parts it
 //     refers to are the ones that it knows.
@@ -64,8 +65,12 @@ struct SharedOptions {
   std::chrono::milliseconds patience{10'000};
   // While somebody waits for facts (Store::watch), those of others are asked for so often.
   std::chrono::milliseconds watch_every{20};
-  std::chrono::milliseconds tend_every{250};    // what is due is done so often
-  std::chrono::milliseconds keep_every{1'000};  // a process that is not the keeper tries to be
+  std::chrono::milliseconds tend_every{250};  // what is due is done so often
+  // So often a process that is not the keeper tries to be, and follows what others wrote when
+  // nobody asks here.
+  std::chrono::milliseconds keep_every{1'000};
+  // W8: who asks for log time waits so long at most. Longer than `keep_every`.
+  std::chrono::milliseconds answer_within{2'000};
 };
 
 class SharedStore final : public engine::MachineStore {
@@ -98,7 +103,7 @@ class SharedStore final : public engine::MachineStore {
   void see_what_is_there();
   void ask_for_news();
   [[nodiscard]] Result<ports::LogPart> read_news();
-  void follow(const std::vector<ports::LogBatch>& news);
+  void follow(const ports::LogPart& news);
   Status follow_one(engine::Replay& replay, const ports::LogBatch& batch);
   void clear_away();
   struct Facts {
@@ -128,12 +133,15 @@ class SharedStore final : public engine::MachineStore {
   [[nodiscard]] journal::Slot end_of_log() const;
 
   // driver: time
+  void start_time();
+  void compare_time(const ports::LogPart& news);
   void ask_for_time();
+  bool put_question(Time asked);
   void answer_with_time();
 
   // driver: what is due
   void tend();
-  void tend_as_keeper(std::int64_t now_ms);
+  void tend_as_keeper();
   void try_to_keep(std::int64_t now_ms);
   Status clear_leftovers();
 
@@ -184,7 +192,10 @@ class SharedStore final : public engine::MachineStore {
   std::int64_t tended_ms_ = 0;
   std::int64_t followed_ms_ = 0;
   core::StreamUid sweep_from_;
-  bool others_behind_ = false;  // the newest batch of others has a time that is long over here
+  // W8: the newest time that others wrote is long over here, …
+  bool others_behind_ = false;   // … and nobody has decided by it,
+  bool decided_behind_ = false;  // … or somebody has;
+  bool unsure_ = false;          // others may be ahead: who decides asks them before
 
   std::thread driver_;
   std::thread background_;

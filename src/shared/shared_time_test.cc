@@ -21,8 +21,15 @@ class SharedTimeTest : public testing::Test {
   static constexpr milliseconds kPatience{10'000};
 
   // Another process, whose wall clock, that of the database, is ahead.
-  std::unique_ptr<Process> start(std::int64_t ahead_ms, milliseconds keep_every = milliseconds{5}) {
-    return std::make_unique<Process>(place_, kNoSnapshot, ahead_ms, kPatience, keep_every);
+  std::unique_ptr<Process> start(std::int64_t ahead_ms, milliseconds keep_every = milliseconds{5},
+                                 milliseconds answer_within = milliseconds{2'000}) {
+    return std::make_unique<Process>(place_, kNoSnapshot, ahead_ms, kPatience, keep_every,
+                                     answer_within);
+  }
+  // The database does not notice when the keeper is gone: nobody else becomes it.
+  void keep_its_lock() {
+    const std::lock_guard lock(place_.mutex);
+    ++place_.server;
   }
   static std::string claim(Process& process, std::string_view owner) {
     return word(process.one(
@@ -67,10 +74,84 @@ TEST_F(SharedTimeTest, WhoStartsAsksTheKeeperForTheTime) {
   auto keeper = start(0);
   ASSERT_TRUE(keeper->commit({CreateStream{"s", {}}}).ok());
   keeper->clock.pass(50'000);
-  auto b = start(50'000, kPatience);
+  auto b = start(50'000, kNeverKeeps);
   EXPECT_EQ(claim(*b, "b"), "fresh");
   EXPECT_EQ(claim(*keeper, "a"), "in_progress") << "its lease has only begun";
   EXPECT_LE(b->store->statistics()->clock_lag, Duration{10'000});
+}
+
+// W8: also if the one that could tell has never been the keeper, and nobody is.
+TEST_F(SharedTimeTest, WhoStartsIsAnsweredByAnybody) {
+  auto keeper = start(0);
+  ASSERT_TRUE(keeper->commit({CreateStream{"s", {}}}).ok());
+  auto other = start(0);
+  keep_its_lock();
+  keeper.reset();
+  other->clock.pass(50'000);
+  auto b = start(50'000);
+  EXPECT_EQ(claim(*b, "b"), "fresh");
+  EXPECT_EQ(claim(*other, "a"), "in_progress");
+  EXPECT_LE(b->store->statistics()->clock_lag, Duration{10'000});
+}
+
+// W8: who becomes the keeper as it starts is ready at once, though it may not be alone: the keeper
+// has died, and those that live have not noticed it yet.
+TEST_F(SharedTimeTest, ALeaseOfANewKeeperIsNotOverForThoseWhoWereThere) {
+  auto keeper = start(0);
+  ASSERT_TRUE(keeper->commit({CreateStream{"s", {}}}).ok());
+  auto other = start(0, kNeverKeeps);
+  keeper.reset();
+  other->clock.pass(50'000);
+  auto b = start(50'000, kNeverKeeps);
+  EXPECT_EQ(claim(*b, "b"), "fresh");
+  EXPECT_EQ(claim(*other, "a"), "in_progress") << "its lease has only begun";
+}
+
+// W8: one that stood still while others started answers too late. It goes back to their time.
+TEST_F(SharedTimeTest, ALeaseIsNotOverForOneThatStoodStill) {
+  auto still = start(0, kNeverKeeps);
+  ASSERT_TRUE(still->commit({CreateStream{"s", {}}}).ok());
+  still->clock.pass(50'000);
+  auto b = start(50'000);
+  EXPECT_EQ(claim(*b, "b"), "fresh");
+  EXPECT_EQ(claim(*still, "a"), "in_progress") << "its lease has only begun";
+  EXPECT_EQ(claim(*still, "b"), "in_progress");
+}
+
+// W8: … but not further than to the time that they have by then.
+TEST_F(SharedTimeTest, WhoGoesBackAsksHowLateItIs) {
+  auto still = start(0, kNeverKeeps);
+  auto b = start(0);
+  ASSERT_TRUE(b->commit({CreateStream{"s", {}}}).ok());
+  for (Process* one : {still.get(), b.get()}) one->clock.pass(50'000);
+  EXPECT_EQ(word(still->append("1")), "fresh");
+  EXPECT_LE(still->store->statistics()->clock_lag, Duration{10'000});
+}
+
+// W8: … and goes on if nobody says so.
+TEST_F(SharedTimeTest, WhoGoesBackAndIsNotAnsweredDecides) {
+  auto still = start(0, kNeverKeeps, milliseconds{50});
+  auto b = start(0);
+  ASSERT_TRUE(b->commit({CreateStream{"s", {}}}).ok());
+  b.reset();
+  still->clock.pass(50'000);
+  EXPECT_EQ(word(still->append("1")), "fresh");
+  EXPECT_EQ(word(still->append("1")), "duplicate");
+}
+
+// W5, W8: nobody answers; who is gone may have told that something is over.
+TEST_F(SharedTimeTest, WhoIsNotAnsweredGoesOnAheadOfWhatIsDurable) {
+  auto a = start(0);
+  const Expiry soon{Expiry::Kind::kAfter, {}, std::chrono::seconds{20}};
+  a->one(Set{.name = "r", .value = "v", .mode = SetMode::kAlways, .expiry = soon});
+  a->clock.pass(18'500);
+  ASSERT_TRUE(a->commit({CreateStream{"s", {}}}).ok());
+  a->clock.pass(1'600);
+  EXPECT_FALSE(there(*a, "r"));
+  keep_its_lock();
+  a.reset();
+  auto b = start(kHour, milliseconds{5}, milliseconds{0});
+  EXPECT_FALSE(there(*b, "r"));
 }
 
 // W5: while nothing is written, the keeper writes log time down once a minute.

@@ -16,6 +16,7 @@
 
 #include <hapax/verdicts.h>
 
+#include "core/moment.h"
 #include "sim/request.h"
 #include "sim/trace.h"
 
@@ -30,6 +31,7 @@ struct Attempt {
   std::shared_ptr<const Request> request;
   Ending ending = Ending::kPending;
   Answer answer;               // of kOk
+  core::Moment moment{};       // when it was decided
   std::optional<Error> error;  // of kFail
 
   // Whether operation `index` was carried out with a verdict of this kind.

@@ -124,6 +124,7 @@ void World::answered(Attempt& attempt, engine::Finished finished) {
     check_log_time(*answer);
     check_dated(*attempt.request, *answer, moment);
   }
+  attempt.moment = moment;
   history_.answer(attempt, std::move(answer));
   if (options_.line) say(describe(attempt));
   workload_.ended(attempt);

@@ -160,6 +160,14 @@ class DiscretionTest(FolderTest):  # A12
                              200)
         self.assertEqual(len(self.lines("PostgreSQL warns: hm")), 1)
 
+    def test_so_is_one_that_comes_before_it_is_connected(self):
+        warning = ('database "postgres" has no actual collation version, but a version was '
+                   "recorded")
+        self.server.restart(lambda: self.cluster.psql(
+            "UPDATE pg_database SET datcollversion = '1'", database="postgres"))
+        self.assertEqual(self.server.call("GET", "/streams/s").status, 200)
+        self.assertEqual(len(self.lines("PostgreSQL warns: " + warning)), 1)
+
 
 class TroubleTest(SharedTest):
     """Callers that try again with the same id, at whichever process answers."""

@@ -133,17 +133,18 @@ class Listener {
         endpoint_.make_brief_session && open < limits.connections_max + limits.brief_max;
     if (beyond && !brief) return;
     auto connection = make(loop, std::move(socket),
-                           beyond ? endpoint_.make_brief_session : endpoint_.make_session);
+                           beyond ? Stay::kBrief : Stay::kUsual);
     // Here, not on its loop: the next one that is accepted is counted behind it.
     counters.open.fetch_add(1);
     loop.post([&loop, connection = std::move(connection)] { loop.add(connection); });
   }
 
-  std::shared_ptr<Connection> make(AsioLoop& loop, tcp::socket socket,
-                                   const MakeSession& make_session) {
+  std::shared_ptr<Connection> make(AsioLoop& loop, tcp::socket socket, Stay stay) {
+    const MakeSession& make_session =
+        stay == Stay::kBrief ? endpoint_.make_brief_session : endpoint_.make_session;
     if (!endpoint_.tls) return make_plain_connection(loop, std::move(socket), make_session);
     const std::lock_guard lock(mutex_);
-    return make_tls_connection(loop, std::move(socket), make_session, tls_);
+    return make_tls_connection(loop, std::move(socket), make_session, tls_, stay);
   }
 
   const Endpoint endpoint_;

@@ -97,7 +97,8 @@ void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHash
 // What only frees something: storage, memory, or what somebody waits for.
 bool only_frees(const Op& op) {
   return std::holds_alternative<Trim>(op) || std::holds_alternative<DeleteStream>(op) ||
-         std::holds_alternative<DeleteConsumer>(op) || std::holds_alternative<ConfigureStream>(op) ||
+         std::holds_alternative<DeleteConsumer>(op) ||
+         std::holds_alternative<ConfigureStream>(op) ||
          std::holds_alternative<RetireProducer>(op) || std::holds_alternative<Forget>(op) ||
          std::holds_alternative<Resolve>(op) || std::holds_alternative<Unset>(op);
 }

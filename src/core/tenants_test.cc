@@ -293,12 +293,16 @@ TEST_F(TenantsTest, AnActHoldsWithItsLineOrNotAtAll) {
   for (int i = 0; i < 4; ++i) run(Append{.stream = other, .payload = text});
   share({.storage_max = 5'000});
   const Append line{.stream = audit, .payload = text};
-  const std::vector<Op> ops{CreateConsumer{stream, "c", {}}, CreateConsumer{stream, "d", {}},
+  const std::vector<Op> ops{CreateConsumer{stream, "c", {}},
+                            CreateConsumer{stream, "d", {}},
                             Append{.stream = stream, .payload = "p"},
-                            DeleteConsumer{stream, "c"}, line, line, line};
+                            DeleteConsumer{stream, "c"},
+                            line,
+                            line,
+                            line};
   const std::vector<std::size_t> noted{0, 1, 3};
-  const auto answer = std::get<Answer>(
-      store.commit({.ops = ops, .mode = Mode::kEach, .notes = 3, .noted = noted}));
+  const auto answer =
+      std::get<Answer>(store.commit({.ops = ops, .mode = Mode::kEach, .notes = 3, .noted = noted}));
   ASSERT_EQ(answer.verdicts.size(), ops.size());
   EXPECT_FALSE(holds(answer.verdicts[0])) << "4,000 bytes are taken, and its line has no room";
   EXPECT_EQ(std::get<Refused>(answer.verdicts[0]).error.code, Errc::kQuotaExceeded);
@@ -307,7 +311,8 @@ TEST_F(TenantsTest, AnActHoldsWithItsLineOrNotAtAll) {
   EXPECT_EQ(store.state.find_stream(stream)->consumers.size(), 0U);
   EXPECT_EQ(store.state.find_stream(audit)->last, Sequence{0});
   // What only frees has its reserve beside those that do not.
-  const std::vector<Op> frees{CreateConsumer{stream, "c", {}}, Trim{other, Sequence{2}}, line, line};
+  const std::vector<Op> frees{CreateConsumer{stream, "c", {}}, Trim{other, Sequence{2}}, line,
+                              line};
   const std::vector<std::size_t> both{0, 1};
   const auto freed = std::get<Answer>(
       store.commit({.ops = frees, .mode = Mode::kEach, .notes = 2, .noted = both}));

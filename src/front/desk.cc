@@ -141,8 +141,8 @@ void Desk::write_within(Minutes& minutes, wire::Request& request) {
 }
 
 // Whether it was the audit that could not be written because the disk is full. That must not keep
-// anybody from deleting: then the act goes first, and its audit follows if it can. A7: a tenant that
-// has no room for the audit left is refused the act itself; what frees room has a reserve.
+// anybody from deleting: then the act goes first, and its audit follows if it can. A7: a tenant
+// that has no room for the audit left is refused the act itself; what frees room has a reserve.
 bool Desk::prevented(const Minutes& minutes, const Result<Answer>& answer) {
   if (minutes.within == 0) return false;
   if (!answer) return answer.error().code == Errc::kNoSpace;
@@ -160,11 +160,12 @@ void Desk::write_after(const std::shared_ptr<Minutes>& minutes, const Answer& an
     ops->push_back(Append{.stream = minutes->stream, .payload = minutes->lines[i]});
   }
   if (ops->empty()) return next();
-  store_.submit({.ops = *ops, .mode = Mode::kEach},
-                [this, minutes, ops, reference, next = std::move(next)](const Result<Answer>& told) {
-                  tell_unwritten(*ops, told, reference);
-                  next();
-                });
+  store_.submit(
+      {.ops = *ops, .mode = Mode::kEach},
+      [this, minutes, ops, reference, next = std::move(next)](const Result<Answer>& told) {
+        tell_unwritten(*ops, told, reference);
+        next();
+      });
 }
 
 void Desk::tell_unwritten(std::span<const Op> lines, const Result<Answer>& answer,

@@ -59,10 +59,9 @@ class DeskTest : public testing::Test {
   HeldStore store_;
   net::HeldLoop loop_;
   std::vector<std::string> told_;
-  const Discretion discretion_{[] { return std::string("r-1"); },
-                               [this](const Error& error, std::string_view) {
-                                 told_.push_back(error.detail);
-                               }};
+  const Discretion discretion_{
+      [] { return std::string("r-1"); },
+      [this](const Error& error, std::string_view) { told_.push_back(error.detail); }};
   Desk desk_{store_, 1, nullptr, &discretion_};
 };
 

@@ -11,7 +11,7 @@ namespace hapax::front {
 namespace {
 
 constexpr std::size_t kLookedAtOnce = 64;  // names, while nobody can count
-constexpr std::size_t kPagesMax = 100;  // written at once
+constexpr std::size_t kPagesMax = 100;     // written at once
 constexpr std::size_t kLooksMax = 3;
 constexpr Duration kKeptFor{std::chrono::days{30}};  // since it was last asked; or …
 constexpr Duration kKeptForMax{limits::kWindowMax};  // … as long as the longest of its keys

@@ -27,7 +27,8 @@ namespace hapax::front {
 class Ledger {
  public:
   // Scopes are the callers' to invent. A name is counted if it is known, or if its tenant has fewer
-  // than are left of so many: half of them for one tenant alone, and some for each that comes later.
+  // than are left of so many: half of them for one tenant alone, and some for each that comes
+  // later.
   static constexpr std::size_t kNamesMax = 20'000;
 
   // From any thread. Names are as the store knows them.
@@ -73,10 +74,10 @@ class Ledger {
   mutable std::mutex mutex_;
   std::map<std::string, Book, std::less<>> books_;                   // guarded by mutex_
   std::map<std::string, std::size_t, std::less<>> names_by_tenant_;  // guarded by mutex_; by frame
-  std::uint64_t edition_ = 0;                       // guarded by mutex_; changes with each keep
-  bool keeping_ = false;                            // guarded by mutex_; pages are being written
-  mutable std::condition_variable kept_;            // with mutex_: they are no longer
-  std::string next_;                                // where pages() goes on; of who keeps
+  std::uint64_t edition_ = 0;             // guarded by mutex_; changes with each keep
+  bool keeping_ = false;                  // guarded by mutex_; pages are being written
+  mutable std::condition_variable kept_;  // with mutex_: they are no longer
+  std::string next_;                      // where pages() goes on; of who keeps
 };
 
 }  // namespace hapax::front

@@ -1,9 +1,9 @@
 // The log: one line per event on standard error, as text or as JSON, made to be searched. Used from
 // every thread; a line is written as a whole.
 //
-// A14: what callers cause has a bounded number of lines, however often they do it: an event of which
-// there were kOftenMax within kOftenSpan is only counted from then on, and the number is told when
-// the span is over.
+// A14: what callers cause has a bounded number of lines, however often they do it: an event of
+// which there were kOftenMax within kOftenSpan is only counted from then on, and the number is told
+// when the span is over.
 #pragma once
 
 #include <atomic>

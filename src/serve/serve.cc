@@ -263,7 +263,8 @@ class Process {
                      options_.resp.tls,
                      [](net::Link& link) -> std::shared_ptr<net::Session> {
                        return std::make_shared<TurnedAway>(link);
-                     }});
+                     },
+                     true});  // Its loops lead the store (E6), and wait for its disk.
     }
     if (!options_.metrics.address.empty()) {
       all.push_back({options_.metrics.address, http(metrics_handler_), std::nullopt, brief_http});

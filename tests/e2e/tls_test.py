@@ -66,7 +66,7 @@ class Tls(running.FolderTest):
         self.assertIn(b" 201 ", link.makefile("rb").readline())
         slow = self.encrypt(server, self.connect(server, receive_bytes=4096))
         slow.sendall(b"GET /api/v1/streams/s/records HTTP/1.1\r\nHost: localhost\r\n"
-                     b"Connection: close\r\n\r\n" + b"too much" * 1000)
+                     b"Connection: close\r\n\r\n" + b"too much" * 12_500)
         text = b""
         while piece := slow.recv(512):
             text += piece

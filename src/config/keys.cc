@@ -48,8 +48,8 @@ void describe_server(Keys& keys, Server& server) {
                [&](Keys& in) { describe_door(in, server.http); });
   keys.section({"resp", "The front door for the protocol of Redis"},
                [&](Keys& in) { describe_door(in, server.resp); });
-  keys.key(
-      key_for("loops", Kind::kNumber, server.loops, "Threads that serve connections", {1, 64}));
+  keys.key(key_for("loops", Kind::kNumber, server.loops,
+                   "Threads that serve connections, for HTTP and for RESP each", {1, 64}));
   keys.key(key_for("readers", Kind::kNumber, server.readers, "Threads that read from the disk",
                    {1, 256}));
   keys.key(key_for("drain", Kind::kDuration, server.drain,

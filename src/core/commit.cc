@@ -94,6 +94,23 @@ void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHash
        [&](base::Hash128 hash) { state.registers.prefetch_slot(hash); });
 }
 
+// What only frees something: storage, memory, or what somebody waits for.
+bool only_frees(const Op& op) {
+  return std::holds_alternative<Trim>(op) || std::holds_alternative<DeleteStream>(op) ||
+         std::holds_alternative<DeleteConsumer>(op) ||
+         std::holds_alternative<ConfigureStream>(op) ||
+         std::holds_alternative<RetireProducer>(op) || std::holds_alternative<Forget>(op) ||
+         std::holds_alternative<Resolve>(op) || std::holds_alternative<Unset>(op);
+}
+
+// Beside it stand audit lines.
+bool only_frees(const Commit& commit) {
+  return std::all_of(commit.ops.begin(), commit.ops.end(), [](const Op& op) {
+    const auto* append = std::get_if<Append>(&op);
+    return append != nullptr ? is_the_stores(append->stream) : only_frees(op);
+  });
+}
+
 // --- many --------------------------------------------------------------------------------------
 
 // I15: all or nothing. The first verdict that does not hold undoes what came before it.
@@ -129,21 +146,61 @@ Refused no_place(const char* where) {
                                 "happened; send it again"}};
 }
 
-void run_each(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> hashes,
-              std::vector<Verdict>& verdicts) {
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    warm_up(turn.state(), ops, hashes, i);
-    const Turn::Mark mark = turn.mark();
-    verdicts.push_back(run_op(turn, ops[i], hashes[i]));
-    // Copies of large records (dead letters) and stored results are not known beforehand. They must
-    // not cost the others their place, who may be somebody else's.
-    if (turn.take_overflow()) {
-      verdicts.back() = no_place("the batch of the journal");
-    } else if (turn.tells_too_much()) {
-      verdicts.back() = no_place("the answer");
+Verdict run_alone(Turn& turn, const Op& op, const OpHashes& hashes) {
+  const Turn::Mark mark = turn.mark();
+  Verdict verdict = run_op(turn, op, hashes);
+  // Copies of large records (dead letters) and stored results are not known beforehand. They must
+  // not cost the others their place, who may be somebody else's.
+  if (turn.take_overflow()) {
+    verdict = no_place("the batch of the journal");
+  } else if (turn.tells_too_much()) {
+    verdict = no_place("the answer");
+  }
+  // An operation that is refused half way (a dead letter that cannot be read) leaves nothing.
+  if (std::holds_alternative<Refused>(verdict)) turn.roll_back(mark);
+  return verdict;
+}
+
+struct Noted {
+  Verdict act;
+  Verdict note = NotApplied{};
+};
+
+// A13: an act that is noted holds with its note or not at all. A7: what it freed is free for the
+// note, and one that only frees has the reserve.
+Noted run_noted(Turn& turn, const CommitRequest& request, std::size_t act, std::size_t note) {
+  const std::span<const Op> ops = request.commit.ops;
+  const Turn::Mark mark = turn.mark();
+  const std::uint64_t reserve = turn.reserve();
+  turn.use_reserve(only_frees(ops[act]) ? kAuditReserve : 0);
+  Noted told{run_alone(turn, ops[act], request.hashes[act])};
+  if (holds(told.act)) {
+    told.note = run_alone(turn, ops[note], request.hashes[note]);
+    if (!holds(told.note)) {
+      turn.roll_back(mark);
+      told.act = std::exchange(told.note, NotApplied{});
     }
-    // An operation that is refused half way (a dead letter that cannot be read) leaves nothing.
-    if (std::holds_alternative<Refused>(verdicts.back())) turn.roll_back(mark);
+  }
+  turn.use_reserve(reserve);
+  return told;
+}
+
+void run_each(Turn& turn, const CommitRequest& request, std::vector<Verdict>& verdicts) {
+  const std::span<const Op> ops = request.commit.ops;
+  const std::span<const std::size_t> noted = request.commit.noted;
+  const std::size_t own = ops.size() - noted.size();
+  verdicts.resize(ops.size(), NotApplied{});
+  std::size_t notes = 0;
+  for (std::size_t i = 0; i < own; ++i) {
+    warm_up(turn.state(), ops, request.hashes, i);
+    if (notes == noted.size() || noted[notes] != i) {
+      verdicts[i] = run_alone(turn, ops[i], request.hashes[i]);
+      continue;
+    }
+    const std::size_t note = own + notes++;
+    Noted told = run_noted(turn, request, i, note);
+    verdicts[i] = std::move(told.act);
+    verdicts[note] = std::move(told.note);
   }
 }
 
@@ -305,7 +362,7 @@ Executed run_commit(Turn& turn, const CommitRequest& request) {
   Answer answer{true, false, turn.now(), {}};
   answer.verdicts.reserve(commit.ops.size());
   if (commit.mode == Mode::kEach) {
-    run_each(turn, commit.ops, request.hashes, answer.verdicts);
+    run_each(turn, request, answer.verdicts);
   } else {
     answer.committed = run_atomic(turn, commit.ops, request.hashes, answer.verdicts);
   }
@@ -339,20 +396,6 @@ bool tells_nothing(const Answer& answer) {
   };
   return !answer.verdicts.empty() &&
          std::all_of(answer.verdicts.begin(), answer.verdicts.end(), empty);
-}
-
-// What only frees something: storage, memory, or what somebody waits for. Beside it stand audit
-// lines.
-bool only_frees(const Commit& commit) {
-  return std::all_of(commit.ops.begin(), commit.ops.end(), [](const Op& op) {
-    const auto* append = std::get_if<Append>(&op);
-    if (append != nullptr) return is_the_stores(append->stream);
-    return std::holds_alternative<Trim>(op) || std::holds_alternative<DeleteStream>(op) ||
-           std::holds_alternative<DeleteConsumer>(op) ||
-           std::holds_alternative<ConfigureStream>(op) ||
-           std::holds_alternative<RetireProducer>(op) || std::holds_alternative<Forget>(op) ||
-           std::holds_alternative<Resolve>(op) || std::holds_alternative<Unset>(op);
-  });
 }
 
 }  // namespace

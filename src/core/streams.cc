@@ -85,9 +85,12 @@ std::optional<Error> check_room(const State& state, const Stream& stream, const 
                        stream.settings.record_bytes_max);
   }
   const std::uint64_t more = op.id ? kIdBytes : 0;
-  auto full = is_the_stores(stream.name) ? check_budget(state, *stream.tenant, more)
-                                         : check_memory(state, *stream.tenant, more);
-  if (full) return full;
+  if (!is_the_stores(stream.name)) {
+    if (auto full = check_memory(state, *stream.tenant, more)) return full;
+  } else if (more != 0) {
+    // A13: a line without an id takes no memory, and what frees some must be possible without any.
+    if (auto full = check_budget(state, *stream.tenant, more)) return full;
+  }
   return op.producer ? check_producers(stream, op.producer->name, now) : std::nullopt;
 }
 
@@ -328,9 +331,11 @@ Verdict run(Turn& turn, const CreateStream& op) {
   if (auto error = is_the_stores(op.stream) ? std::nullopt : check_number(turn.state(), tenant)) {
     return Refused{*std::move(error)};
   }
-  if (auto error = check_memory(turn.state(), tenant, kStreamBytes + op.stream.size())) {
-    return Refused{*std::move(error)};
-  }
+  // A13: a tenant that has no memory left must not escape its audit.
+  const std::uint64_t more = kStreamBytes + op.stream.size();
+  auto full = is_the_stores(op.stream) ? check_budget(turn.state(), tenant, more)
+                                       : check_memory(turn.state(), tenant, more);
+  if (full) return Refused{*std::move(full)};
   turn.emit(StreamMade{StreamUid{turn.state().streams.size() + 1}, op.stream, op.settings});
   return Done{};
 }

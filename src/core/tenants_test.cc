@@ -283,6 +283,57 @@ TEST_F(TenantsTest, StorageBindsAuditLines) {
   EXPECT_TRUE(noted(Trim{audit, Sequence{60}}));
 }
 
+// A13: of a commit in which each stands alone, each act holds with its own line or not at all.
+TEST_F(TenantsTest, AnActHoldsWithItsLineOrNotAtAll) {
+  const std::string stream = thief("s");
+  const std::string other = thief("t");
+  const std::string audit = thief("$audit");
+  const std::string text(1'000, 't');
+  for (const std::string& name : {stream, other, audit}) run(CreateStream{name, {}});
+  for (int i = 0; i < 4; ++i) run(Append{.stream = other, .payload = text});
+  share({.storage_max = 5'000});
+  const Append line{.stream = audit, .payload = text};
+  const std::vector<Op> ops{CreateConsumer{stream, "c", {}},
+                            CreateConsumer{stream, "d", {}},
+                            Append{.stream = stream, .payload = "p"},
+                            DeleteConsumer{stream, "c"},
+                            line,
+                            line,
+                            line};
+  const std::vector<std::size_t> noted{0, 1, 3};
+  const auto answer =
+      std::get<Answer>(store.commit({.ops = ops, .mode = Mode::kEach, .notes = 3, .noted = noted}));
+  ASSERT_EQ(answer.verdicts.size(), ops.size());
+  EXPECT_FALSE(holds(answer.verdicts[0])) << "4,000 bytes are taken, and its line has no room";
+  EXPECT_EQ(std::get<Refused>(answer.verdicts[0]).error.code, Errc::kQuotaExceeded);
+  EXPECT_FALSE(holds(answer.verdicts[1]));
+  EXPECT_TRUE(holds(answer.verdicts[2])) << "it is no act";
+  EXPECT_EQ(store.state.find_stream(stream)->consumers.size(), 0U);
+  EXPECT_EQ(store.state.find_stream(audit)->last, Sequence{0});
+  // What only frees has its reserve beside those that do not.
+  const std::vector<Op> frees{CreateConsumer{stream, "c", {}}, Trim{other, Sequence{2}}, line,
+                              line};
+  const std::vector<std::size_t> both{0, 1};
+  const auto freed = std::get<Answer>(
+      store.commit({.ops = frees, .mode = Mode::kEach, .notes = 2, .noted = both}));
+  EXPECT_FALSE(holds(freed.verdicts[0]));
+  EXPECT_TRUE(holds(freed.verdicts[1]));
+  EXPECT_EQ(freed.verdicts[2], Verdict{NotApplied{}});
+  EXPECT_TRUE(std::holds_alternative<Appended>(freed.verdicts[3]));
+  EXPECT_EQ(store.state.find_stream(audit)->last, Sequence{1});
+}
+
+// A13: without memory there is an audit all the same.
+TEST_F(TenantsTest, ATenantWithoutMemoryHasAnAudit) {
+  share({.memory_max = 1});
+  const std::string stream = thief("s");
+  const std::string audit = thief("$audit");
+  EXPECT_FALSE(holds(run(CreateStream{stream, {}})));
+  EXPECT_TRUE(holds(run(CreateStream{audit, {}})));
+  store.state.memory_max = 0;
+  EXPECT_TRUE(holds(run(Append{.stream = audit, .payload = "line"})));
+}
+
 TEST_F(TenantsTest, StorageBindsTheStoresOwnAudit) {
   share({.storage_max = 5'000});
   const std::string reason(limits::kReasonBytesMax, 'r');

@@ -77,6 +77,7 @@ class EmbeddedStore final : public MachineStore {
   [[nodiscard]] bool worth_waking() const;
   void tend();
   void clear_slice();
+  void sweep_slice();
   void tell_changes();
 
   // journal thread
@@ -125,6 +126,7 @@ class EmbeddedStore final : public MachineStore {
   std::int64_t collected_ms_ = 0;
   std::int64_t sliced_ms_ = 0;
   core::StreamUid sweep_from_;
+  int sweeps_left_ = 0;  // slices of the sweep, until something is to be tended again
   std::string refusal_;  // why the latest batch was refused
   bool told_full_ = false;
   bool told_jump_ = false;

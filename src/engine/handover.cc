@@ -116,7 +116,8 @@ void EmbeddedStore::wait_for_event(std::unique_lock<std::mutex>& lock) {
            (stop_ && takes_in) || (takes_in && worth_waking());
   };
   const auto to_clear = [&] {
-    return !leader_ && (leftover_.entries || (leftover_.claims && machine.quiescent()));
+    const bool claims = leftover_.claims && machine.quiescent();
+    return !leader_ && (leftover_.entries || claims || sweeps_left_ != 0);
   };
   state_wake_.wait_for(lock, kTendEvery, [&] { return ready() || to_clear(); });
   const bool idle = !ready();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "base/encoding.h"
 #include "base/tenant_frame.h"
@@ -261,11 +262,19 @@ std::size_t answer_room_of(const Op& op) {
 // and what they do must be nobody's answer.
 Status check_notes(const Commit& commit) {
   const auto is_append = [](const Op& op) { return std::holds_alternative<Append>(op); };
-  if (commit.notes < commit.ops.size()) {
-    const auto notes = commit.ops.last(commit.notes);
-    if (std::all_of(notes.begin(), notes.end(), is_append)) return Ok{};
+  const auto refused = [](const char* why) { return Error{Errc::kInvalidArgument, why}; };
+  const char* const kBehind = "notes of a commit are appends behind its operations";
+  if (commit.notes >= commit.ops.size()) return refused(kBehind);
+  const auto notes = commit.ops.last(commit.notes);
+  if (!std::all_of(notes.begin(), notes.end(), is_append)) return refused(kBehind);
+  if (commit.noted.empty()) return Ok{};
+  const bool ascending = std::adjacent_find(commit.noted.begin(), commit.noted.end(),
+                                            std::greater_equal<>()) == commit.noted.end();
+  const bool own = commit.noted.back() < commit.ops.size() - commit.notes;
+  if (commit.mode == Mode::kEach && commit.noted.size() == commit.notes && ascending && own) {
+    return Ok{};
   }
-  return Error{Errc::kInvalidArgument, "notes of a commit are appends behind its operations"};
+  return refused("noted has the places of the operations of an `each` commit, one for each note");
 }
 
 Status check_id(const Commit& commit) {
@@ -299,11 +308,13 @@ base::Hash128 register_hash(const HashKey& key, std::string_view name) {
 
 Result<Prepared> prepare(const Commit& commit, const HashKey& key) {
   if (commit.ops.empty()) return Error{Errc::kInvalidArgument, "a commit without operations"};
-  if (commit.ops.size() > limits::kCommitOpsMax) {
-    return core::limit_error("number of operations of a commit", commit.ops.size(),
+  HAPAX_CHECK(check_notes(commit));
+  // Notes do not count: what may be done may be noted.
+  const std::size_t own = commit.ops.size() - commit.notes;
+  if (std::max(own, commit.notes) > limits::kCommitOpsMax) {
+    return core::limit_error("number of operations of a commit", std::max(own, commit.notes),
                              limits::kCommitOpsMax);
   }
-  HAPAX_CHECK(check_notes(commit));
   HAPAX_CHECK(check_id(commit));
   if (auto error = core::check_window("id_window", commit.id_window)) return *std::move(error);
   Prepared prepared;

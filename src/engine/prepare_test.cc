@@ -94,6 +94,29 @@ TEST(Prepare, NotesAreNoPartOfWhatACommitSays) {
   EXPECT_EQ(noted({by_ann, act}, 1).error().code, Errc::kInvalidArgument);
 }
 
+TEST(Prepare, NotedAreOperationsOfACommitInWhichEachStandsAlone) {
+  const auto noted = [](Mode mode, std::vector<std::size_t> places) {
+    const Op line = Append{.stream = "a", .payload = "ann"};
+    const std::vector<Op> ops{DeleteStream{"s"}, DeleteStream{"t"}, line, line};
+    return prepare({.ops = ops, .mode = mode, .notes = 2, .noted = places}, kKey).ok();
+  };
+  EXPECT_TRUE(noted(Mode::kEach, {0, 1}));
+  EXPECT_TRUE(noted(Mode::kEach, {}));
+  EXPECT_FALSE(noted(Mode::kAtomic, {0, 1}));
+  EXPECT_FALSE(noted(Mode::kEach, {0}));
+  EXPECT_FALSE(noted(Mode::kEach, {1, 0}));
+  EXPECT_FALSE(noted(Mode::kEach, {1, 1}));
+  EXPECT_FALSE(noted(Mode::kEach, {1, 2}));
+}
+
+// What may be done may be noted.
+TEST(Prepare, NotesAreNotCountedAsOperations) {
+  std::vector<Op> ops(limits::kCommitOpsMax, DeleteStream{"s"});
+  ops.resize(2 * limits::kCommitOpsMax, Append{.stream = "a"});
+  EXPECT_TRUE(prepare({.ops = ops, .notes = limits::kCommitOpsMax}, kKey).ok());
+  EXPECT_FALSE(prepare({.ops = ops, .notes = limits::kCommitOpsMax - 1}, kKey).ok());
+}
+
 TEST(Prepare, HashesOfDifferentThingsDoNotMeet) {
   EXPECT_NE(id_hash(kKey, "x"), claim_hash(kKey, "", "x"));
   EXPECT_NE(claim_hash(kKey, "ab", "c"), claim_hash(kKey, "a", "bc"));

@@ -48,6 +48,12 @@ std::optional<Error> refused_audit(std::size_t own, const std::vector<Verdict>& 
   return std::nullopt;
 }
 
+// Of a stream that was to be made: one that exists with other settings is there, too.
+bool is_there(const Verdict& made) {
+  const auto* refused = std::get_if<Refused>(&made);
+  return refused == nullptr || refused->error.code == Errc::kAlreadyExists;
+}
+
 }  // namespace
 
 Status check(const Caller& caller, const Op& op) {
@@ -67,10 +73,11 @@ void Desk::commit(const From& from, const Caller& caller, const wire::SharedRequ
   }
   if (minutes == nullptr) return submit(from, names, request, nullptr, std::move(then));
   minutes->stream = names.inside(kAuditStream);
-  write_within(*minutes, *request);
-  with_stream(minutes->stream, [this, from, names, request, minutes, then = std::move(then)] {
-    submit(from, names, request, minutes, then);
-  });
+  with_stream(minutes->stream,
+              [this, from, names, request, minutes, then = std::move(then)](bool there) {
+                if (there) write_within(*minutes, *request);
+                submit(from, names, request, minutes, then);
+              });
 }
 
 void Desk::submit(const From& from, const TenantNames& names, const wire::SharedRequest& request,
@@ -83,6 +90,7 @@ void Desk::submit(const From& from, const TenantNames& names, const wire::Shared
     if (minutes != nullptr && prevented(*minutes, answer)) {
       request->ops.resize(minutes->lines.size());
       request->notes = minutes->within = 0;
+      request->noted.clear();
       return submit(from, names, request, minutes, then);
     }
     auto shared = std::make_shared<Result<Answer>>(
@@ -100,7 +108,7 @@ void Desk::submit(const From& from, const TenantNames& names, const wire::Shared
     verdicts.resize(std::min(minutes->lines.size(), verdicts.size()));
     // What is repeated was written with the first answer.
     if (minutes->within != 0 || (*shared)->repeated) return tell();
-    write_after(minutes, **shared, tell);
+    write_after(minutes, **shared, from.reference, tell);
   });
 }
 
@@ -118,61 +126,81 @@ std::shared_ptr<Desk::Minutes> Desk::minutes_of(const Caller& caller,
   return minutes;
 }
 
-// A commit that is all or nothing takes its audit with it.
+// A13: an act takes its audit with it. In a transaction no act of administration can wait: it is
+// refused.
 void Desk::write_within(Minutes& minutes, wire::Request& request) {
-  const std::size_t room =
-      limits::kCommitOpsMax - std::min<std::size_t>(request.ops.size(), limits::kCommitOpsMax);
-  if (request.mode != Mode::kAtomic || request.transaction || minutes.lines.size() > room) return;
-  for (const std::string& line : minutes.lines) {
-    if (line.empty()) continue;
-    request.ops.push_back(Append{.stream = minutes.stream, .payload = line});
+  if (request.transaction) return;
+  for (std::size_t i = 0; i < minutes.lines.size(); ++i) {
+    if (minutes.lines[i].empty()) continue;
+    request.ops.push_back(Append{.stream = minutes.stream, .payload = minutes.lines[i]});
+    if (request.mode == Mode::kEach) request.noted.push_back(i);
     ++minutes.within;
   }
   // They name the actor, and a retry may be another one's.
   request.notes = minutes.within;
 }
 
-// Whether it was the audit that could not be written. A full disk must not keep anybody from
-// deleting: then the act goes first, and its audit follows if it can. A7: a tenant that has no room
-// for the audit left is refused the act itself; what frees room has a reserve.
+// Whether it was the audit that could not be written because the disk is full. That must not keep
+// anybody from deleting: then the act goes first, and its audit follows if it can. A7: a tenant
+// that has no room for the audit left is refused the act itself; what frees room has a reserve.
 bool Desk::prevented(const Minutes& minutes, const Result<Answer>& answer) {
   if (minutes.within == 0) return false;
   if (!answer) return answer.error().code == Errc::kNoSpace;
-  const std::size_t own = std::min(minutes.lines.size(), answer->verdicts.size());
-  return std::any_of(answer->verdicts.begin() + static_cast<std::ptrdiff_t>(own),
-                     answer->verdicts.end(), [](const Verdict& verdict) {
-                       const auto* refused = std::get_if<Refused>(&verdict);
-                       return refused != nullptr && refused->error.code != Errc::kQuotaExceeded;
-                     });
+  const std::optional<Error> refused = refused_audit(minutes.lines.size(), answer->verdicts);
+  return refused && refused->code == Errc::kNoSpace;
 }
 
-// Of the others only some may have held: what did is written before it is answered.
-void Desk::write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer, Next next) {
+// What holds although its audit could not go with it. A13: what is not written then, either, is
+// told in the log.
+void Desk::write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer,
+                       const std::string& reference, Next next) {
   const auto ops = std::make_shared<std::vector<Op>>();
   for (std::size_t i = 0; i < minutes->lines.size() && i < answer.verdicts.size(); ++i) {
     if (minutes->lines[i].empty() || !holds(answer.verdicts[i])) continue;
     ops->push_back(Append{.stream = minutes->stream, .payload = minutes->lines[i]});
   }
   if (ops->empty()) return next();
-  store_.submit({.ops = *ops, .mode = Mode::kEach},
-                [minutes, ops, next = std::move(next)](const Result<Answer>&) { next(); });
+  store_.submit(
+      {.ops = *ops, .mode = Mode::kEach},
+      [this, minutes, ops, reference, next = std::move(next)](const Result<Answer>& told) {
+        tell_unwritten(*ops, told, reference);
+        next();
+      });
 }
 
-void Desk::with_stream(const std::string& stream, Next next) {
+void Desk::tell_unwritten(std::span<const Op> lines, const Result<Answer>& answer,
+                          const std::string& reference) const {
+  if (discretion_ == nullptr) return;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::optional<Error> why;
+    if (!answer) {
+      why = answer.error();
+    } else if (const auto* refused = std::get_if<Refused>(&answer->verdicts[i])) {
+      why = refused->error;
+    }
+    if (!why) continue;
+    const std::string line(std::get<Append>(lines[i]).payload);
+    discretion_->lacks({why->code, "the audit lacks the line " + line + ": " + why->detail},
+                       reference);
+  }
+}
+
+void Desk::with_stream(const std::string& stream, std::function<void(bool there)> next) {
   const bool known = [&] {
     const std::lock_guard lock(mutex_);
     return audits_.contains(stream);
   }();
-  if (known) return next();  // Not under the lock: it may wait for room in the store.
+  if (known) return next(true);  // Not under the lock: it may wait for room in the store.
   const auto name = std::make_shared<std::string>(stream);
   const auto op = std::make_shared<Op>(CreateStream{*name, {}});
   store_.submit({.ops = {op.get(), 1}, .mode = Mode::kEach},
                 [this, name, op, next = std::move(next)](const Result<Answer>& answer) {
-                  if (answer) {
+                  const bool there = answer && is_there(answer->verdicts.front());
+                  if (there) {
                     const std::lock_guard lock(mutex_);
                     audits_.insert(*name);
                   }
-                  next();
+                  next(there);
                 });
 }
 
@@ -180,9 +208,9 @@ void Desk::audit(const std::string& tenant, std::string line) {
   const auto minutes = std::make_shared<Minutes>();
   minutes->stream = TenantNames(Caller{tenant, "", {}}).inside(kAuditStream);
   minutes->lines.push_back(std::move(line));
-  with_stream(minutes->stream, [this, minutes] {
+  with_stream(minutes->stream, [this, minutes](bool) {
     const Answer answer{.committed = true, .verdicts = {Done{}}};
-    write_after(minutes, answer, [] {});
+    write_after(minutes, answer, {}, [] {});
   });
 }
 

@@ -104,8 +104,12 @@ class Desk {
   static void write_within(Minutes& minutes, wire::Request& request);
   void submit(const From& from, const TenantNames& names, const wire::SharedRequest& request,
               const std::shared_ptr<Minutes>& minutes, Then then);
-  void write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer, Next next);
-  void with_stream(const std::string& stream, Next next);
+  void write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer,
+                   const std::string& reference, Next next);
+  void tell_unwritten(std::span<const Op> lines, const Result<Answer>& answer,
+                      const std::string& reference) const;
+  // Whether the stream is there.
+  void with_stream(const std::string& stream, std::function<void(bool there)> next);
 
   Store& store_;
   metrics::Meter* const meter_;

@@ -13,6 +13,8 @@ class HeldStore final : public NoStore {
  public:
   bool full = false;
   bool repeats = false;
+  bool makes_none = false;           // of streams
+  std::vector<std::size_t> noted;    // of the latest commit
   std::vector<std::string> commits;  // operations as letters, streams behind them
 
   Result<Answer> commit(const Commit& commit) override {
@@ -24,6 +26,7 @@ class HeldStore final : public NoStore {
       text += append != nullptr ? "a" : std::holds_alternative<CreateStream>(op) ? "c" : "d";
     }
     commits.push_back(text);
+    noted.assign(commit.noted.begin(), commit.noted.end());
     for (const Op& op : commit.ops) answer.verdicts.push_back(verdict(op, answer.committed));
     return answer;
   }
@@ -33,6 +36,9 @@ class HeldStore final : public NoStore {
     if (std::holds_alternative<Append>(op)) {
       if (full) return Refused{{Errc::kNoSpace, "the disk is full"}};
       return Appended{};
+    }
+    if (makes_none && std::holds_alternative<CreateStream>(op)) {
+      return Refused{{Errc::kMemoryBudget, "no memory"}};
     }
     return committed ? Verdict(hapax::Done{}) : Verdict(NotApplied{});
   }
@@ -52,7 +58,11 @@ class DeskTest : public testing::Test {
 
   HeldStore store_;
   net::HeldLoop loop_;
-  Desk desk_{store_, 1};
+  std::vector<std::string> told_;
+  const Discretion discretion_{
+      [] { return std::string("r-1"); },
+      [this](const Error& error, std::string_view) { told_.push_back(error.detail); }};
+  Desk desk_{store_, 1, nullptr, &discretion_};
 };
 
 TEST_F(DeskTest, AnActTakesItsAuditWithIt) {
@@ -71,12 +81,41 @@ TEST_F(DeskTest, AnAuditThatCannotBeWrittenPreventsNothing) {
   EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "da", "d", "a"}));
 }
 
-TEST_F(DeskTest, WhatIsRepeatedIsWrittenOnce) {
-  delete_stream(Mode::kEach);
+// A13
+TEST_F(DeskTest, AnActThatStandsAloneTakesItsAuditWithIt) {
+  EXPECT_EQ(delete_stream(Mode::kEach).verdicts, std::vector<Verdict>{hapax::Done{}});
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "da"}));
+  EXPECT_EQ(store_.noted, std::vector<std::size_t>{0});
+}
+
+// A13: nor is it lost without a word.
+TEST_F(DeskTest, ALineThatTheAuditLacksIsToldInTheLog) {
+  store_.full = true;
+  delete_stream();
+  ASSERT_EQ(told_.size(), 1U);
+  EXPECT_NE(told_[0].find(R"({"act":"delete_stream","subject":"s","actor":"root"})"),
+            std::string::npos)
+      << told_[0];
+  store_.full = false;
+  delete_stream();
+  EXPECT_EQ(told_.size(), 1U);
+}
+
+// A13: it is made again with the next act.
+TEST_F(DeskTest, AnActWithoutAStreamForItsAuditIsTold) {
+  store_.makes_none = true;
+  EXPECT_EQ(delete_stream(Mode::kEach).verdicts, std::vector<Verdict>{hapax::Done{}});
   EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "d", "a"}));
+  store_.makes_none = false;
+  delete_stream(Mode::kEach);
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "d", "a", "c", "da"}));
+}
+
+TEST_F(DeskTest, WhatIsRepeatedIsWrittenOnce) {
+  store_.makes_none = true;  // So that it could only be written behind its act.
   store_.repeats = true;
   EXPECT_EQ(delete_stream(Mode::kEach).verdicts, std::vector<Verdict>{hapax::Done{}});
-  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "d", "a", "d"}));
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "d"}));
 }
 
 TEST_F(DeskTest, WhatIsNotAllowedDoesNotReachTheStore) {

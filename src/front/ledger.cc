@@ -10,9 +10,8 @@ namespace hapax::front {
 
 namespace {
 
-// Scopes are the callers' to invent: beyond this many names new ones are not counted.
-constexpr std::size_t kNamesMax = 10'000;
-constexpr std::size_t kPagesMax = 100;  // written at once
+constexpr std::size_t kLookedAtOnce = 64;  // names, while nobody can count
+constexpr std::size_t kPagesMax = 100;     // written at once
 constexpr std::size_t kLooksMax = 3;
 constexpr Duration kKeptFor{std::chrono::days{30}};  // since it was last asked; or …
 constexpr Duration kKeptForMax{limits::kWindowMax};  // … as long as the longest of its keys
@@ -104,9 +103,12 @@ void Ledger::count(std::span<const Op> ops, const Answer& answer) {
 QueueCounts* Ledger::find(std::string_view queue) {
   const auto found = books_.find(queue);
   if (found != books_.end()) return &found->second.fresh;
-  if (books_.size() >= kNamesMax || register_of(queue).size() > limits::kRegisterNameBytesMax) {
-    return nullptr;
-  }
+  if (register_of(queue).size() > limits::kRegisterNameBytesMax) return nullptr;
+  // The names of a tenant leave as many free as they are: whoever invents many of them keeps the
+  // others from none.
+  std::size_t& own = names_by_tenant_[std::string(base::frame_of(queue))];
+  if (own >= kNamesMax - books_.size()) return nullptr;
+  ++own;
   return &books_[std::string(queue)].fresh;
 }
 
@@ -129,17 +131,32 @@ Result<QueueCounts> Ledger::of(Store& store, const std::string& queue) const {
   return sum;
 }
 
-std::vector<Ledger::Page> Ledger::pages() {
-  std::vector<Page> pages;
+// Who counts commits waits for a look at some of the names, never for one at all of them.
+template <class Look>
+std::string Ledger::look_at_some(const std::string& from, const Look& look) const {
   const std::lock_guard lock(mutex_);
-  // Everybody's turn comes, however many are busy.
-  auto at = books_.lower_bound(next_);
-  for (std::size_t i = 0; i < books_.size() && pages.size() < kPagesMax; ++i, ++at) {
-    if (at == books_.end()) at = books_.begin();
-    const auto& [queue, book] = *at;
-    if (!book.fresh.empty()) pages.push_back({queue, book.fresh, {}, register_of(queue), ""});
+  auto at = books_.lower_bound(from);
+  for (std::size_t i = 0; i < kLookedAtOnce && at != books_.end(); ++i, ++at) {
+    if (!look(at->first, at->second)) break;
   }
-  next_ = at == books_.end() ? std::string() : at->first;
+  return at == books_.end() ? std::string() : at->first;
+}
+
+std::vector<Ledger::Page> Ledger::pages() {
+  std::size_t left = [this] {
+    const std::lock_guard lock(mutex_);
+    return books_.size();
+  }();
+  std::vector<Page> pages;
+  const auto take = [&](const std::string& queue, const Book& book) {
+    if (left == 0 || pages.size() == kPagesMax) return false;
+    --left;
+    if (!book.fresh.empty()) pages.push_back({queue, book.fresh, {}, register_of(queue), ""});
+    return true;
+  };
+  // Everybody's turn comes, however many are busy; and nobody's comes twice, since names are only
+  // added.
+  while (left != 0 && pages.size() < kPagesMax) next_ = look_at_some(next_, take);
   return pages;
 }
 
@@ -203,13 +220,16 @@ void Ledger::settle(const Page& page) {
   ++edition_;
 }
 
-std::vector<std::pair<std::string, std::uint64_t>> Ledger::key_bytes(Time now) const {
-  std::vector<std::pair<std::string, std::uint64_t>> all;
-  const std::lock_guard lock(mutex_);
-  for (const auto& [queue, book] : books_) {
-    all.emplace_back(queue, book.fresh.keys(now).bytes + book.kept.keys(now).bytes);
-  }
-  return all;
+void Ledger::each_key_bytes(Time now, const Visit& visit) const {
+  std::string from;
+  do {
+    std::vector<std::pair<std::string, std::uint64_t>> some;
+    from = look_at_some(from, [&](const std::string& queue, const Book& book) {
+      some.emplace_back(queue, book.fresh.keys(now).bytes + book.kept.keys(now).bytes);
+      return true;
+    });
+    for (const auto& [queue, bytes] : some) visit(queue, bytes);
+  } while (!from.empty());
 }
 
 }  // namespace hapax::front

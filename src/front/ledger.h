@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <span>
@@ -25,6 +26,11 @@ namespace hapax::front {
 
 class Ledger {
  public:
+  // Scopes are the callers' to invent. A name is counted if it is known, or if its tenant has fewer
+  // than are left of so many: half of them for one tenant alone, and some for each that comes
+  // later.
+  static constexpr std::size_t kNamesMax = 20'000;
+
   // From any thread. Names are as the store knows them.
   void count(std::span<const Op> ops, const Answer& answer);
 
@@ -36,8 +42,10 @@ class Ledger {
   // one thread at a time.
   bool keep(Store& store);
 
-  // Bytes of the keys of each queue that this process has met.
-  [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> key_bytes(Time now) const;
+  // Bytes of the keys of each queue that this process has met. Whoever visits may take its time:
+  // commits are counted meanwhile.
+  using Visit = std::function<void(const std::string& queue, std::uint64_t bytes)>;
+  void each_key_bytes(Time now, const Visit& visit) const;
 
  private:
   struct Book {
@@ -54,6 +62,9 @@ class Ledger {
 
   QueueCounts* find(std::string_view queue);  // REQUIRES: mutex_ is held. Null: there is no room.
   [[nodiscard]] std::vector<Page> pages();
+  // While look(queue, book) says so, and not at many. Answers where to go on; empty: at the front.
+  template <class Look>
+  [[nodiscard]] std::string look_at_some(const std::string& from, const Look& look) const;
   // The operation refers to the page.
   [[nodiscard]] static Op write(Page& page, const Held& held, Time now);
   bool settle(const std::vector<Page>& pages, const Answer& answer);  // False: nothing was written.
@@ -61,11 +72,12 @@ class Ledger {
   void set_keeping(bool keeping);
 
   mutable std::mutex mutex_;
-  std::map<std::string, Book, std::less<>> books_;  // guarded by mutex_
-  std::uint64_t edition_ = 0;                       // guarded by mutex_; changes with each keep
-  bool keeping_ = false;                            // guarded by mutex_; pages are being written
-  mutable std::condition_variable kept_;            // with mutex_: they are no longer
-  std::string next_;                                // guarded by mutex_; where pages() goes on
+  std::map<std::string, Book, std::less<>> books_;                   // guarded by mutex_
+  std::map<std::string, std::size_t, std::less<>> names_by_tenant_;  // guarded by mutex_; by frame
+  std::uint64_t edition_ = 0;             // guarded by mutex_; changes with each keep
+  bool keeping_ = false;                  // guarded by mutex_; pages are being written
+  mutable std::condition_variable kept_;  // with mutex_: they are no longer
+  std::string next_;                      // where pages() goes on; of who keeps
 };
 
 }  // namespace hapax::front

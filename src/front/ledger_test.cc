@@ -1,7 +1,9 @@
 #include "front/ledger.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -168,6 +170,42 @@ TEST_F(LedgerTest, EverybodysTurnComes) {
   EXPECT_EQ(rounds, 3U);
   EXPECT_EQ(store.registers.size(), 250U);
   EXPECT_EQ(of("q249").in_all().checks, 1U);
+}
+
+TEST_F(LedgerTest, OneTenantsNamesKeepTheOthersFromNone) {
+  const auto names_of = [&](const std::string& frame, std::size_t most) {
+    for (std::size_t i = 0; i < most; ++i) {
+      const std::string scope = frame + std::to_string(i);
+      const std::vector<Op> ops = {Claim{.scope = scope}};
+      ledger.count(ops, answer_at(kNow, {Claimed{}}));
+    }
+    std::size_t counted = 0;
+    ledger.each_key_bytes(kNow, [&](const std::string& queue, std::uint64_t) {
+      if (queue.starts_with(frame)) ++counted;
+    });
+    return counted;
+  };
+  EXPECT_EQ(names_of("\x01thief\x01", 2 * Ledger::kNamesMax), Ledger::kNamesMax / 2);
+  EXPECT_EQ(names_of("\x01second\x01", 2 * Ledger::kNamesMax), Ledger::kNamesMax / 4);
+  EXPECT_EQ(names_of("\x01victim\x01", 1'000), 1'000U);
+  EXPECT_EQ(of("\x01victim\x01" + std::to_string(999)).in_all().checks, 1U);
+}
+
+// A scrape that takes its time holds nobody up.
+TEST_F(LedgerTest, CommitsAreCountedWhileTheNamesAreLookedThrough) {
+  for (int number = 0; number < 200; ++number) {
+    const std::string scope = "q" + std::to_string(number);
+    const std::vector<Op> ops = {Claim{.scope = scope}};
+    ledger.count(ops, answer_at(kNow, {Claimed{}}));
+  }
+  std::vector<std::string> seen;
+  ledger.each_key_bytes(kNow, [&](const std::string& queue, std::uint64_t) {
+    seen.push_back(queue);
+    std::thread([&] { claim(kNow); }).join();
+  });
+  EXPECT_EQ(of("q").in_all().checks, seen.size());
+  EXPECT_EQ(seen.size(), 200U) << "q itself came before the first one, and too late";
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
 }
 
 TEST_F(LedgerTest, WhatIsOverLeavesTheRegister) {

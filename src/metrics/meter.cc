@@ -162,19 +162,30 @@ std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> Meter::ve
   return all;
 }
 
-std::vector<Meter::Queue> Meter::queues() const {
-  std::vector<Queue> all;
+// Who counts commits waits for a copy of some of the queues, never for one of all.
+std::vector<std::pair<std::string, Meter::Counts>> Meter::some_queues(
+    const std::string& behind) const {
+  constexpr std::size_t kSome = 64;
+  std::vector<std::pair<std::string, Counts>> some;
   const std::lock_guard lock(mutex_);
-  for (const auto& [name, counts] : queues_) {
-    Queue& queue = all.emplace_back();
-    queue.name = name;
-    for (std::size_t verdict = 0; verdict < kVerdicts; ++verdict) {
-      if (counts[verdict] == 0) continue;
-      queue.checks[words_of_verdicts()[verdict]] += counts[verdict];
-      if (is_duplicate(verdict)) queue.duplicates += counts[verdict];
+  for (auto at = queues_.upper_bound(behind); at != queues_.end() && some.size() < kSome; ++at) {
+    some.emplace_back(at->first, at->second);
+  }
+  return some;
+}
+
+void Meter::each_queue(const std::function<void(const Queue&)>& visit) const {
+  for (auto some = some_queues(""); !some.empty(); some = some_queues(some.back().first)) {
+    for (const auto& [name, counts] : some) {
+      Queue queue{.name = name};
+      for (std::size_t verdict = 0; verdict < kVerdicts; ++verdict) {
+        if (counts[verdict] == 0) continue;
+        queue.checks[words_of_verdicts()[verdict]] += counts[verdict];
+        if (is_duplicate(verdict)) queue.duplicates += counts[verdict];
+      }
+      visit(queue);
     }
   }
-  return all;
 }
 
 }  // namespace hapax::metrics

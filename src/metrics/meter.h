@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <span>
@@ -46,7 +47,8 @@ class Meter {
     std::map<std::string_view, std::uint64_t> checks;
     std::uint64_t duplicates = 0;
   };
-  [[nodiscard]] std::vector<Queue> queues() const;
+  // By name. Whoever visits may take its time: commits are counted meanwhile.
+  void each_queue(const std::function<void(const Queue&)>& visit) const;
 
   [[nodiscard]] std::uint64_t near_misses() const;
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
@@ -64,6 +66,9 @@ class Meter {
   using Counts = std::array<std::uint64_t, kVerdicts>;
 
   Counts& counts_of(std::string_view queue);  // REQUIRES: mutex_ is held.
+  // By name, from behind the given one.
+  [[nodiscard]] std::vector<std::pair<std::string, Counts>> some_queues(
+      const std::string& behind) const;
   void age(const Verdict& verdict, Time now);
 
   mutable std::mutex mutex_;

@@ -1,11 +1,19 @@
 #include "metrics/meter.h"
 
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "metrics/page.h"
 
 namespace hapax::metrics {
 namespace {
+
+std::vector<Meter::Queue> queues_of(const Meter& meter) {
+  std::vector<Meter::Queue> all;
+  meter.each_queue([&](const Meter::Queue& queue) { all.push_back(queue); });
+  return all;
+}
 
 TEST(Page, IsTheTextThatPrometheusReads) {
   Histogram sizes({1, 2.5});
@@ -37,7 +45,7 @@ TEST(Meter, CountsVerdictsByOperationAndQueue) {
   EXPECT_EQ(verdicts.size(), 4U);
   EXPECT_EQ(verdicts.at({"append", "duplicate"}), 1U);
   EXPECT_EQ(verdicts.at({"claim", "duplicate"}), 1U);
-  const auto queues = meter.queues();
+  const auto queues = queues_of(meter);
   ASSERT_EQ(queues.size(), 2U);
   EXPECT_EQ(queues[1].name, "s");
   EXPECT_EQ(queues[1].checks.at("fresh"), 1U);
@@ -64,7 +72,7 @@ TEST(Meter, CountsKeysOfJobsAndTellsWhatWasSet) {
   const auto verdicts = meter.verdicts();
   EXPECT_EQ(verdicts.at({"set", "done"}), 4U);
   EXPECT_EQ(verdicts.at({"set", "unchanged"}), 1U);
-  const auto queues = meter.queues();
+  const auto queues = queues_of(meter);
   ASSERT_EQ(queues.size(), 2U);
   EXPECT_EQ(queues[0].name,
             "\x01t\x01"
@@ -85,7 +93,7 @@ TEST(Meter, KeepsAnEndToNames) {
     const Op ops[] = {Claim{.scope = scope}};
     meter.answered(ops, answer, {});
   }
-  const auto queues = meter.queues();
+  const auto queues = queues_of(meter);
   EXPECT_EQ(queues.size(), kQueuesMax + 1);
   EXPECT_EQ(queues.front().name, kOtherQueues);
   EXPECT_EQ(queues.front().checks.at("fresh"), kQueuesMax);
@@ -102,10 +110,29 @@ TEST(Meter, GivesEachTenantPlacesOfItsOwn) {
   for (std::size_t i = 0; i < 2 * kQueuesMax; ++i) claim("\x01thief\x01" + std::to_string(i));
   claim("\x01victim\x01pay");
   std::map<std::string, std::uint64_t> fresh;
-  for (const auto& queue : meter.queues()) fresh[queue.name] = queue.checks.at("fresh");
+  for (const auto& queue : queues_of(meter)) fresh[queue.name] = queue.checks.at("fresh");
   EXPECT_EQ(fresh.size(), kQueuesMax + 2);
   EXPECT_EQ(fresh["\x01victim\x01pay"], 1U);
   EXPECT_EQ(fresh["\x01thief\x01(others)"], kQueuesMax);
+}
+
+// A scrape that takes its time holds nobody up.
+TEST(Meter, CommitsAreCountedWhileTheQueuesAreLookedThrough) {
+  Meter meter;
+  Answer answer;
+  answer.verdicts = {Claimed{}};
+  const auto claim = [&](const std::string& scope) {
+    const Op ops[] = {Claim{.scope = scope}};
+    meter.answered(ops, answer, {});
+  };
+  for (int number = 0; number < 200; ++number) claim("q" + std::to_string(number));
+  std::uint64_t seen = 0;
+  meter.each_queue([&](const Meter::Queue&) {
+    ++seen;
+    std::thread([&] { claim("q7"); }).join();
+  });
+  EXPECT_EQ(seen, 200U);
+  EXPECT_EQ(meter.verdicts().at({"claim", "fresh"}), 400U);
 }
 
 }  // namespace

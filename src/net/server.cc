@@ -57,14 +57,14 @@ Status check_tls(const TlsFiles& files) {
 
 namespace {
 
-// One door. Its acceptor lives on the first loop.
+// One door. Its acceptor lives on the loop that is given, its connections on `loops`.
 class Listener {
  public:
-  Listener(Endpoint endpoint, std::vector<std::unique_ptr<AsioLoop>>& loops)
+  Listener(Endpoint endpoint, AsioLoop& door, std::vector<AsioLoop*> loops)
       : endpoint_(std::move(endpoint)),
-        loops_(loops),
-        acceptor_(loops.front()->context()),
-        pause_(loops.front()->context()) {}
+        loops_(std::move(loops)),
+        acceptor_(door.context()),
+        pause_(door.context()) {}
 
   Status open() {
     if (endpoint_.tls) HAPAX_CHECK(reload());
@@ -132,22 +132,22 @@ class Listener {
     const bool brief =
         endpoint_.make_brief_session && open < limits.connections_max + limits.brief_max;
     if (beyond && !brief) return;
-    auto connection = make(loop, std::move(socket),
-                           beyond ? endpoint_.make_brief_session : endpoint_.make_session);
+    auto connection = make(loop, std::move(socket), beyond ? Stay::kBrief : Stay::kUsual);
     // Here, not on its loop: the next one that is accepted is counted behind it.
     counters.open.fetch_add(1);
     loop.post([&loop, connection = std::move(connection)] { loop.add(connection); });
   }
 
-  std::shared_ptr<Connection> make(AsioLoop& loop, tcp::socket socket,
-                                   const MakeSession& make_session) {
+  std::shared_ptr<Connection> make(AsioLoop& loop, tcp::socket socket, Stay stay) {
+    const MakeSession& make_session =
+        stay == Stay::kBrief ? endpoint_.make_brief_session : endpoint_.make_session;
     if (!endpoint_.tls) return make_plain_connection(loop, std::move(socket), make_session);
     const std::lock_guard lock(mutex_);
-    return make_tls_connection(loop, std::move(socket), make_session, tls_);
+    return make_tls_connection(loop, std::move(socket), make_session, tls_, stay);
   }
 
   const Endpoint endpoint_;
-  std::vector<std::unique_ptr<AsioLoop>>& loops_;
+  const std::vector<AsioLoop*> loops_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   std::string address_;
@@ -159,11 +159,22 @@ class Listener {
 class AsioServer final : public Server {
  public:
   AsioServer(std::vector<Endpoint> endpoints, std::size_t loops, const ServerLimits& limits) {
-    for (std::size_t i = 0; i < loops; ++i) {
-      loops_.push_back(std::make_unique<AsioLoop>(i, limits, counters_));
+    std::vector<AsioLoop*> prompt;
+    std::vector<AsioLoop*> waiting;
+    const auto make = [&](std::vector<AsioLoop*>& group) {
+      for (std::size_t i = group.size(); i < loops; ++i) {
+        loops_.push_back(std::make_unique<AsioLoop>(loops_.size(), limits, counters_));
+        group.push_back(loops_.back().get());
+      }
+    };
+    // N2: the first loop accepts everybody. If there is one that never waits, it is that one.
+    for (const Endpoint& endpoint : endpoints) {
+      if (!endpoint.may_wait) make(prompt);
     }
     for (Endpoint& endpoint : endpoints) {
-      listeners_.push_back(std::make_unique<Listener>(std::move(endpoint), loops_));
+      if (endpoint.may_wait) make(waiting);
+      auto& group = endpoint.may_wait ? waiting : prompt;
+      listeners_.push_back(std::make_unique<Listener>(std::move(endpoint), *loops_.front(), group));
     }
   }
 

@@ -29,6 +29,9 @@ struct Endpoint {
   // For connections beyond ServerLimits::connections_max: it says that there are too many, or
   // answers one short question, and ends within a second or two. None: they are closed at once.
   MakeSession make_brief_session{};
+  // Its sessions may hold their loop up, such as for a disk: they have loops of their own, and who
+  // comes to another endpoint never waits with them.
+  bool may_wait = false;
 };
 
 struct ServerLimits {
@@ -51,7 +54,8 @@ struct ServerStatistics {
 
 class Server {
  public:
-  // Binds every endpoint; nothing is accepted before start().
+  // Binds every endpoint; nothing is accepted before start(). So many loops are for endpoints that
+  // may wait, and as many for the others, if there are any.
   [[nodiscard]] static Result<std::unique_ptr<Server>> open(std::vector<Endpoint> endpoints,
                                                             std::size_t loops,
                                                             const ServerLimits& limits);

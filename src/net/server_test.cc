@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <future>
+#include <latch>
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -282,6 +283,58 @@ TEST_F(ServerTest, ConnectionsBeyondTheLimitAreToldSo) {
   const Client fourth(address);
   fourth.send("d");
   EXPECT_NE(fourth.read(1), "");
+}
+
+// Holds its loop up until it is let go.
+class Waits final : public Session {
+ public:
+  explicit Waits(Link& link, std::latch& begun, std::latch& let_go)
+      : link_(link), begun_(begun), let_go_(let_go) {}
+  std::size_t take(std::string_view bytes) override {
+    begun_.count_down();
+    let_go_.wait();
+    link_.send("at last");
+    return bytes.size();
+  }
+  void half_closed() override { link_.finish(); }
+  void late() override {}
+  void drain() override { link_.finish(); }
+  void lost() override {}
+
+ private:
+  Link& link_;
+  std::latch& begun_;
+  std::latch& let_go_;
+};
+
+// N2
+TEST_F(ServerTest, WhoComesToAnotherEndpointDoesNotWaitForADisk) {
+  std::latch begun{1};
+  std::latch let_go{1};
+  Endpoint waits{.address = "127.0.0.1:0",
+                 .make_session = [&](Link& link) -> std::shared_ptr<Session> {
+                   return std::make_shared<Waits>(link, begun, let_go);
+                 }};
+  waits.may_wait = true;
+  const Endpoint prompt{.address = "127.0.0.1:0",
+                        .make_session = [](Link& link) -> std::shared_ptr<Session> {
+                          return std::make_shared<Echo>(link, milliseconds{0});
+                        }};
+  server_ = *Server::open({waits, prompt}, 1, {});
+  server_->start();
+  const std::vector<std::string> addresses = server_->addresses();
+  const Client early(addresses[1]);
+  const Client waiting(addresses[0]);
+  waiting.send("x");
+  begun.wait();
+  early.send("hello");
+  EXPECT_EQ(early.read(5), "hello");
+  const Client late(addresses[1]);
+  late.send("hello");
+  EXPECT_EQ(late.read(5), "hello");
+  let_go.count_down();
+  EXPECT_EQ(waiting.read(7), "at last");
+  server_->stop(milliseconds{60'000});
 }
 
 TEST_F(ServerTest, StoppingEndsWhatWasBegunAndNothingElse) {

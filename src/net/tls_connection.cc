@@ -13,18 +13,21 @@ using boost::system::error_code;
 using TlsStream = asio::ssl::stream<tcp::socket>;
 
 constexpr std::chrono::seconds kHandshakeTime{10};
+constexpr std::chrono::seconds kBriefHandshakeTime{2};
 
 class TlsConnection final : public Connection {
  public:
   TlsConnection(AsioLoop& loop, tcp::socket socket, const MakeSession& make_session,
-                std::shared_ptr<asio::ssl::context> tls)
+                std::shared_ptr<asio::ssl::context> tls, Stay stay)
       : Connection(loop, make_session, name_of_peer(socket)),
         tls_(std::move(tls)),
+        stay_(stay),
         stream_(std::move(socket), *tls_) {}
 
   void start() override {
     prepare_socket(stream_.next_layer());
-    set_deadline(std::chrono::steady_clock::now() + kHandshakeTime);
+    const auto time = stay_ == Stay::kBrief ? kBriefHandshakeTime : kHandshakeTime;
+    set_deadline(std::chrono::steady_clock::now() + time);
     stream_.async_handshake(TlsStream::server, [self = self()](const error_code& error) {
       if (error) return self->cut();
       self->clear_deadline();
@@ -50,6 +53,7 @@ class TlsConnection final : public Connection {
   }
 
   void received(const error_code& error, std::size_t count) {
+    if (!waste_.empty()) return;  // It was asked for before the end.
     if (!error) return arrived(count);
     return error == asio::error::eof ? ended() : cut();
   }
@@ -76,8 +80,24 @@ class TlsConnection final : public Connection {
   }
   [[nodiscard]] std::size_t under_way() const override { return writing_.size() - gone_; }
 
+  // Says that no more comes, and does not wait to be told the same: OpenSSL takes bytes that come
+  // instead for an error. What still comes is thrown away as it is, encrypted.
   void end_sending() override {
-    stream_.async_shutdown([self = self()](const error_code&) { self->cut(); });
+    waste_.resize(kReadBytes);
+    SSL_set_shutdown(stream_.native_handle(), SSL_RECEIVED_SHUTDOWN);
+    stream_.async_shutdown([self = self()](const error_code& error) {
+      if (error || self->peer_ended()) return self->cut();
+      error_code ignored;
+      self->stream_.next_layer().shutdown(tcp::socket::shutdown_send, ignored);
+      self->throw_away();
+    });
+  }
+
+  void throw_away() {
+    stream_.next_layer().async_read_some(asio::buffer(waste_),
+                                         [self = self()](const error_code& error, std::size_t) {
+                                           return error ? self->cut() : self->throw_away();
+                                         });
   }
 
   void close() override {
@@ -86,17 +106,21 @@ class TlsConnection final : public Connection {
   }
 
   const std::shared_ptr<asio::ssl::context> tls_;  // Outlives the stream made from it.
+  const Stay stay_;
   TlsStream stream_;
   std::string writing_;
   std::size_t gone_ = 0;  // bytes of it
+  std::string waste_;     // not empty: our side has ended, and what comes is written over
 };
 
 }  // namespace
 
 std::shared_ptr<Connection> make_tls_connection(AsioLoop& loop, tcp::socket socket,
                                                 const MakeSession& make_session,
-                                                std::shared_ptr<asio::ssl::context> tls) {
-  return std::make_shared<TlsConnection>(loop, std::move(socket), make_session, std::move(tls));
+                                                std::shared_ptr<asio::ssl::context> tls,
+                                                Stay stay) {
+  return std::make_shared<TlsConnection>(loop, std::move(socket), make_session, std::move(tls),
+                                         stay);
 }
 
 }  // namespace hapax::net

@@ -61,18 +61,18 @@ class Writer {
   }
 
   void queues() {
-    const auto all = sources_.meter.queues();
+    std::vector<metrics::Meter::Queue> all;
+    sources_.meter.each_queue([&](const metrics::Meter::Queue& queue) {
+      if (shown(queue.name)) all.push_back(queue);
+    });
     page_.counter("idempotency_checks_total", "Total idempotency checks performed");
     for (const auto& queue : all) {
-      if (!shown(queue.name)) continue;
       for (const auto& [word, count] : queue.checks) {
         page_.sample(with(labels_of(queue.name), "result", word), count);
       }
     }
     page_.counter("duplicate_jobs_blocked_total", "Number of duplicate jobs blocked");
-    for (const auto& queue : all) {
-      if (shown(queue.name)) page_.sample(labels_of(queue.name), queue.duplicates);
-    }
+    for (const auto& queue : all) page_.sample(labels_of(queue.name), queue.duplicates);
   }
 
   template <class Value>
@@ -88,10 +88,11 @@ class Writer {
   void dedup_storage() {
     page_.gauge("dedup_storage_size_bytes", "Size of deduplication storage in bytes");
     std::map<std::string, std::uint64_t> sizes;
-    if (sources_.key_bytes) {
-      for (const auto& [queue, bytes] : sources_.key_bytes(survey_->store.log_time)) {
-        sizes[queue] += bytes;
-      }
+    if (sources_.each_key_bytes) {
+      sources_.each_key_bytes(survey_->store.log_time,
+                              [&](const std::string& queue, std::uint64_t bytes) {
+                                if (shown(queue)) sizes[queue] += bytes;
+                              });
     }
     for (const StreamStats& stream : survey_->streams) {
       sizes[stream.stream] += stream.ids * kIdBytes;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "front/account.h"
+#include "front/ledger.h"
 #include "metrics/meter.h"
 #include "net/server.h"
 #include "serve/health.h"
@@ -25,7 +26,7 @@ struct MetricsSources {
   std::string outbox;  // stream whose records are outbox events
   std::map<std::string, double> slos{};
   // Bytes of the keys of claims, and of plain keys that stand for a job, by queue.
-  std::function<std::vector<std::pair<std::string, std::uint64_t>>(Time now)> key_bytes{};
+  std::function<void(Time now, const front::Ledger::Visit& visit)> each_key_bytes{};
 };
 
 // A6: With a tenant, its own figures only. Without, those of all and of the process.

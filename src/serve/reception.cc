@@ -108,8 +108,8 @@ Result<front::Admission> Reception::admit(std::string_view credential, std::stri
   const std::uint64_t edition = edition_.load();
   auth::Outcome outcome = post_->guard()->authenticate(credential, time_from_ms(clock_.wall_ms()));
   if (!outcome.caller) {
-    log_.write(LogLevel::kWarning, "sign-in refused",
-               {{"peer", std::string(peer)}, {"reason", outcome.reason}});
+    log_.write_often(LogLevel::kWarning, "sign-in refused",
+                     {{"peer", std::string(peer)}, {"reason", outcome.reason}});
     return std::move(outcome.caller).error();
   }
   outcome.caller->account = accounts_.of(outcome.caller->tenant);

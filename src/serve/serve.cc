@@ -88,6 +88,7 @@ class Process {
     }
     open_ = false;
     store_.reset();  // What it still answers finds everybody that asked.
+    log_.tell_counted(Log::Spans::kAll);
     return Ok{};
   }
 
@@ -159,6 +160,7 @@ class Process {
       if (signal == SIGHUP) reload();
       if (signal == SIGTERM || signal == SIGINT) return;
       tell_crowded();
+      log_.tell_counted();
       const std::uint64_t answered = surveyor_->answers();
       const bool alive = answered != std::exchange(answers, answered);
       if (watchdog && alive) notifier_.tell("WATCHDOG=1");  // The store has answered since.
@@ -238,7 +240,8 @@ class Process {
                      options_.resp.tls,
                      [](net::Link& link) -> std::shared_ptr<net::Session> {
                        return std::make_shared<TurnedAway>(link);
-                     }});
+                     },
+                     true});  // Its loops lead the store (E6), and wait for its disk.
     }
     if (!options_.metrics.address.empty()) {
       all.push_back({options_.metrics.address, http(metrics_handler_), std::nullopt, brief_http});
@@ -315,7 +318,11 @@ class Process {
   const front::Discretion discretion_{
       [this] { return tracer_.next_id(); },
       [this](const Error& error, std::string_view reference) {
-        log_.write(LogLevel::kWarning, "the store failed",
+        log_.write_often(LogLevel::kWarning, "the store failed",
+                         {{"request", std::string(reference)}, {"reason", error.text()}});
+      },
+      [this](const Error& error, std::string_view reference) {
+        log_.write(LogLevel::kError, "the audit is not complete",
                    {{"request", std::string(reference)}, {"reason", error.text()}});
       }};
   metrics::Meter meter_;
@@ -329,9 +336,8 @@ class Process {
                                 options_.version,
                                 options_.outbox,
                                 options_.slos,
-                                [this](Time now) {
-                                  using Sizes = std::vector<std::pair<std::string, std::uint64_t>>;
-                                  return open_ ? desk_->ledger().key_bytes(now) : Sizes{};
+                                [this](Time now, const front::Ledger::Visit& visit) {
+                                  if (open_) desk_->ledger().each_key_bytes(now, visit);
                                 }};
   const MetricsPage metrics_page_ = [this](const std::optional<std::string>& tenant) {
     return metrics_page(sources_, server_->statistics(), tenant);

@@ -38,7 +38,9 @@ class Request {
   std::optional<std::string_view> id;
   std::optional<Window> id_window;  // none: nobody said
   std::optional<TransactionRef> transaction;
-  std::size_t notes = 0;  // of the server's own, at the end; no body can say it
+  // Of the server's own, at the end, and what they note; no body can say it.
+  std::size_t notes = 0;
+  std::vector<std::size_t> noted;
 
   [[nodiscard]] Commit commit() const {
     return {.ops = ops,
@@ -46,7 +48,8 @@ class Request {
             .id = id,
             .id_window = id_window.value_or(limits::kWindowDefault),
             .transaction = transaction,
-            .notes = notes};
+            .notes = notes,
+            .noted = noted};
   }
 
   // Where the bytes live that the views above refer to.

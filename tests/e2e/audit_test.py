@@ -102,5 +102,42 @@ class Audit(running.SignedInTest):
                  "the reload in the audit")
 
 
+class AuditOfATenantWithoutRoom(running.SignedInTest):
+    def setUp(self):
+        super().setUp()
+        self.served = self.serve(self.AUTH + "tenants: {default: {storage_max: 10KiB}}\n")
+
+    def commit(self, *ops):
+        body = self.served.call("POST", "/commit", {"mode": "each", "ops": ops}, token=ADMIN).json
+        return body["verdicts"]
+
+    def test_no_act_holds_without_its_record(self):
+        held = []
+        refused = 0
+        for turn in range(40):
+            ops = [{"op": "create_stream", "stream": "s"},
+                   *({"op": "create_consumer", "stream": "s", "consumer": f"c{turn}-{n}"}
+                     for n in range(3))]
+            for op, verdict in zip(ops, self.commit(*ops)):
+                if verdict["verdict"] == "refused":
+                    self.assertEqual(verdict["code"], "HX1006", verdict)
+                    refused += 1
+                else:
+                    held.append((op["op"], "s/" + op["consumer"] if "consumer" in op else "s"))
+        self.assertGreater(refused, 50)
+        records = self.served.call("GET", "/streams/$audit/records?max=1000", token=ADMIN).json
+        lines = [record["payload"] for record in records["records"]]
+        lines = [json.loads(line) if isinstance(line, str) else line for line in lines]
+        self.assertEqual([(line["act"], line["subject"]) for line in lines], held)
+        made = self.served.call("GET", "/streams/s", token=ADMIN).json
+        self.assertEqual(len(made["consumers"]), sum(act == "create_consumer" for act, _ in held))
+        # What only frees has a reserve, also beside what does not.
+        trim = {"op": "trim", "stream": "$audit", "before": len(held)}
+        delete = {"op": "delete_consumer", "stream": "s", "consumer": "c0-0"}
+        more = {"op": "create_consumer", "stream": "s", "consumer": "more"}
+        words = [verdict["verdict"] for verdict in self.commit(more, delete, trim, more)]
+        self.assertEqual(words, ["refused", "done", "done", "done"])
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -18,7 +18,7 @@
 namespace hapax {
 
 struct Message {
-  std::string id;       // an empty one is refused (HX1002)
+  std::string id;       // an empty one is refused (HX1001)
   std::string content;  // a known id with other content is a conflict
 };
 

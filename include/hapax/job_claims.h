@@ -28,7 +28,7 @@ class JobClaims {
   // DuplicateClaim: completed before, with this outcome. InProgress: another worker holds it.
   // Conflict: the key is known with other content. UnknownOutcome: it may have been done, and is
   // done again only after it was resolved. Outside of a transaction, so that others see the claim
-  // at once. An empty key or scope, and a lease that is not positive, are refused (HX1002).
+  // at once. An empty key or scope, and a lease that is not positive, are refused (HX1001).
   // `on_lapse` is kept with the claim, and judges the owner before, too: if either of the two says
   // kUnknown, a lapse between them is an unknown outcome.
   [[nodiscard]] Result<Verdict> check_and_lock(const std::string& key, const std::string& owner,

@@ -14,7 +14,7 @@ namespace hapax {
 
 struct Event {
   // The same on every attempt to deliver it. None: a UUIDv7 is made. An empty one is refused
-  // (HX1002), so that a value that was never filled in cannot turn the guarantee off.
+  // (HX1001), so that a value that was never filled in cannot turn the guarantee off.
   std::optional<std::string> id{};
   std::string type;
   // Of the aggregate: events of one key are delivered in order of their commits. None: no order. An

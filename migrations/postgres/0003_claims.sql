@@ -1,10 +1,10 @@
 -- Ids that are not filled in are refused; claims may end with an unknown outcome, which a person resolves;
 -- a retention can be given to what is remembered already. {schema} is replaced by the name of the schema.
 
--- Raises HX1002. A word of SQLSTATE has five characters, so the number is in the text, too.
+-- Raises HX1001. A word of SQLSTATE has five characters, so the number is in the text, too.
 CREATE FUNCTION "{schema}".refuse(what text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'HX1002: %', what USING ERRCODE = 'HX002';
+  RAISE EXCEPTION 'HX1001: %', what USING ERRCODE = 'HX001';
 END $$;
 
 -- Raises if a message may not be recorded: an id that somebody forgot to fill in would make every other one
@@ -211,8 +211,8 @@ END $$;
 
 CREATE FUNCTION "{schema}".lapse_text(owner text, lease_until timestamptz) RETURNS text LANGUAGE sql
 SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('the lease of %s ran out at %s', owner,
-    to_char(lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+  SELECT format('the lease of owner ''%s'' ran out at %s before the owner settled; it may have done the work',
+    owner, to_char(lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
 $$;
 
 -- 'done', also when repeated; or 'fenced': a later claim of the key is the current one, or none is. Whoever
@@ -265,6 +265,20 @@ BEGIN
       WHERE c.scope = renew.scope AND c.key = renew.key), 0), NULL::timestamptz;
   END IF;
 END $$;
+-- Gives up a claim in progress, as if the key had never been claimed.
+CREATE OR REPLACE FUNCTION "{schema}".claim_drop(scope text, key text, fence bigint)
+RETURNS TABLE (verdict text, current bigint) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM "{schema}".claim_check(claim_drop.scope, claim_drop.key, interval '1 s', NULL);
+  DELETE FROM "{schema}".claims AS c
+  WHERE c.scope = claim_drop.scope AND c.key = claim_drop.key AND c.fence = claim_drop.fence
+    AND c.state = 'processing';
+  RETURN QUERY SELECT CASE WHEN FOUND THEN 'done' ELSE 'fenced' END, coalesce((
+    SELECT c.fence FROM "{schema}".claims AS c
+    WHERE c.scope = claim_drop.scope AND c.key = claim_drop.key), 0);
+END $$;
 
 -- What an act of a person on a claim needs: who, and why. Answers the claim, locked.
 CREATE FUNCTION "{schema}".claim_for_act(
@@ -275,8 +289,8 @@ DECLARE
   found_claim "{schema}".claims;
 BEGIN
   IF (actor <> '') IS NOT TRUE OR (reason <> '') IS NOT TRUE THEN
-    RAISE EXCEPTION 'HX1001: claim %/% was left as it is: the act is audited and needs an actor and a '
-      'reason', claim_for_act.scope, claim_for_act.key USING ERRCODE = 'HX001';
+    PERFORM "{schema}".refuse(format('claim %s/%s was left as it is: the act is audited and needs an actor '
+      'and a reason', claim_for_act.scope, claim_for_act.key));
   END IF;
   SELECT * INTO found_claim FROM "{schema}".claims AS c
   WHERE c.scope = claim_for_act.scope AND c.key = claim_for_act.key
@@ -328,6 +342,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   found_claim "{schema}".claims;
 BEGIN
+  PERFORM "{schema}".claim_check(forget.scope, forget.key, interval '1 s', NULL);
   found_claim := "{schema}".claim_for_act('forget', forget.scope, forget.key, actor, forget.reason);
   IF found_claim.key IS NULL THEN
     RAISE EXCEPTION 'HX1003: claim %/% is not known', forget.scope, forget.key USING ERRCODE = 'HX003';

@@ -40,8 +40,8 @@ $$;
 CREATE FUNCTION "{schema}".outbox_refuse(key text, id text) RETURNS integer LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RAISE EXCEPTION 'HX1002: the % of an event is empty; leave it out (NULL) for none',
-    CASE WHEN id = '' THEN 'id' ELSE 'key' END USING ERRCODE = 'HX002';
+  RAISE EXCEPTION 'HX1001: the % of an event is empty; leave it out (NULL) for none',
+    CASE WHEN id = '' THEN 'id' ELSE 'key' END USING ERRCODE = 'HX001';
 END $$;
 CREATE OR REPLACE FUNCTION "{schema}".outbox_lane(key text, id text) RETURNS integer
 LANGUAGE sql IMMUTABLE AS $$
@@ -61,14 +61,22 @@ ALTER FUNCTION "{schema}".headers_are_pairs(jsonb) SET search_path = pg_catalog,
 CREATE OR REPLACE FUNCTION "{schema}".publish_check(
   type text, payload bytea, key text, id text, headers jsonb) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  large record;
 BEGIN
   IF id = '' OR key = '' THEN
     PERFORM "{schema}".outbox_refuse(key, id);
-  ELSIF octet_length(id) NOT BETWEEN 1 AND 255 OR octet_length(type) NOT BETWEEN 1 AND 255
-      OR octet_length(key) NOT BETWEEN 1 AND 255 OR octet_length(payload) > 8388608
-      OR NOT "{schema}".headers_are_pairs(headers) THEN
-    PERFORM "{schema}".refuse('id, type and key are of 1 to 255 bytes, the payload is of up to 8 MiB, '
-      'headers are an array of pairs of strings');
+  ELSIF (type <> '') IS NOT TRUE THEN
+    PERFORM "{schema}".refuse('the type of an event is empty or NULL; give it');
+  ELSIF NOT "{schema}".headers_are_pairs(headers) THEN
+    PERFORM "{schema}".refuse('the headers of an event are an array of pairs of strings');
+  END IF;
+  SELECT * INTO large FROM (VALUES
+    ('id', octet_length(id), 255), ('type', octet_length(type), 255), ('key', octet_length(key), 255),
+    ('payload', octet_length(payload), 8388608)) AS v(what, bytes, most) WHERE bytes > most LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'HX1002: the % of an event has % bytes, at most %', large.what, large.bytes, large.most
+      USING ERRCODE = 'HX002';
   END IF;
 END $$;
 
@@ -169,6 +177,9 @@ RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   event_xid xid8 := pg_current_xact_id();
 BEGIN
+  IF array_position(types, '') IS NOT NULL OR array_position(types, NULL) IS NOT NULL THEN
+    PERFORM "{schema}".refuse('the type of an event is empty or NULL; give it');
+  END IF;
   PERFORM pg_advisory_xact_lock(1214345336, slot) FROM (
     SELECT DISTINCT hashtext(k) & 4095 AS slot FROM unnest(keys) AS k WHERE k IS NOT NULL
     ORDER BY slot) AS slots;
@@ -240,4 +251,70 @@ BEGIN
       gone, of_lanes, kinds, ns, parts, seqs, keys, tries, after_ms, reasons);
   END IF;
   RETURN QUERY SELECT unnest(gone);
+END $$;
+
+-- Publishes dead letters again, under their ids and in the order of their numbers; NULL = all. One that
+-- was inserted without publish() and may not be published as it is stays, and keeps back no other.
+-- Answers a row for each of these, and one with how many were published.
+CREATE OR REPLACE FUNCTION "{schema}".relay_redrive(ids text[])
+RETURNS TABLE (redriven bigint, id text, refused text) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  letter "{schema}".outbox_dead;
+  published bigint := 0;
+BEGIN
+  FOR letter IN SELECT * FROM "{schema}".outbox_dead AS d
+      WHERE ids IS NULL OR d.id = ANY (ids) ORDER BY d.seq FOR UPDATE LOOP
+    BEGIN  -- It writes nothing, so that a subtransaction for each takes no xid.
+      PERFORM "{schema}".publish_check(
+        letter.type, letter.payload, letter.key, letter.id, letter.headers);
+    EXCEPTION WHEN SQLSTATE 'HX001' OR SQLSTATE 'HX002' THEN
+      RETURN QUERY SELECT NULL::bigint, letter.id, SQLERRM;
+      CONTINUE;
+    END;
+    PERFORM "{schema}".publish(letter.type, letter.payload, letter.key, letter.id, letter.headers,
+                               letter.correlation_id, letter.causation_id);
+    DELETE FROM "{schema}".outbox_dead AS d WHERE d.seq = letter.seq;
+    published := published + 1;
+  END LOOP;
+  RETURN QUERY SELECT published, NULL::text, NULL::text;
+END $$;
+
+-- Empties one partition whose rows are all older than the retention and sent, if there is one;
+-- answers how many were emptied. One at a time, however many ask. Inserts go to other partitions;
+-- whoever reads waits for the moment that it takes. With the rights of the owner: a relay's role need not
+-- be allowed to empty tables.
+CREATE OR REPLACE FUNCTION "{schema}".relay_clean() RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p integer;
+  emptied boolean;
+BEGIN
+  -- A snapshot of the whole transaction would not show what was committed while it waited for the lock.
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'HX1012: relay_clean() must see what others have just committed'
+      USING ERRCODE = 'HX012', HINT = 'Call it in a transaction of level READ COMMITTED.';
+  END IF;
+  IF NOT pg_try_advisory_xact_lock(1214345336, -2) THEN
+    RETURN 0;
+  END IF;
+  FOR p IN 0..31 LOOP
+    CONTINUE WHEN p = "{schema}".outbox_part() OR NOT "{schema}".relay_is_old(p);
+    BEGIN
+      PERFORM set_config('lock_timeout', '100ms', true);
+      EXECUTE format('LOCK TABLE "{schema}".outbox_p%s IN ACCESS EXCLUSIVE MODE',
+                     lpad(p::text, 2, '0'));
+      emptied := "{schema}".relay_is_old(p);  -- Nobody adds rows any more.
+      IF emptied THEN
+        EXECUTE format('TRUNCATE "{schema}".outbox_p%s', lpad(p::text, 2, '0'));
+      END IF;
+    EXCEPTION WHEN lock_not_available THEN
+      emptied := false;  -- Somebody uses it: later.
+    END;
+    IF emptied THEN
+      RETURN 1;
+    END IF;
+  END LOOP;
+  RETURN 0;
 END $$;

@@ -6,11 +6,11 @@ WHEN typeof(new.subscriber) = 'blob' OR typeof(new.message_id) = 'blob'
   OR coalesce(new.subscriber, '') = '' OR coalesce(new.message_id, '') = '' BEGIN
   SELECT RAISE(ABORT, 'subscriber and message_id must be text, not a blob')
   WHERE typeof(new.subscriber) = 'blob' OR typeof(new.message_id) = 'blob';
-  SELECT RAISE(ABORT, 'HX1002: subscriber or message_id is empty or NULL; every other message without an id would be taken for its duplicate');
+  SELECT RAISE(ABORT, 'HX1001: subscriber or message_id is empty or NULL; every other message without an id would be taken for its duplicate');
 END;
 CREATE TRIGGER {prefix}outbox_ids BEFORE INSERT ON {prefix}outbox
 WHEN coalesce(new.id, '') = '' OR coalesce(new.type, '') = '' OR new.key = '' BEGIN
-  SELECT RAISE(ABORT, 'HX1002: the id, the type or the key of an event is empty; only the key may be left out (NULL)');
+  SELECT RAISE(ABORT, 'HX1001: the id, the type or the key of an event is empty; only the key may be left out (NULL)');
 END;
 
 -- SQLite cannot change a CHECK: the table is made again, with what it holds.
@@ -42,7 +42,7 @@ SELECT scope, key, state, owner, fence, attempts, lease_until, fingerprint, outc
 DROP TABLE temp.{prefix}claims_kept;
 CREATE TRIGGER {prefix}claims_ids BEFORE INSERT ON {prefix}claims
 WHEN coalesce(new.scope, '') = '' OR coalesce(new.key, '') = '' BEGIN
-  SELECT RAISE(ABORT, 'HX1002: the scope or the key of the claim is empty or NULL; all work without one would be taken for the same');
+  SELECT RAISE(ABORT, 'HX1001: the scope or the key of the claim is empty or NULL; all work without one would be taken for the same');
 END;
 
 -- What people did to claims, and why.

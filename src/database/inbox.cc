@@ -138,6 +138,7 @@ Result<Verdict> Inbox::finish(const std::string& subscriber, const Message& mess
 
 Result<Verdict> Inbox::fail(const std::string& subscriber, const Message& message, Fence fence,
                             const std::string& reason) {
+  HAPAX_CHECK(check(subscriber, message));
   const std::string scope = scope_of(subscriber);
   return database_.tables_->settle(ClaimKey{scope, message.id}, fence,
                                    {JobStatus::kFailed, {}, reason, database::kFailedRetention});

@@ -1,4 +1,4 @@
-// Messages of our SQL begin with the number of an error, as "HX1002: the key is empty": people see
+// Messages of our SQL begin with the number of an error, as "HX1001: the key is empty": people see
 // them without our library.
 #pragma once
 

@@ -47,7 +47,7 @@ Status check(const Event& event) {
   for (const auto& [what, text] : {std::pair{"id", &event.id}, {"key", &event.key}}) {
     if (!*text) continue;
     if ((*text)->empty()) {
-      return Error{Errc::kLimitExceeded,
+      return Error{Errc::kInvalidArgument,
                    "the " + std::string(what) + " of an event is empty; leave it out for none"};
     }
     HAPAX_CHECK(check_size(what, (*text)->size(), limits::kMessageIdBytesMax));

@@ -29,7 +29,7 @@ void add_quoted(std::string& out, std::string_view text) {
 
 Status check_filled(std::string_view what, std::string_view text) {
   if (!text.empty()) return Ok{};
-  return Error{Errc::kLimitExceeded,
+  return Error{Errc::kInvalidArgument,
                std::string(what) +
                    " is empty: what somebody forgot to fill in would be taken for the same as "
                    "everything else without it; give it"};
@@ -37,7 +37,7 @@ Status check_filled(std::string_view what, std::string_view text) {
 
 Status check_lease(Duration lease) {
   if (lease.count() > 0) return Ok{};
-  return Error{Errc::kLimitExceeded,
+  return Error{Errc::kInvalidArgument,
                "the lease is " + std::to_string(lease.count()) + " ms; it must be positive"};
 }
 

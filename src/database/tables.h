@@ -112,7 +112,7 @@ class Tables {
                                                                   std::uint32_t most) = 0;
 };
 
-// HX1002: what somebody forgot to fill in would turn the guarantee off.
+// HX1001: what somebody forgot to fill in would turn the guarantee off.
 [[nodiscard]] Status check_filled(std::string_view what, std::string_view text);
 [[nodiscard]] Status check_lease(Duration lease);
 // HX1001: acts of a person are audited.

@@ -290,9 +290,10 @@ Status SqliteTables::take_claim(ClaimKey key, const ClaimWish& wish, std::option
 Status SqliteTables::lapse(ClaimKey key, const Held& held, Verdict& verdict) {
   HAPAX_TRY(const std::vector<Row> rows,
             ask("UPDATE {}claims SET state = 'unknown', settled_at = lease_until, reason = "
-                "'the lease of ' || owner || ' ran out at ' || strftime('%Y-%m-%dT%H:%M:%fZ', "
-                "lease_until / 1000.0, 'unixepoch') WHERE scope = ?1 AND key = ?2 "
-                "RETURNING reason",
+                "'the lease of owner ''' || owner || ''' ran out at ' || "
+                "strftime('%Y-%m-%dT%H:%M:%fZ', lease_until / 1000.0, 'unixepoch') || "
+                "' before the owner settled; it may have done the work' "
+                "WHERE scope = ?1 AND key = ?2 RETURNING reason",
                 {text(key.scope), text(key.key)}));
   verdict = UnknownOutcome{held.owner, rows.at(0).at(0).bytes, held.lease_until};
   return Ok{};

@@ -88,6 +88,23 @@ inline std::vector<std::string> payloads(const std::vector<Record>& records) {
   return all;
 }
 
+// Enough traffic that segments are sealed, snapshots written and dead segments removed.
+inline void churn(Store& store) {
+  const std::string junk(std::size_t{20} << 10, 'j');
+  const std::vector<Op> make{CreateStream{"churn", {}}};
+  const std::vector<Op> ops{Trim{"churn", Sequence{~std::uint64_t{0}}},
+                            Append{.stream = "churn", .payload = junk}};
+  Commit commit;
+  commit.ops = make;
+  ASSERT_TRUE(store.commit(commit));
+  commit.ops = ops;
+  for (int i = 0; i < 12; ++i) {
+    const auto answer = store.commit(commit);
+    ASSERT_TRUE(answer) << answer.error().text();
+    ASSERT_TRUE(answer->committed);
+  }
+}
+
 class StoreContract : public testing::TestWithParam<StoreKind> {
  protected:
   StoreContract() { open(); }
@@ -107,13 +124,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
 
-  // Enough traffic that segments are sealed, snapshots written and dead segments removed.
-  void churn() {
-    const std::string junk(std::size_t{20} << 10, 'j');
-    make_stream("churn", {});
-    const Trim all{"churn", Sequence{~std::uint64_t{0}}};
-    for (int i = 0; i < 12; ++i) commit({all, Append{.stream = "churn", .payload = junk}});
-  }
+  void churn() { contract::churn(store()); }
   // What the store remembers does not depend on whether it was restarted or tidied up.
   void always(const std::function<void()>& check) {
     for (const char* when : {"at once", "after a restart", "after traffic and a restart"}) {

@@ -140,13 +140,14 @@ TEST_P(InboxTest, what_was_not_filled_in_is_refused) {
   Inbox inbox(database());
   const auto refused = [](const auto& result, std::string_view what) {
     ASSERT_FALSE(result) << what;
-    EXPECT_EQ(result.error().code, Errc::kLimitExceeded) << result.error().text();
+    EXPECT_EQ(result.error().code, Errc::kInvalidArgument) << result.error().text();
     EXPECT_THAT(result.error().detail, testing::HasSubstr(what));
   };
   refused(inbox.handle("billing", {"", "x"}, answers("")), "the id of a message is empty");
   refused(inbox.handle("", message_, answers("")), "the subscriber is empty");
   refused(inbox.begin("billing", {"", "x"}, "w"), "the id of a message is empty");
   refused(inbox.begin("billing", message_, "w", Duration{-1}), "the lease is -1 ms");
+  refused(inbox.fail("billing", {"", "x"}, Fence{1}, "no"), "the id of a message is empty");
   ASSERT_TRUE(app_->run("BEGIN"));
   const std::vector<Message> two{{"m-1", ""}, {"", ""}};
   refused(inbox.accept("billing", two), "the id of a message is empty");
@@ -159,6 +160,10 @@ TEST_P(InboxTest, what_was_not_filled_in_is_refused) {
         sqlite ? "INSERT OR IGNORE INTO hapax_inbox (subscriber, message_id) VALUES (" + names + ")"
                : "SELECT hapax.inbox_take(" + names + ")");
     refused(told, "empty or NULL");
+  }
+  for (const char* names : {"'billing', '{\"\"}'", "'billing', '{a,NULL}'", "'', '{a}'"}) {
+    if (sqlite) break;
+    refused(app_->run("SELECT hapax.inbox_accept(" + std::string(names) + ")"), "empty or NULL");
   }
   EXPECT_EQ(count(table("inbox")), 0);
 }

@@ -118,16 +118,28 @@ TEST_P(OutboxTest, what_a_stream_would_refuse_is_refused_at_once) {
   event.key = std::string(255, 'k');
   EXPECT_TRUE(outbox.publish(event));
   ASSERT_TRUE(app_->run("ROLLBACK"));
+  if (GetParam().name == "sqlite") return;
+  const std::pair<std::string, std::string> large[] = {
+      {"'t', 'x', key => repeat('k', 256)", "the key of an event has 256 bytes, at most 255"},
+      {"'t', 'x', id => repeat('i', 256)", "the id of an event has 256 bytes, at most 255"},
+      {"repeat('t', 256), 'x'", "the type of an event has 256 bytes, at most 255"},
+      {"'t', repeat('x', 8388609)", "the payload of an event has 8388609 bytes, at most 8388608"}};
+  for (const auto& [call, text] : large) {
+    const Status told = app_->run("SELECT hapax.publish(" + call + ")");
+    ASSERT_FALSE(told) << call;
+    EXPECT_EQ(told.error().code, Errc::kLimitExceeded) << told.error().text();
+    EXPECT_THAT(told.error().detail, HasSubstr(text));
+  }
 }
 
 // An unset variable must not turn the guarantee off.
-TEST_P(OutboxTest, an_empty_id_or_key_is_refused) {
+TEST_P(OutboxTest, an_empty_id_key_or_type_is_refused) {
   Outbox outbox(database());
   ASSERT_TRUE(app_->run("BEGIN"));
   for (const Event& event : {Event{.id = "", .type = "t"}, Event{.type = "t", .key = ""}}) {
     const auto refused = outbox.publish(event);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().code, Errc::kLimitExceeded);
+    EXPECT_EQ(refused.error().code, Errc::kInvalidArgument);
     EXPECT_THAT(refused.error().detail, HasSubstr("of an event is empty; leave it out for none"));
   }
   ASSERT_TRUE(app_->run("ROLLBACK"));
@@ -138,10 +150,15 @@ TEST_P(OutboxTest, an_empty_id_or_key_is_refused) {
                                         "INSERT OR IGNORE INTO hapax_outbox (id, type, payload) "
                                         "VALUES (NULL, 't', 'x')",
                                         "INSERT INTO hapax_outbox (id, type, key, payload) "
-                                        "VALUES ('i', 't', '', 'x')"}
+                                        "VALUES ('i', 't', '', 'x')",
+                                        "INSERT OR IGNORE INTO hapax_outbox (id, type, payload) "
+                                        "VALUES ('i', '', 'x')"}
              : std::vector<std::string>{
                    "SELECT hapax.publish('t', 'x', id => '')",
                    "SELECT hapax.publish('t', 'x', key => '')",
+                   "SELECT hapax.publish('', 'x')", "SELECT hapax.publish(NULL, 'x')",
+                   "SELECT hapax.publish_all('{\"\"}', '{x}', '{k}', '{i}', '{NULL}', '{NULL}', "
+                   "'{NULL}')",
                    "SELECT hapax.publish_all('{t}', '{x}', '{k}', '{\"\"}', '{NULL}', '{NULL}', "
                    "'{NULL}')",
                    "INSERT INTO hapax.outbox (xid, lane, id, type, key, payload) VALUES "
@@ -151,7 +168,7 @@ TEST_P(OutboxTest, an_empty_id_or_key_is_refused) {
   for (const std::string& statement : statements) {
     const Status told = app_->run(statement);
     ASSERT_FALSE(told) << statement;
-    EXPECT_EQ(told.error().code, Errc::kLimitExceeded) << told.error().text();
+    EXPECT_EQ(told.error().code, Errc::kInvalidArgument) << told.error().text();
   }
   EXPECT_EQ(count(table("outbox")), 0);
 }
@@ -194,7 +211,7 @@ TEST(PostgresPublish, payloads_of_every_type_arrive_as_they_are) {
             1);
   // Nobody can tell whether the bytes are meant, or the text.
   const Status refused = app.run(R"(SELECT hapax.publish('t', '\x00ff'))");
-  EXPECT_EQ(refused.error().code, Errc::kLimitExceeded) << refused.error().text();
+  EXPECT_EQ(refused.error().code, Errc::kInvalidArgument) << refused.error().text();
   EXPECT_THAT(refused.error().detail, HasSubstr("cast it to bytea"));
 }
 

@@ -118,7 +118,7 @@ TEST_F(PostgresRelay, ARowWithUnusableHeadersIsADeadLetter) {
   for (const char* each : bad) {
     const std::string headers = "'" + std::string(each) + "'";
     EXPECT_FALSE(app.run("SELECT hapax.publish('t', '', 'k', 'r', " + headers + ")")) << each;
-    EXPECT_EQ(app.sqlstate(), "HX002");
+    EXPECT_EQ(app.sqlstate(), "HX001");
     run(app,
         "INSERT INTO hapax.outbox (xid, lane, id, type, key, payload, headers) VALUES "
         "(hapax.outbox_xid('k'), hapax.outbox_lane('k', 'i'), 'bad" +
@@ -144,7 +144,7 @@ TEST_F(PostgresRelay, ARowWithUnusableHeadersIsADeadLetter) {
 TEST_F(PostgresRelay, ALetterThatIsRefusedKeepsBackNoOther) {
   auto app = connect();
   const std::string endless(256, 'x');
-  for (const std::string& id : {std::string("a"), endless, std::string("b")}) {
+  for (const std::string& id : {std::string("a"), endless, std::string(), std::string("b")}) {
     run(app,
         "INSERT INTO hapax.outbox_dead (seq, id, type, payload, created_at, attempts, reason) "
         "VALUES (nextval('hapax.outbox_seq'), '" +
@@ -154,14 +154,16 @@ TEST_F(PostgresRelay, ALetterThatIsRefusedKeepsBackNoOther) {
   const auto told = relay.source->redrive({});
   ASSERT_TRUE(told) << told.error().text();
   EXPECT_EQ(told->count, 2U);
-  ASSERT_EQ(told->refused.size(), 1U);
-  EXPECT_EQ(told->refused.front().id, endless);
-  EXPECT_THAT(told->refused.front().reason, testing::HasSubstr("1 to 255 bytes"));
+  ASSERT_EQ(told->refused.size(), 2U);
+  EXPECT_EQ(told->refused[0].id, endless);
+  EXPECT_THAT(told->refused[0].reason, testing::HasSubstr("has 256 bytes, at most 255"));
+  EXPECT_EQ(told->refused[1].id, "");
+  EXPECT_THAT(told->refused[1].reason, testing::HasSubstr("HX1001: the id of an event is empty"));
   relay.drain();
   EXPECT_THAT(receiver.sent, testing::UnorderedElementsAre("a", "b"));
   const Ids named{endless};
   EXPECT_EQ(relay.source->redrive(named)->refused.size(), 1U);
-  EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox_dead"), 1);
+  EXPECT_EQ(number("SELECT count(*) FROM hapax.outbox_dead"), 2);
 }
 
 // Y6: the order of numbers is not the order of commits.
@@ -895,6 +897,18 @@ TEST_F(PostgresRelay, CleansNothingThatCameWhileItWaited) {
   cleaner.join();
   relay.drain();
   EXPECT_EQ(receiver.sent, (Ids{"old", "new"}));
+}
+
+TEST_F(PostgresRelay, CleaningAndRenumberingRefuseASnapshotThatIsOld) {
+  auto app = connect();
+  for (const std::string call : {"relay_clean()", "outbox_renumber(now())"}) {
+    run(app, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    const auto told = app.run("SELECT hapax." + call);
+    ASSERT_FALSE(told) << call;
+    EXPECT_EQ(told.error().code, Errc::kPreconditionFailed) << told.error().text();
+    EXPECT_EQ(app.sqlstate(), "HX012");
+    run(app, "ROLLBACK");
+  }
 }
 
 // Everything that commits arrives, per key in the order of commits, whatever is open meanwhile and

@@ -170,7 +170,7 @@ class PostgresDoctorTest(DoctorTest):
             if check["state"] == "critical" and "function" not in check["found"]:
                 self.psql(check["advice"].split("; after")[0])
         script = self.hapax("migrate", "postgres://", "--print")
-        start = script.index('CREATE FUNCTION "hapax".relay_clean')
+        start = script.index('CREATE OR REPLACE FUNCTION "hapax".relay_clean')
         self.psql(script[start:script.index("$$;", script.index("$$", start) + 2) + 3])
         checks = self.doctor(self.cluster.uri())
         self.psql(self.assertFound(checks, "structure", "critical", "0 of 16 lanes")["advice"])

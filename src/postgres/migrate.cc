@@ -89,11 +89,12 @@ Result<std::vector<Applied>> applied_in(Connection& connection, const std::strin
   std::vector<Applied> all;
   HAPAX_TRY(const bool exists, has_table(connection, schema));
   if (!exists) return all;
+  enum Column { kVersion, kName, kChecksum, kColumns };
   HAPAX_TRY(const Rows rows, connection.run("SELECT version, name, checksum FROM \"" + schema +
                                             "\".migrations ORDER BY version"));
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    all.push_back({static_cast<std::uint32_t>(rows.number(row, 0)), std::string(rows.at(row, 1)),
-                   std::string(rows.at(row, 2))});
+    all.push_back({static_cast<std::uint32_t>(rows.number(row, kVersion)), rows.text(row, kName),
+                   rows.text(row, kChecksum)});
   }
   return all;
 }

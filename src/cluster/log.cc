@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "journal/names.h"
+#include "postgres/migrate.h"
 #include "postgres/pooling.h"
 
 namespace hapax::cluster {
@@ -104,42 +105,14 @@ Result<std::uint32_t> segment_bytes_of(const StorePlace& place, const Rows& foun
                    std::to_string(kStoreVersion)};
 }
 
-// Bytes are stored as they are: they do not compress well, and pieces of them are read.
+// The name of the schema last: nothing is looked for in it.
 std::string tables_of(const StorePlace& place, std::uint32_t segment_bytes) {
-  const std::string schema = identifier(place.schema);
+  std::string sql =
+      database::expanded(tables_sql(), "segment_bytes", std::to_string(segment_bytes));
+  sql = database::expanded(sql, "version", std::to_string(kStoreVersion));
   return "SET LOCAL client_min_messages = warning;"
-         "SELECT pg_advisory_xact_lock(hashtext('hapax store tables'));"
-         "CREATE SCHEMA IF NOT EXISTS " +
-         schema +
-         ";"
-         "CREATE TABLE IF NOT EXISTS " +
-         schema +
-         ".format (version int4 NOT NULL, segment_bytes int8 NOT NULL);"
-         "CREATE TABLE IF NOT EXISTS " +
-         schema +
-         ".log (segment int4 NOT NULL, at int8 NOT NULL,"
-         " last int8 NOT NULL, mark int8 NOT NULL, bytes bytea NOT NULL,"
-         " PRIMARY KEY (segment, at));"
-         "CREATE INDEX IF NOT EXISTS log_last ON " +
-         schema +
-         ".log (last);"
-         "CREATE TABLE IF NOT EXISTS " +
-         schema +
-         ".file (id int8 GENERATED ALWAYS AS IDENTITY"
-         " PRIMARY KEY, name text NOT NULL UNIQUE);"
-         "CREATE TABLE IF NOT EXISTS " +
-         schema +
-         ".piece (file int8 NOT NULL, at int8 NOT NULL,"
-         " bytes bytea NOT NULL, PRIMARY KEY (file, at));"
-         "ALTER TABLE " +
-         schema +
-         ".log ALTER COLUMN bytes SET STORAGE EXTERNAL;"
-         "ALTER TABLE " +
-         schema +
-         ".piece ALTER COLUMN bytes SET STORAGE EXTERNAL;"
-         "INSERT INTO " +
-         schema + ".format SELECT " + std::to_string(kStoreVersion) + ", " +
-         std::to_string(segment_bytes) + " WHERE NOT EXISTS (SELECT 1 FROM " + schema + ".format)";
+         "SELECT pg_advisory_xact_lock(hashtext('hapax store tables'));" +
+         database::expanded(sql, "schema", identifier(place.schema));
 }
 
 }  // namespace
@@ -157,7 +130,7 @@ Result<std::uint32_t> make_store_tables(const StorePlace& place, std::uint32_t s
   if (connection.sqlstate() != "42P01" && connection.sqlstate() != "3F000") {
     return std::move(there).error();
   }
-  HAPAX_CHECK(connection.run("BEGIN;" + tables_of(place, segment_bytes) + "; COMMIT"));
+  HAPAX_CHECK(connection.run("BEGIN;" + tables_of(place, segment_bytes) + "COMMIT"));
   HAPAX_TRY(const Rows found, connection.run(version));
   return segment_bytes_of(place, found);
 }

@@ -64,6 +64,8 @@ class RecentBatches {
 inline constexpr int kStoreVersion = 2;
 inline constexpr int kStoreVersionFirst = 1;  // All from here on are understood.
 
+[[nodiscard]] std::string_view tables_sql();  // generated from migrations/store
+
 // J3: a lock that everybody who appends shares, and that who copies has alone.
 inline constexpr std::string_view kUseName = "USE";
 

@@ -12,10 +12,7 @@ using database::Migration;
 using database::MigrationReport;
 
 std::string table_sql(const std::string& prefix) {
-  return "CREATE TABLE IF NOT EXISTS " + prefix +
-         "migrations (\n"
-         "  version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL,\n"
-         "  applied_at TEXT NOT NULL DEFAULT (datetime('now')));\n";
+  return database::expanded(migrations_table_sql(), "prefix", prefix);
 }
 
 std::string step_sql(const std::string& prefix, const Migration& migration) {

@@ -293,11 +293,12 @@ inline Spent spent_by(Connection& other, const std::string& database, pid_t rela
   Spent spent{.transactions = 0, .cpu = cpu_seconds(relay)};
   const auto sessions = must(
       other.run("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'hapax relay%'"));
-  for (std::size_t i = 0; i < sessions.size(); ++i) spent.cpu += cpu_seconds(sessions.number(i, 0));
+  for (std::size_t i = 0; i < sessions.size(); ++i)
+    spent.cpu += cpu_seconds(sessions.number(i, hapax::postgres::kOnly));
   spent.transactions = must(other.run("SELECT xact_commit + xact_rollback FROM pg_stat_database "
                                       "WHERE datname = '" +
                                       database + "'"))
-                           .number(0, 0);
+                           .number(0, hapax::postgres::kOnly);
   return spent;
 }
 
@@ -315,8 +316,10 @@ inline void bench_idle(Table& table, const Options& options, const std::string& 
     ::_exit(127);
   }
   Connection other = must(Connection::open(other_uri));
-  const std::string database =
-      must(Connection::open(uri)).run("SELECT current_database()")->at(0, 0).data();
+  const std::string database = must(Connection::open(uri))
+                                   .run("SELECT current_database()")
+                                   ->at(0, hapax::postgres::kOnly)
+                                   .data();
   const std::int64_t span_ms = options.quick ? 10'000 : 30'000;
   pause_ms(12'000);  // until its naps are as long as they get
   const Spent before = spent_by(other, database, relay);

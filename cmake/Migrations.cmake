@@ -35,3 +35,31 @@ std::span<const database::Migration> migrations() {
 ]])
   target_sources(hapax_${room} PRIVATE ${generated})
 endfunction()
+
+# hapax_statements(ROOM FOLDER HEADER): embeds migrations/FOLDER/NAME.sql, what is run apart from
+# the numbered migrations, into the room as hapax::ROOM::NAME_sql(), which HEADER declares.
+function(hapax_statements room folder header)
+  if(NOT TARGET hapax_${room})
+    return()
+  endif()
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/migrations/${folder}/*.sql)
+  list(SORT files)
+  set(entries "")
+  foreach(file IN LISTS files)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    get_filename_component(name ${file} NAME_WE)
+    file(READ ${file} text)
+    string(APPEND entries
+      "std::string_view ${name}_sql() {\n  return R\"sql(${text})sql\";\n}\n\n")
+  endforeach()
+  set(generated ${PROJECT_BINARY_DIR}/generated/${room}_statements.cc)
+  file(CONFIGURE OUTPUT ${generated} @ONLY CONTENT [[
+// Made by cmake/Migrations.cmake from migrations/@folder@.
+#include "@header@"
+
+namespace hapax::@room@ {
+
+@entries@}  // namespace hapax::@room@
+]])
+  target_sources(hapax_${room} PRIVATE ${generated})
+endfunction()

@@ -39,6 +39,14 @@ MACHINE = re.compile(
     r"|\b(?:registry|artifactory|nexus|mirrors?)\.[\w-]+\.\w+"
     r"|\b(?:localhost|127\.0\.0\.1):\d+/(?:pypi|npm|simple|debian|maven)\b"
 )
+# rows.at(0, 3), rows[0][3], row[3].bytes, static_cast<Column>(3), and the libraries' own functions.
+POSITION = re.compile(
+    r"(?:\.|->)(?:at|text|number|bytes|is_null|is_true)\(\s*[\w.>-]+,\s*\d+\s*\)"
+    r"|(?:\brow|[\])])\s*\[\s*\d+\s*\]\s*\.(?:bytes|number|kind|is_null)\b"
+    r"|\bstatic_cast<\w*Columns?>\(\s*\d+\s*\)"
+    r"|\bPQ(?:getvalue|getlength|getisnull)\([^;]*,\s*\d+\s*\)"
+    r"|\bsqlite3_column_(?:text|blob|bytes|int|int64|double|type|value)\([^;]*,\s*\d+\s*\)"
+)
 AWAITED_TEMPORARY = re.compile(r"(?<![\w\])])\[[^\]]*\]\s*[({m]|\b[A-Z]\w*\s*\{|[(,]\s*\{")
 
 
@@ -223,6 +231,16 @@ def check_code_habits(tree):
             for line, _ in source.matches(re.compile(r"\bassert\s*\("), source.code):
                 remedy = "use HAPAX_ASSERT"
                 yield Finding(source.path, line, "assert() is gone in release", remedy)
+
+
+def check_columns(tree):
+    """Columns of SQL results have names. An example is a stranger's program."""
+    for source in tree.sources:
+        if not source.is_cpp or source.folder == "examples":
+            continue
+        for line, found in source.matches(POSITION, source.code):
+            remedy = "name its columns in an enum beside the statement (src/database/columns.h)"
+            yield Finding(source.path, line, f'"{found.group()}" is a column by position', remedy)
 
 
 def check_headers(tree):

@@ -231,6 +231,22 @@ class Code(TidyTest):
         self.fires({"src/a_test.cc": text}, "src/a_test.cc:1: sleep_for in a test")
         self.quiet({"src/a.cc": text})
 
+    def test_columns_have_names(self):
+        for read in (
+            "rows.at(0, 3)",
+            "rows->number(row, 12)",
+            "(*rows)[i][0].bytes",
+            "(*row)[1].number",
+            "row[2].is_null()",
+            "rows.at(0, static_cast<Column>(2))",
+            "::PQgetvalue(result, cell(row), 1)",
+            "sqlite3_column_int64(statement, 0)",
+        ):
+            self.fires({"src/a.cc": f"use({read});\n"}, "is a column by position")
+            self.quiet({"examples/a.cc": f"use({read});\n"})
+        for read in ("rows.at(0, kName)", "row[kName].bytes", "list.at(0)", "row[0] = 1"):
+            self.quiet({"src/a.cc": f"use({read});\n"})
+
     def test_temporaries_inside_co_await(self):
         for call in ("f([x] { g(); })", "f(Opts{.name = n})", "f(\n    {a, b})"):
             self.fires({"src/a.cc": f"auto r = co_await {call};\n"}, "temporary inside co_await")

@@ -106,19 +106,20 @@ class TablesSide final : public CopySide {
   Result<journal::Lsn> last(const journal::Identity&, journal::Lsn) override {
     HAPAX_TRY(const Rows rows,
               folder_.read("SELECT max(last) FROM " + folder_.table("log"), {}, Rowed::kText));
-    return journal::Lsn{static_cast<std::uint64_t>(rows.number(0, 0))};
+    return journal::Lsn{static_cast<std::uint64_t>(rows.number(0, kOnly))};
   }
 
   Result<journal::Slot> before_end_of(const journal::Identity&, journal::Lsn snapshot) override {
     Values values;
     values.number(static_cast<std::int64_t>(snapshot.value));
+    enum Column { kSegment, kAt, kColumns };
     HAPAX_TRY(const Rows rows,
               folder_.read("SELECT segment, at FROM " + folder_.table("log") +
                                " WHERE last <= $1::int8 ORDER BY last DESC LIMIT 1",
                            values, Rowed::kText));
     if (rows.size() == 0) return journal::Slot{};
-    return journal::Slot{static_cast<std::uint32_t>(rows.number(0, 0)),
-                         static_cast<std::uint32_t>(rows.number(0, 1))};
+    return journal::Slot{static_cast<std::uint32_t>(rows.number(0, kSegment)),
+                         static_cast<std::uint32_t>(rows.number(0, kAt))};
   }
 
   Result<std::unique_ptr<LogReader>> read(const journal::Identity&, LogSpan,

@@ -30,11 +30,11 @@ Error not_here(const std::string& what) {
 // Rows of (at, bytes), the first of which begins at `offset` or before: as much as there is from
 // there on without a hole.
 std::size_t copy_from(const Rows& rows, std::uint64_t offset, std::span<char> into) {
+  enum Column { kAt, kBytes, kColumns };
   std::size_t copied = 0;
   for (std::size_t i = 0; i < rows.size() && copied < into.size(); ++i) {
-    std::uint64_t at = 0;
-    for (const char byte : rows.at(i, 0)) at = (at << 8) | static_cast<unsigned char>(byte);
-    const std::string_view bytes = rows.at(i, 1);
+    const auto at = integer_at<std::uint64_t>(rows, i, kAt);
+    const std::string_view bytes = rows.at(i, kBytes);
     const std::uint64_t wanted = offset + copied;
     if (at > wanted || wanted >= at + bytes.size()) break;
     const std::string_view part = bytes.substr(wanted - at, into.size() - copied);
@@ -52,7 +52,7 @@ Result<std::uint64_t> end_of(PostgresFolder& folder, std::string_view table,
   HAPAX_TRY(const Rows rows, folder.read("SELECT at + length(bytes) FROM " + folder.table(table) +
                                              " WHERE " + column + " = $1 ORDER BY at DESC LIMIT 1",
                                          values, Rowed::kText));
-  return rows.size() == 0 ? 0 : static_cast<std::uint64_t>(rows.number(0, 0));
+  return rows.size() == 0 ? 0 : static_cast<std::uint64_t>(rows.number(0, kOnly));
 }
 
 // What all files of the database cannot do.
@@ -78,9 +78,10 @@ class SegmentFile final : public DatabaseFile {
     values.number(static_cast<std::int64_t>(into.size()));
     // The piece that is wanted, with the place where it begins.
     const std::string sql =
-        "SELECT $2::int8, substring(bytes FROM ($2::int8 - at + 1)::int4 FOR $3::int4) FROM " +
+        "SELECT $2::int8 AS at, "
+        "substring(bytes FROM ($2::int8 - log.at + 1)::int4 FOR $3::int4) AS bytes FROM " +
         folder_.table("log") +
-        " WHERE segment = $1::int4 AND at <= $2::int8 ORDER BY at DESC LIMIT 1";
+        " AS log WHERE segment = $1::int4 AND log.at <= $2::int8 ORDER BY log.at DESC LIMIT 1";
     HAPAX_TRY(const Rows rows, folder_.read(sql, values, Rowed::kBinary));
     if (rows.size() == 0) {
       return Error{Errc::kNotFound, "segment " + std::to_string(segment_) + " was removed"};
@@ -235,7 +236,7 @@ Result<std::unique_ptr<ports::Lock>> PostgresFolder::lock(std::string_view name)
   values.text(place_.schema).text(name);
   HAPAX_TRY(const Rows rows,
             writer_->ask("SELECT pg_try_advisory_lock(hashtext($1), hashtext($2))", values));
-  if (rows.at(0, 0) != "t") {
+  if (!rows.is_true(0, kOnly)) {
     return Error{Errc::kLocked, "another process holds " + std::string(name)};
   }
   return std::unique_ptr<ports::Lock>(std::make_unique<AdvisoryLock>(*this, std::string(name)));
@@ -266,7 +267,7 @@ Result<std::unique_ptr<ports::File>> PostgresFolder::open(std::string_view name,
             create ? write("INSERT INTO " + file + " (name) VALUES ($1) RETURNING id", values)
                    : read("SELECT id FROM " + file + " WHERE name = $1", values, Rowed::kText));
   if (rows.size() == 0) return Error{Errc::kNotFound, describe(name) + " is not there"};
-  return std::unique_ptr<ports::File>(std::make_unique<StoredFile>(*this, rows.number(0, 0)));
+  return std::unique_ptr<ports::File>(std::make_unique<StoredFile>(*this, rows.number(0, kOnly)));
 }
 
 Status PostgresFolder::rename(std::string_view from, std::string_view to) {
@@ -343,9 +344,9 @@ Result<std::vector<std::string>> PostgresFolder::list() {
                      "WHERE s.segment IS NOT NULL) SELECT segment FROM s WHERE segment IS NOT NULL",
                  {}, Rowed::kText));
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < files.size(); ++i) names.emplace_back(files.at(i, 0));
+  for (std::size_t i = 0; i < files.size(); ++i) names.emplace_back(files.at(i, kOnly));
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    names.push_back(journal::segment_name(static_cast<std::uint32_t>(segments.number(i, 0))));
+    names.push_back(journal::segment_name(static_cast<std::uint32_t>(segments.number(i, kOnly))));
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "journal/names.h"
+#include "postgres/migrate.h"
 #include "postgres/pooling.h"
 
 namespace hapax::cluster {
@@ -27,7 +28,8 @@ std::string identifier(std::string_view name) {
   return text + '"';
 }
 
-constexpr std::string_view kNowMs = "(extract(epoch from clock_timestamp()) * 1000)::int8";
+constexpr std::string_view kNowColumn =
+    "(extract(epoch from clock_timestamp()) * 1000)::int8 AS now_ms";
 
 }  // namespace
 
@@ -84,54 +86,33 @@ std::string table_of(const StorePlace& place, std::string_view name) {
 
 namespace {
 
+enum class FormatColumn { kVersion, kSegmentBytes, kColumns };
+
+std::string format_sql(const StorePlace& place) {
+  return "SELECT version, segment_bytes FROM " + table_of(place, "format");
+}
+
 Result<std::uint32_t> segment_bytes_of(const StorePlace& place, const Rows& found) {
-  const std::int64_t version = found.size() == 1 ? found.number(0, 0) : 0;
+  using enum FormatColumn;
+  const std::int64_t version = found.size() == 1 ? found.number(0, kVersion) : 0;
   if (version >= kStoreVersionFirst && version <= kStoreVersion) {
-    return static_cast<std::uint32_t>(found.number(0, 1));
+    return static_cast<std::uint32_t>(found.number(0, kSegmentBytes));
   }
   return Error{Errc::kFormatVersion,
                "the store in schema " + place.schema + " has format " +
-                   (found.size() == 0 ? std::string("none") : std::string(found.at(0, 0))) +
+                   (found.size() == 0 ? std::string("none") : found.text(0, kVersion)) +
                    ", this program knows formats " + std::to_string(kStoreVersionFirst) + " to " +
                    std::to_string(kStoreVersion)};
 }
 
-// Bytes are stored as they are: they do not compress well, and pieces of them are read.
+// The name of the schema last: nothing is looked for in it.
 std::string tables_of(const StorePlace& place, std::uint32_t segment_bytes) {
-  const std::string schema = identifier(place.schema);
+  std::string sql =
+      database::expanded(tables_sql(), "segment_bytes", std::to_string(segment_bytes));
+  sql = database::expanded(sql, "version", std::to_string(kStoreVersion));
   return "SET LOCAL client_min_messages = warning;"
-         "SELECT pg_advisory_xact_lock(hashtext('hapax store tables'));"
-         "CREATE SCHEMA IF NOT EXISTS " +
-         schema +
-         ";"
-         "CREATE TABLE IF NOT EXISTS " +
-         schema +
-         ".format (version int4 NOT NULL, segment_bytes int8 NOT NULL);"
-         "CREATE TABLE IF NOT EXISTS " +
-         schema +
-         ".log (segment int4 NOT NULL, at int8 NOT NULL,"
-         " last int8 NOT NULL, mark int8 NOT NULL, bytes bytea NOT NULL,"
-         " PRIMARY KEY (segment, at));"
-         "CREATE INDEX IF NOT EXISTS log_last ON " +
-         schema +
-         ".log (last);"
-         "CREATE TABLE IF NOT EXISTS " +
-         schema +
-         ".file (id int8 GENERATED ALWAYS AS IDENTITY"
-         " PRIMARY KEY, name text NOT NULL UNIQUE);"
-         "CREATE TABLE IF NOT EXISTS " +
-         schema +
-         ".piece (file int8 NOT NULL, at int8 NOT NULL,"
-         " bytes bytea NOT NULL, PRIMARY KEY (file, at));"
-         "ALTER TABLE " +
-         schema +
-         ".log ALTER COLUMN bytes SET STORAGE EXTERNAL;"
-         "ALTER TABLE " +
-         schema +
-         ".piece ALTER COLUMN bytes SET STORAGE EXTERNAL;"
-         "INSERT INTO " +
-         schema + ".format SELECT " + std::to_string(kStoreVersion) + ", " +
-         std::to_string(segment_bytes) + " WHERE NOT EXISTS (SELECT 1 FROM " + schema + ".format)";
+         "SELECT pg_advisory_xact_lock(hashtext('hapax store tables'));" +
+         database::expanded(sql, "schema", identifier(place.schema));
 }
 
 }  // namespace
@@ -143,31 +124,33 @@ Result<std::uint32_t> make_store_tables(const StorePlace& place, std::uint32_t s
   HAPAX_TRY(Connection connection, Connection::open(place.uri, options));
   HAPAX_CHECK(postgres::check_keeps_session(connection, place.uri, place.notice));
   HAPAX_CHECK(settle_session(connection, kNoLockTimeout));
-  const std::string version = "SELECT * FROM " + table_of(place, "format");
+  const std::string version = format_sql(place);
   auto there = connection.run(version);
   if (there) return segment_bytes_of(place, *there);
   if (connection.sqlstate() != "42P01" && connection.sqlstate() != "3F000") {
     return std::move(there).error();
   }
-  HAPAX_CHECK(connection.run("BEGIN;" + tables_of(place, segment_bytes) + "; COMMIT"));
+  HAPAX_CHECK(connection.run("BEGIN;" + tables_of(place, segment_bytes) + "COMMIT"));
   HAPAX_TRY(const Rows found, connection.run(version));
   return segment_bytes_of(place, found);
 }
 
 Status check_durable(Connection& connection) {
-  HAPAX_TRY(const Rows set, connection.run("SELECT current_setting('synchronous_commit'), "
-                                           "current_setting('fsync'), pg_is_in_recovery(), "
-                                           "current_setting('default_transaction_read_only')"));
-  if (set.at(0, 0) == "off" || set.at(0, 1) == "off") {
+  enum Column { kSynchronousCommit, kFsync, kStandby, kReadOnly, kColumns };
+  HAPAX_TRY(const Rows set,
+            connection.run("SELECT current_setting('synchronous_commit') AS synchronous_commit, "
+                           "current_setting('fsync') AS fsync, pg_is_in_recovery() AS standby, "
+                           "current_setting('default_transaction_read_only') AS read_only"));
+  if (set.at(0, kSynchronousCommit) == "off" || set.at(0, kFsync) == "off") {
     return Error{Errc::kInvalidArgument,
                  "the database does not write to disk before it says so (synchronous_commit is " +
-                     std::string(set.at(0, 0)) + ", fsync is " + std::string(set.at(0, 1)) +
+                     set.text(0, kSynchronousCommit) + ", fsync is " + set.text(0, kFsync) +
                      "): what is acknowledged could be lost. Turn both on."};
   }
-  if (set.at(0, 2) == "t") {
+  if (set.is_true(0, kStandby)) {
     return Error{Errc::kUnavailable, "the database is a standby: connect to the primary"};
   }
-  if (set.at(0, 3) == "on") {
+  if (set.at(0, kReadOnly) == "on") {
     return Error{Errc::kUnavailable,
                  "default_transaction_read_only is on for this database or role: nothing can be "
                  "written. Reset it there."};
@@ -177,7 +160,7 @@ Status check_durable(Connection& connection) {
 
 Status check_store_tables(const StorePlace& place) {
   HAPAX_TRY(Connection connection, Connection::open(place.uri, {.notice = place.notice}));
-  const auto found = connection.run("SELECT * FROM " + table_of(place, "format"));
+  const auto found = connection.run(format_sql(place));
   if (found) {
     HAPAX_CHECK(segment_bytes_of(place, *found));
     return Ok{};
@@ -220,6 +203,13 @@ Status settle_session(Connection& connection, std::chrono::milliseconds lock_tim
   return Ok{};
 }
 
+namespace {
+
+// Of the statements "behind" and "from".
+enum class BatchColumn { kSegment, kAt, kLast, kMark, kBytes, kNowMs, kColumns };
+
+}  // namespace
+
 Status PostgresLog::connect() {
   connection_.reset();
   ConnectOptions options;
@@ -234,8 +224,6 @@ Status PostgresLog::connect() {
   HAPAX_CHECK(check_durable(connection));
   HAPAX_CHECK(take_part(connection));
   const std::string log = table_of(place_, "log");
-  const std::string columns =
-      "segment, at, last, mark, bytes, " + std::string(kNowMs) + " FROM " + log + " l ";
   const std::string order = " ORDER BY segment, at LIMIT " + std::to_string(kRowsAtOnce);
   // The end is asked for by ORDER BY: for "nothing lies behind" the planner would read all of it.
   HAPAX_CHECK(connection.prepare(
@@ -248,20 +236,21 @@ Status PostgresLog::connect() {
                     log +
                     " ORDER BY segment DESC, at DESC LIMIT 1), false) "
                     "ON CONFLICT DO NOTHING RETURNING " +
-                    std::string(kNowMs)));
+                    std::string(kNowColumn)));
   HAPAX_CHECK(
       connection.prepare("behind",
                          "SELECT segment, at, last, mark, CASE WHEN segment = $1::int4 AND at = "
-                         "$2::int8 THEN ''::bytea ELSE bytes END, " +
-                             std::string(kNowMs) + " FROM " + log +
+                         "$2::int8 THEN ''::bytea ELSE bytes END AS bytes, " +
+                             std::string(kNowColumn) + " FROM " + log +
                              " WHERE (segment, at) >= ($1::int4, $2::int8)" + order));
   // Not simply "last >= $1": the planner would look for these along the primary key, from the
   // beginning of the log.
   HAPAX_CHECK(connection.prepare(
-      "from", "SELECT " + columns + "WHERE (segment, at) >= (SELECT segment, at FROM " + log +
+      "from", "SELECT segment, at, last, mark, bytes, " + std::string(kNowColumn) + " FROM " + log +
+                  " l WHERE (segment, at) >= (SELECT segment, at FROM " + log +
                   " WHERE last >= $1::int8 ORDER BY last LIMIT 1)" + order));
-  HAPAX_TRY(const Rows now, connection.run("SELECT " + std::string(kNowMs)));
-  clock_.told(now.number(0, 0));
+  HAPAX_TRY(const Rows now, connection.run("SELECT " + std::string(kNowColumn)));
+  clock_.told(now.number(0, kOnly));
   connection_.emplace(std::move(connection));
   return Ok{};
 }
@@ -274,7 +263,7 @@ Status PostgresLog::take_part(Connection& connection) {
   HAPAX_TRY(
       const Rows shared,
       connection.ask("SELECT pg_try_advisory_lock_shared(hashtext($1), hashtext($2))", values));
-  if (shared.at(0, 0) != "t") {
+  if (!shared.is_true(0, kOnly)) {
     return Error{Errc::kUnavailable, "the store in schema " + place_.schema +
                                          " is being copied; it can be used when that has ended"};
   }
@@ -286,7 +275,7 @@ Status PostgresLog::take_part(Connection& connection) {
   if (noted.size() == 0) return Ok{};
   return Error{Errc::kUnavailable, "the store in schema " + place_.schema +
                                        " was copied meanwhile and cannot be used (" +
-                                       std::string(noted.at(0, 0)) + ")"};
+                                       noted.text(0, kOnly) + ")"};
 }
 
 Status PostgresLog::ready() {
@@ -320,7 +309,7 @@ Result<PostgresLog::Put> PostgresLog::append(const ports::LogTip& tip,
     return rows.error();
   }
   if (rows->size() == 0) return Put::kNot;
-  clock_.told(rows->number(0, 0));
+  clock_.told(rows->number(0, kOnly));
   recent_.add(batch);
   return Put::kDone;
 }
@@ -336,12 +325,14 @@ Result<ports::LogPart> PostgresLog::batches(const std::string& statement, const 
   std::vector<ports::LogBatch> found(rows->size());
   const bool all = found.size() < kRowsAtOnce;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    found[i].at.segment = integer_at<std::uint32_t>(*rows, i, 0);
-    found[i].at.offset = static_cast<std::uint32_t>(integer_at<std::uint64_t>(*rows, i, 1));
-    found[i].last = integer_at<std::uint64_t>(*rows, i, 2);
-    found[i].mark = integer_at<std::uint64_t>(*rows, i, 3);
-    found[i].bytes = rows->at(i, 4);
-    clock_.told(static_cast<std::int64_t>(integer_at<std::uint64_t>(*rows, i, 5)));
+    found[i].at.segment = integer_at<std::uint32_t>(*rows, i, BatchColumn::kSegment);
+    found[i].at.offset =
+        static_cast<std::uint32_t>(integer_at<std::uint64_t>(*rows, i, BatchColumn::kAt));
+    found[i].last = integer_at<std::uint64_t>(*rows, i, BatchColumn::kLast);
+    found[i].mark = integer_at<std::uint64_t>(*rows, i, BatchColumn::kMark);
+    found[i].bytes = rows->at(i, BatchColumn::kBytes);
+    clock_.told(
+        static_cast<std::int64_t>(integer_at<std::uint64_t>(*rows, i, BatchColumn::kNowMs)));
   }
   return ports::LogPart{std::move(found), all};
 }

@@ -22,6 +22,7 @@ namespace hapax::cluster {
 
 using postgres::Connection;
 using postgres::ConnectOptions;
+using postgres::kOnly;
 using postgres::Rowed;
 using postgres::Rows;
 using postgres::Values;
@@ -63,12 +64,14 @@ class RecentBatches {
 inline constexpr int kStoreVersion = 2;
 inline constexpr int kStoreVersionFirst = 1;  // All from here on are understood.
 
+[[nodiscard]] std::string_view tables_sql();  // generated from migrations/store
+
 // J3: a lock that everybody who appends shares, and that who copies has alone.
 inline constexpr std::string_view kUseName = "USE";
 
 // Columns in binary are in network order.
-template <class Integer>
-[[nodiscard]] Integer integer_at(const Rows& rows, std::size_t row, std::size_t column) {
+template <class Integer, class Column>
+[[nodiscard]] Integer integer_at(const Rows& rows, std::size_t row, Column column) {
   Integer value = 0;
   for (const char byte : rows.at(row, column)) {
     value = static_cast<Integer>((value << 8) | static_cast<unsigned char>(byte));

@@ -109,6 +109,8 @@ class SegmentsReader final : public LogReader {
   std::uint64_t left_out_ = 0;
 };
 
+enum class RowColumn { kSegment, kAt, kLast, kBytes, kColumns };
+
 class RowsReader final : public LogReader {
  public:
   RowsReader(PostgresFolder& folder, journal::Slot after) : folder_(folder), at_(after) {}
@@ -116,12 +118,13 @@ class RowsReader final : public LogReader {
   Result<std::optional<journal::BatchView>> next() override {
     if (!rows_ || row_ == rows_->size()) HAPAX_CHECK(read_on());
     if (rows_->size() == 0) return std::optional<journal::BatchView>{};
+    using enum RowColumn;
     const std::size_t row = row_++;
-    at_ = {integer_at<std::uint32_t>(*rows_, row, 0),
-           static_cast<std::uint32_t>(integer_at<std::uint64_t>(*rows_, row, 1))};
-    auto batch = journal::view_batch(rows_->at(row, 3), at_);
+    at_ = {integer_at<std::uint32_t>(*rows_, row, kSegment),
+           static_cast<std::uint32_t>(integer_at<std::uint64_t>(*rows_, row, kAt))};
+    auto batch = journal::view_batch(rows_->at(row, kBytes), at_);
     if (!batch) return within(std::move(batch).error());
-    if (batch->header.last().value != integer_at<std::uint64_t>(*rows_, row, 2)) {
+    if (batch->header.last().value != integer_at<std::uint64_t>(*rows_, row, kLast)) {
       return within(Error{Errc::kCorruption, "its column `last` is not that of its last fact"});
     }
     return std::optional(*batch);

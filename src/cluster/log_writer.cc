@@ -210,13 +210,14 @@ Result<std::unique_ptr<LogWriter>> write_segments(ports::Folder& folder, ports::
 }
 
 Result<std::unique_ptr<LogWriter>> write_rows(PostgresFolder& folder) {
+  enum Column { kSegment, kAt, kColumns };
   HAPAX_TRY(const Rows rows, folder.read("SELECT segment, at FROM " + folder.table("log") +
                                              " ORDER BY segment DESC, at DESC LIMIT 1",
                                          {}, Rowed::kText));
   journal::Slot there;
   if (rows.size() != 0) {
-    there = {static_cast<std::uint32_t>(rows.number(0, 0)),
-             static_cast<std::uint32_t>(rows.number(0, 1))};
+    there = {static_cast<std::uint32_t>(rows.number(0, kSegment)),
+             static_cast<std::uint32_t>(rows.number(0, kAt))};
   }
   return std::unique_ptr<LogWriter>(std::make_unique<RowsWriter>(folder, there));
 }

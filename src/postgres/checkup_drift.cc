@@ -40,19 +40,22 @@ void check_column(Look& look, const std::string& table, const database::Column& 
 }
 
 void check_columns(Look& look, std::span<const Made> all) {
+  enum Column { kTableName, kName, kType, kNotNull, kHasDefault, kColumns };
   const auto rows = look.ask(
       "structure",
-      "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, "
-      "a.atthasdef OR a.attidentity <> '' FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = "
+      "SELECT c.relname AS table_name, a.attname AS name, "
+      "format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull AS not_null, "
+      "a.atthasdef OR a.attidentity <> '' AS has_default FROM pg_attribute AS a JOIN pg_class AS c "
+      "ON c.oid = "
       "a.attrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' "
       "AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped");
   if (!rows) return;
   std::map<std::pair<std::string, std::string>, Found> found;
   std::set<std::string> tables;
   for (std::size_t row = 0; row < rows->size(); ++row) {
-    tables.insert(text_of(*rows, row, 0));
-    found[{text_of(*rows, row, 0), text_of(*rows, row, 1)}] = {
-        text_of(*rows, row, 2), rows->at(row, 3) == "t", rows->at(row, 4) == "t"};
+    tables.insert(rows->text(row, kTableName));
+    found[{rows->text(row, kTableName), rows->text(row, kName)}] = {
+        rows->text(row, kType), rows->is_true(row, kNotNull), rows->is_true(row, kHasDefault)};
   }
   for (const Made& made : all) {
     if (!tables.contains(made.name)) continue;  // Told as a missing table.
@@ -76,14 +79,16 @@ bool is_set_by_retention(const Made& made) {
 }
 
 void check_bodies(Look& look, std::span<const Made> all) {
+  enum Column { kName, kBody, kAsOwner, kColumns };
   const auto rows = look.ask(
       "structure",
-      "SELECT p.proname || '(' || oidvectortypes(p.proargtypes) || ')', p.prosrc, p.prosecdef "
+      "SELECT p.proname || '(' || oidvectortypes(p.proargtypes) || ')' AS name, p.prosrc AS body, "
+      "p.prosecdef AS as_owner "
       "FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace "
       "WHERE n.nspname = '{schema}'");
   if (!rows) return;
   std::map<std::string, std::size_t> found;
-  for (std::size_t row = 0; row < rows->size(); ++row) found[text_of(*rows, row, 0)] = row;
+  for (std::size_t row = 0; row < rows->size(); ++row) found[rows->text(row, kName)] = row;
   for (const Made& made : all) {
     if (made.kind != Made::Kind::kFunction) continue;
     const std::string name = made.name + "(" + made.arguments + ")";
@@ -97,8 +102,8 @@ void check_bodies(Look& look, std::span<const Made> all) {
     }
     const bool owner = made.sql.find("SECURITY DEFINER") != std::string::npos;
     const bool same =
-        is_set_by_retention(made) || (rows->at(one->second, 1) == look.named(made.body));
-    if (same && owner == (rows->at(one->second, 2) == "t")) continue;
+        is_set_by_retention(made) || (rows->at(one->second, kBody) == look.named(made.body));
+    if (same && owner == rows->is_true(one->second, kAsOwner)) continue;
     look.findings().critical("structure",
                              "the function " + name +
                                  " was replaced by somebody: it is not the "
@@ -109,10 +114,12 @@ void check_bodies(Look& look, std::span<const Made> all) {
 
 // They may change or drop rows, and nobody else would notice.
 void check_triggers(Look& look) {
+  enum Column { kTableName, kName, kRemedy, kColumns };
   const auto rows = look.ask(
       "triggers",
-      "SELECT c.relname, t.tgname, format('DROP TRIGGER %I ON %I.%I;', t.tgname, n.nspname, "
-      "c.relname) FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid "
+      "SELECT c.relname AS table_name, t.tgname AS name, format('DROP TRIGGER %I ON %I.%I;', "
+      "t.tgname, n.nspname, "
+      "c.relname) AS remedy FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid "
       "JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' "
       "AND NOT t.tgisinternal AND t.tgparentid = 0 UNION ALL "
       "SELECT c.relname, r.rulename, format('DROP RULE %I ON %I.%I;', r.rulename, n.nspname, "
@@ -121,22 +128,24 @@ void check_triggers(Look& look) {
       "AND c.relkind IN ('r', 'p') ORDER BY 1, 2 LIMIT 20");
   for (std::size_t row = 0; rows && row < rows->size(); ++row) {
     look.findings().warn("triggers",
-                         "the table " + text_of(*rows, row, 0) +
-                             " has a trigger or rule of somebody, " + text_of(*rows, row, 1) +
+                         "the table " + rows->text(row, kTableName) +
+                             " has a trigger or rule of somebody, " + rows->text(row, kName) +
                              ": it can change or drop rows, which are then never sent or known",
-                         "see what it does; without it: " + text_of(*rows, row, 2));
+                         "see what it does; without it: " + rows->text(row, kRemedy));
   }
 }
 
 void check_row_security(Look& look) {
+  enum Column { kName, kForced, kColumns };
   const auto rows =
       look.ask("row security",
-               "SELECT c.relname, c.relforcerowsecurity FROM pg_class AS c JOIN pg_namespace AS n "
+               "SELECT c.relname AS name, c.relforcerowsecurity AS forced FROM pg_class AS c JOIN "
+               "pg_namespace AS n "
                "ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' AND c.relkind IN ('r', 'p') "
                "AND (c.relrowsecurity OR c.relforcerowsecurity) ORDER BY 1 LIMIT 20");
   for (std::size_t row = 0; rows && row < rows->size(); ++row) {
-    const std::string table = text_of(*rows, row, 0);
-    const bool forced = rows->at(row, 1) == "t";
+    const std::string table = rows->text(row, kName);
+    const bool forced = rows->is_true(row, kForced);
     const std::string alter = look.named("ALTER TABLE \"{schema}\"." + table);
     Finding finding{"row security", forced ? Severity::kCritical : Severity::kWarning,
                     "row level security is " + std::string(forced ? "forced" : "on") + " for " +

@@ -56,10 +56,14 @@ bool check_tables_version(const CheckupOptions& options, Look& look) {
   return left && left->empty();
 }
 
+// Of what check_structure() finds.
+enum class FoundColumn { kKind, kName, kColumns };
+
 std::set<std::string> names_in(const std::optional<Rows>& rows, std::string_view kind) {
+  using enum FoundColumn;
   std::set<std::string> names;
   for (std::size_t row = 0; rows && row < rows->size(); ++row) {
-    if (rows->at(row, 0) == kind) names.insert(std::string(rows->at(row, 1)));
+    if (rows->at(row, kKind) == kind) names.insert(rows->text(row, kName));
   }
   return names;
 }
@@ -134,9 +138,9 @@ class Structure {
 
 bool check_lanes_present(Look& look) {
   const auto rows = look.ask("structure", "SELECT count(*) FROM \"{schema}\".outbox_lane");
-  if (!rows || rows->number(0, 0) == kLanesMade) return rows.has_value();
+  if (!rows || rows->number(0, kOnly) == kLanesMade) return rows.has_value();
   look.findings().critical(
-      "structure", std::to_string(rows->number(0, 0)) + " of 16 lanes: the rest is never sent",
+      "structure", std::to_string(rows->number(0, kOnly)) + " of 16 lanes: the rest is never sent",
       look.named("INSERT INTO \"{schema}\".outbox_lane (lane) SELECT generate_series(0, 15) "
                  "ON CONFLICT DO NOTHING;"));
   return false;
@@ -145,9 +149,11 @@ bool check_lanes_present(Look& look) {
 // relay_clean() knows 32 partitions. What is in another one is sent, and then kept for ever; and a
 // DEFAULT one takes without a word what belongs to a partition that is missing.
 bool check_foreign_partitions(Look& look) {
+  enum Column { kName, kBounds, kColumns };
   const auto rows = look.ask(
       "structure",
-      "SELECT format('%I.%I', n.nspname, c.relname), pg_get_expr(c.relpartbound, c.oid) "
+      "SELECT format('%I.%I', n.nspname, c.relname) AS name, "
+      "pg_get_expr(c.relpartbound, c.oid) AS bounds "
       "FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid "
       "JOIN pg_namespace AS n ON n.oid = c.relnamespace "
       "WHERE i.inhparent = to_regclass('\"{schema}\".outbox') AND NOT (n.nspname = '{schema}' "
@@ -155,10 +161,10 @@ bool check_foreign_partitions(Look& look) {
       "lpad(p::text, 2, '0'), format('FOR VALUES IN (%s)', p) FROM generate_series(0, 31) AS p)) "
       "ORDER BY 1 LIMIT 20");
   for (std::size_t row = 0; rows && row < rows->size(); ++row) {
-    const std::string table = text_of(*rows, row, 0);
+    const std::string table = rows->text(row, kName);
     look.findings().warn(
         "structure",
-        "the partition " + table + " of the outbox (" + text_of(*rows, row, 1) +
+        "the partition " + table + " of the outbox (" + rows->text(row, kBounds) +
             ") is not one of ours: relays send what is in it and never empty it",
         look.named("once nothing waits: ALTER TABLE \"{schema}\".outbox DETACH PARTITION " + table +
                    ";"));
@@ -181,7 +187,7 @@ void check_unlogged(Look& look, const std::string& check) {
       "WHERE n.nspname = '{schema}' AND c.relkind IN ('r', 'p') AND c.relpersistence = 'u' "
       "ORDER BY 1");
   for (std::size_t row = 0; rows && row < rows->size(); ++row) {
-    const std::string table(rows->at(row, 0));
+    const std::string table = rows->text(row, kOnly);
     look.findings().critical(
         check, "the table " + table + " is unlogged: a crash of the server empties it",
         look.named("ALTER TABLE \"{schema}\"." + table + " SET LOGGED;"));
@@ -191,7 +197,7 @@ void check_unlogged(Look& look, const std::string& check) {
 void check_structure(Look& look) {
   const auto rows = look.ask(
       "structure",
-      "SELECT c.relkind::text, c.relname FROM pg_class AS c JOIN pg_namespace AS n "
+      "SELECT c.relkind::text AS kind, c.relname AS name FROM pg_class AS c JOIN pg_namespace AS n "
       "ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' UNION ALL "
       "SELECT 'broken', c.relname FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid "
       "JOIN pg_namespace AS n ON n.oid = c.relnamespace "

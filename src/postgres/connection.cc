@@ -154,26 +154,35 @@ void Rows::Clear::operator()(pg_result* result) const { ::PQclear(result); }
 
 std::size_t Rows::size() const { return static_cast<std::size_t>(::PQntuples(result_.get())); }
 
-bool Rows::is_null(std::size_t row, std::size_t column) const {
-  return ::PQgetisnull(result_.get(), cell(row), cell(column)) == 1;
+void Rows::fit(std::span<const std::string_view> names) const {
+  std::vector<std::string_view> columns;
+  for (int at = 0; at < ::PQnfields(result_.get()); ++at) {
+    columns.emplace_back(::PQfname(result_.get(), at));
+  }
+  database::check_columns(names, columns);
+  fitting_ = names.data();
 }
 
-std::string_view Rows::at(std::size_t row, std::size_t column) const {
-  const int size = ::PQgetlength(result_.get(), cell(row), cell(column));
-  return {::PQgetvalue(result_.get(), cell(row), cell(column)), static_cast<std::size_t>(size)};
+bool Rows::is_null_at(std::size_t row, int column) const {
+  return ::PQgetisnull(result_.get(), cell(row), column) == 1;
 }
 
-std::int64_t Rows::number(std::size_t row, std::size_t column) const {
-  const std::string_view text = at(row, column);
+std::string_view Rows::view_at(std::size_t row, int column) const {
+  const int size = ::PQgetlength(result_.get(), cell(row), column);
+  return {::PQgetvalue(result_.get(), cell(row), column), static_cast<std::size_t>(size)};
+}
+
+std::int64_t Rows::number_at(std::size_t row, int column) const {
+  const std::string_view text = view_at(row, column);
   std::int64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }
 
 // As the session writes it: its bytea_output may be 'hex' or 'escape'.
-std::string Rows::bytes(std::size_t row, std::size_t column) const {
+std::string Rows::bytes_at(std::size_t row, int column) const {
   std::size_t size = 0;
-  const char* const text = ::PQgetvalue(result_.get(), cell(row), cell(column));
+  const char* const text = ::PQgetvalue(result_.get(), cell(row), column);
   unsigned char* const raw = ::PQunescapeBytea(reinterpret_cast<const unsigned char*>(text), &size);
   HAPAX_ASSERT(raw != nullptr, "there is memory for what was answered");
   std::string out(reinterpret_cast<const char*>(raw), size);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,10 +16,14 @@
 
 #include <hapax/result.h>
 
+#include "database/columns.h"
+
 struct pg_conn;
 struct pg_result;
 
 namespace hapax::postgres {
+
+using database::kOnly;
 
 // The rows that a statement answered. Text format unless the statement asked for binary.
 class Rows {
@@ -26,17 +31,50 @@ class Rows {
   explicit Rows(pg_result* result) : result_(result) {}
 
   [[nodiscard]] std::size_t size() const;
-  [[nodiscard]] bool is_null(std::size_t row, std::size_t column) const;
-  [[nodiscard]] std::string_view at(std::size_t row, std::size_t column) const;  // NULL is ""
-  [[nodiscard]] std::int64_t number(std::size_t row, std::size_t column) const;  // text; NULL is 0
-  [[nodiscard]] std::string bytes(std::size_t row, std::size_t column) const;    // bytea as text
+  template <database::Columns Column>
+  [[nodiscard]] bool is_null(std::size_t row, Column column) const {
+    return is_null_at(row, place_of(column));
+  }
+  template <database::Columns Column>
+  [[nodiscard]] std::string_view at(std::size_t row, Column column) const {  // NULL is ""
+    return view_at(row, place_of(column));
+  }
+  template <database::Columns Column>
+  [[nodiscard]] std::string text(std::size_t row, Column column) const {  // NULL is ""
+    return std::string(at(row, column));
+  }
+  template <database::Columns Column>
+  [[nodiscard]] bool is_true(std::size_t row, Column column) const {  // boolean as text
+    return at(row, column) == "t";
+  }
+  template <database::Columns Column>
+  [[nodiscard]] std::int64_t number(std::size_t row, Column column) const {  // text; NULL is 0
+    return number_at(row, place_of(column));
+  }
+  template <database::Columns Column>
+  [[nodiscard]] std::string bytes(std::size_t row, Column column) const {  // bytea as text
+    return bytes_at(row, place_of(column));
+  }
   [[nodiscard]] std::uint64_t affected() const;  // rows that it inserted, updated, deleted
 
  private:
+  template <database::Columns Column>
+  [[nodiscard]] int place_of(Column column) const {
+    const auto& names = database::kColumnNames<Column>;
+    if (fitting_ != names.data()) fit(names);
+    return static_cast<int>(column);
+  }
+  void fit(std::span<const std::string_view> names) const;
+  [[nodiscard]] bool is_null_at(std::size_t row, int column) const;
+  [[nodiscard]] std::string_view view_at(std::size_t row, int column) const;
+  [[nodiscard]] std::int64_t number_at(std::size_t row, int column) const;
+  [[nodiscard]] std::string bytes_at(std::size_t row, int column) const;
+
   struct Clear {
     void operator()(pg_result* result) const;
   };
   std::unique_ptr<pg_result, Clear> result_;
+  mutable const std::string_view* fitting_ = nullptr;  // the names that were compared last
 };
 
 // The values of $1, $2, …; what is given as a view must outlive the call.

@@ -15,10 +15,6 @@ using database::Finding;
 using database::Findings;
 using database::Severity;
 
-[[nodiscard]] inline std::string text_of(const Rows& rows, std::size_t row, std::size_t column) {
-  return std::string(rows.at(row, column));
-}
-
 // Each question is asked in a read-only transaction of its own that gives up after three seconds,
 // so that a checkup changes nothing, leaves nothing behind in a pooled session and stops nobody; it
 // calls nothing but the server's own functions and ours, whatever is on the search_path.

@@ -16,13 +16,7 @@ constexpr std::string_view kLockTimeout = "55P03";
 constexpr int kLockTries = 20;  // of a second each, with as much again between them
 
 std::string table_sql(const std::string& schema) {
-  return "CREATE SCHEMA IF NOT EXISTS \"" + schema +
-         "\";\n"
-         "CREATE TABLE IF NOT EXISTS \"" +
-         schema +
-         "\".migrations (\n"
-         "  version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,\n"
-         "  applied_at timestamptz NOT NULL DEFAULT clock_timestamp());\n";
+  return database::expanded(migrations_table_sql(), "schema", schema);
 }
 
 std::string noted_sql(const std::string& schema, const Migration& migration) {
@@ -62,15 +56,11 @@ std::string part_sql(std::chrono::seconds period) {
          std::to_string(period.count()) + "::double precision)::integer OPERATOR(pg_catalog.%) 32";
 }
 
-std::string retention_sql(const std::string& schema, std::chrono::seconds retention) {
-  return "CREATE OR REPLACE FUNCTION \"" + schema +
-         "\".outbox_retention() RETURNS interval LANGUAGE sql IMMUTABLE AS\n"
-         "  $$ SELECT interval '" +
-         std::to_string(retention.count()) +
-         " seconds' $$;\n"
-         "CREATE OR REPLACE FUNCTION \"" +
-         schema + "\".outbox_part() RETURNS integer LANGUAGE sql STABLE AS\n  $$ SELECT " +
-         part_sql(part_period(retention)) + " $$;\n";
+std::string retention_step(const std::string& schema, std::chrono::seconds retention) {
+  std::string sql =
+      database::expanded(retention_sql(), "seconds", std::to_string(retention.count()));
+  sql = database::expanded(sql, "part", part_sql(part_period(retention)));
+  return database::expanded(sql, "schema", schema);
 }
 
 Result<bool> has_table(Connection& connection, const std::string& schema) {
@@ -89,11 +79,12 @@ Result<std::vector<Applied>> applied_in(Connection& connection, const std::strin
   std::vector<Applied> all;
   HAPAX_TRY(const bool exists, has_table(connection, schema));
   if (!exists) return all;
+  enum Column { kVersion, kName, kChecksum, kColumns };
   HAPAX_TRY(const Rows rows, connection.run("SELECT version, name, checksum FROM \"" + schema +
                                             "\".migrations ORDER BY version"));
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    all.push_back({static_cast<std::uint32_t>(rows.number(row, 0)), std::string(rows.at(row, 1)),
-                   std::string(rows.at(row, 2))});
+    all.push_back({static_cast<std::uint32_t>(rows.number(row, kVersion)), rows.text(row, kName),
+                   rows.text(row, kChecksum)});
   }
   return all;
 }
@@ -178,7 +169,7 @@ Status apply(Connection& connection, const MigrateOptions& options,
     if (*done == StepDone::kHere) report.steps.push_back(name_of(one));
   }
   if (options.retention) {
-    const Step step{.sql = retention_sql(options.schema, *options.retention)};
+    const Step step{.sql = retention_step(options.schema, *options.retention)};
     HAPAX_CHECK(run_step(connection, options, step));
   }
   return Ok{};
@@ -220,7 +211,7 @@ std::string script(const MigrateOptions& options) {
   for (const Migration& one : options.known) {
     all += "\n" + begin + step_sql(options.schema, one) + "COMMIT;\n";
   }
-  if (options.retention) all += "\n" + retention_sql(options.schema, *options.retention);
+  if (options.retention) all += "\n" + retention_step(options.schema, *options.retention);
   return all;
 }
 

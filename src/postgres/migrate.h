@@ -15,6 +15,8 @@ namespace hapax::postgres {
 inline constexpr std::string_view kSchemaDefault = "hapax";
 
 [[nodiscard]] std::span<const database::Migration> migrations();  // generated
+[[nodiscard]] std::string_view migrations_table_sql();            // generated
+[[nodiscard]] std::string_view retention_sql();                   // generated
 
 struct MigrateOptions {
   std::string schema{kSchemaDefault};

@@ -182,6 +182,50 @@ Result<Rows> OutboxSource::ask(const std::string& sql, const Values& values) {
   return ask({.sql = named(sql), .values = values});
 }
 
+namespace {
+
+enum class LeaseColumn {
+  kShare,
+  kLane,
+  kFence,
+  kPos,
+  kPending,
+  kSince,
+  kDraining,
+  kLateTo,
+  kSent,
+  kAttempts,
+  kMark,
+  kColumns
+};
+constexpr std::string_view kLeaseSql =
+    "SELECT share, lane, fence, pos, pending, since, draining, late_to, sent, attempts, mark "
+    "FROM \"{schema}\".relay_lease($1, $2, $3, $4)";
+
+enum class TakeColumn {
+  kKind,
+  kLane,
+  kN,
+  kSeq,
+  kPart,
+  kAttempt,
+  kBlocked,
+  kId,
+  kType,
+  kKey,
+  kPayload,
+  kHeaders,
+  kCorrelationId,
+  kCausationId,
+  kColumns
+};
+constexpr std::string_view kTakeSql =
+    "SELECT kind, lane, n, seq, part, attempt, blocked, id, type, key, payload, headers, "
+    "correlation_id, causation_id FROM \"{schema}\".relay_take($1, $2, $3, $4, $5, $6, $7, $8, $9, "
+    "$10, $11, $12, $13, $14)";
+
+}  // namespace
+
 Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Duration span) {
   ArrayText lanes;
   ArrayText fences;
@@ -192,20 +236,22 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
   Values values;
   values.text(options_.owner).text(lanes.text()).text(fences.text());
   values.text(std::to_string(span.count()) + " milliseconds");
-  auto rows = ask("SELECT * FROM \"{schema}\".relay_lease($1, $2, $3, $4)", values);
+  auto rows = ask({.sql = named(kLeaseSql), .values = values});
   const std::map<std::uint32_t, Lane> known = std::exchange(lanes_, {});
   if (!rows) return rows.error();
+  using enum LeaseColumn;
   relay::Leases told{.held = {}, .left = span, .share = 0};
   for (std::size_t i = 0; i < rows->size(); ++i) {
-    told.share = static_cast<std::uint32_t>(rows->number(i, 0));
-    if (rows->is_null(i, 1)) continue;
-    const relay::Lease lease{static_cast<std::uint32_t>(rows->number(i, 1)), rows->number(i, 2)};
+    told.share = static_cast<std::uint32_t>(rows->number(i, kShare));
+    if (rows->is_null(i, kLane)) continue;
+    const relay::Lease lease{static_cast<std::uint32_t>(rows->number(i, kLane)),
+                             rows->number(i, kFence)};
     const auto found = known.find(lease.lane);
     const bool keeps = std::find(kept.begin(), kept.end(), lease) != kept.end();
     // Y8: what this relay knows of a lane that it kept is newer than what is stored, if that is
     // what it stored. A lane that is not answered is lost, and taken anew the next time.
     const bool stands = found != known.end() && found->second.fence == lease.fence &&
-                        found->second.mark == rows->number(i, 10);
+                        found->second.mark == rows->number(i, kMark);
     if (keeps && !stands) continue;
     told.held.push_back(lease);
     lanes_.emplace(lease.lane, keeps ? found->second : stored_lane(*rows, i));
@@ -216,12 +262,14 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
 
 // Y9: what was pending in another cluster is drained; relay_lease() sees to it.
 OutboxSource::Lane OutboxSource::stored_lane(const Rows& rows, std::size_t row) {
+  using enum LeaseColumn;
   Lane lane;
-  lane.fence = rows.number(row, 2);
-  lane.progress = {rows.number(row, 3), pending_of(rows.at(row, 4), rows.at(row, 5)),
-                   xids_of(rows.at(row, 6)), rows.number(row, 7), rows.number(row, 8)};
-  lane.attempts = static_cast<std::uint32_t>(rows.number(row, 9));
-  lane.mark = rows.number(row, 10);
+  lane.fence = rows.number(row, kFence);
+  lane.progress = {rows.number(row, kPos), pending_of(rows.at(row, kPending), rows.at(row, kSince)),
+                   xids_of(rows.at(row, kDraining)), rows.number(row, kLateTo),
+                   rows.number(row, kSent)};
+  lane.attempts = static_cast<std::uint32_t>(rows.number(row, kAttempts));
+  lane.mark = rows.number(row, kMark);
   return lane;
 }
 
@@ -283,10 +331,11 @@ std::optional<Question> OutboxSource::settling_of(std::span<const relay::Turn> t
     any = true;
   }
   if (!any) return {};
-  Question question{.sql = named("SELECT * FROM \"{schema}\".relay_settle($1, $2, $3, $4, $5, $6, "
-                                 "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "
-                                 "$19)"),
-                    .values = {}};
+  Question question{
+      .sql = named("SELECT lost FROM \"{schema}\".relay_settle($1, $2, $3, $4, $5, $6, "
+                   "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "
+                   "$19)"),
+      .values = {}};
   lanes.give(question.values, mark);
   rest.give(question.values);
   return question;
@@ -294,7 +343,7 @@ std::optional<Question> OutboxSource::settling_of(std::span<const relay::Turn> t
 
 void OutboxSource::read_lost(const Rows& rows, relay::Taken& told) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    told.lost.push_back(static_cast<std::uint32_t>(rows.number(i, 0)));
+    told.lost.push_back(static_cast<std::uint32_t>(rows.number(i, kOnly)));
     lanes_.erase(told.lost.back());
   }
 }
@@ -324,11 +373,7 @@ Question OutboxSource::taking_of(std::span<const relay::Turn> wanted) {
     tries.add(std::int64_t{lane.attempts});
     most.add(std::int64_t{turn.take});
   }
-  Question question{
-      .sql = named("SELECT * FROM \"{schema}\".relay_take($1, $2, $3, $4, $5, $6, $7, "
-                   "$8, $9, $10, $11, $12, $13, $14)"),
-      .values = {},
-      .rowed = Rowed::kBinary};
+  Question question{.sql = named(kTakeSql), .values = {}, .rowed = Rowed::kBinary};
   lanes.give(question.values, mark);
   question.values.text(tries.text()).text(most.text()).number(kLateSpan);
   question.values.number(kTakenBytes / std::max<std::int64_t>(std::ssize(wanted), 1));
@@ -336,22 +381,7 @@ Question OutboxSource::taking_of(std::span<const relay::Turn> wanted) {
 }
 
 void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, relay::Taken& told) {
-  enum Column {
-    kKind,
-    kLane,
-    kN,
-    kSeq,
-    kPart,
-    kAttempt,
-    kBlocked,
-    kId,
-    kType,
-    kKey,
-    kPayload,
-    kHeaders,
-    kCorrelation,
-    kCausation
-  };
+  using enum TakeColumn;
   Xids running;
   std::map<std::uint32_t, relay::Batch> batches;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -377,22 +407,21 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, re
                           : kind == "late" ? Kind::kLate
                                            : Kind::kFresh;
     lane.taken.rows.push_back({row_kind, number_of(rows.at(i, kN)), number_of(rows.at(i, kPart)),
-                               seq, std::string(rows.at(i, kKey)), attempt});
+                               seq, rows.text(i, kKey), attempt});
     auto headers = relay::headers_of(rows.at(i, kHeaders));
     const bool gone = rows.is_null(i, kId);
     const std::string_view flaw = flaw_of(gone, rows.at(i, kKey), headers.has_value());
-    batch.records.push_back(
-        {.place = seq,
-         .id = gone ? "number " + std::to_string(seq) : std::string(rows.at(i, kId)),
-         .type = std::string(rows.at(i, kType)),
-         .key = std::string(rows.at(i, kKey)),
-         .payload = std::string(rows.at(i, kPayload)),
-         .headers = headers ? *std::move(headers) : relay::Headers{},
-         .correlation_id = std::string(rows.at(i, kCorrelation)),
-         .causation_id = std::string(rows.at(i, kCausation)),
-         .attempt = attempt,
-         .blocked = rows.at(i, kBlocked).starts_with('t'),
-         .flaw = std::string(flaw)});
+    batch.records.push_back({.place = seq,
+                             .id = gone ? "number " + std::to_string(seq) : rows.text(i, kId),
+                             .type = rows.text(i, kType),
+                             .key = rows.text(i, kKey),
+                             .payload = rows.text(i, kPayload),
+                             .headers = headers ? *std::move(headers) : relay::Headers{},
+                             .correlation_id = rows.text(i, kCorrelationId),
+                             .causation_id = rows.text(i, kCausationId),
+                             .attempt = attempt,
+                             .blocked = rows.at(i, kBlocked).starts_with('t'),
+                             .flaw = std::string(flaw)});
   }
   for (const relay::Turn& turn : turns) {
     const auto found = batches.find(turn.lease.lane);
@@ -455,64 +484,15 @@ Status OutboxSource::release(std::span<const relay::Lease> leases) {
 Result<bool> OutboxSource::clean() {
   HAPAX_CHECK(ask("BEGIN ISOLATION LEVEL READ COMMITTED", Values{}));
   // What is over in the inbox and among claims goes, too: whoever uses them may never think of it.
-  const auto rows = ask("SELECT \"{schema}\".relay_clean(), \"{schema}\".forget_expired(" +
-                            std::to_string(kForgottenAtOnce) + ")",
-                        Values{});
+  enum Column { kCleaned, kForgotten, kColumns };
+  const auto rows =
+      ask("SELECT \"{schema}\".relay_clean() AS cleaned, \"{schema}\".forget_expired(" +
+              std::to_string(kForgottenAtOnce) + ") AS forgotten",
+          Values{});
   auto ended = ask(rows ? "COMMIT" : "ROLLBACK", Values{});
   if (!rows) return rows.error();
   HAPAX_CHECK(std::move(ended));
-  return rows->number(0, 0) > 0 || rows->number(0, 1) >= kForgottenAtOnce;
-}
-
-Result<relay::Report> OutboxSource::report() {
-  relay::Report report;
-  HAPAX_TRY(const Rows lanes,
-            ask("SELECT lane, owner, lease_ms, waiting, oldest_ms, attempts, retries, "
-                "blocked_keys, sent, more FROM \"{schema}\".relay_lanes()",
-                Values{}));
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    relay::LaneReport& lane = report.lanes.emplace_back();
-    lane.lane = static_cast<std::uint32_t>(lanes.number(i, 0));
-    lane.owner = lanes.at(i, 1);
-    lane.lease_left = Duration{lanes.number(i, 2)};
-    lane.waiting = static_cast<std::uint64_t>(lanes.number(i, 3));
-    if (!lanes.is_null(i, 4)) lane.oldest_waiting = Duration{lanes.number(i, 4)};
-    lane.attempts = static_cast<std::uint32_t>(lanes.number(i, 5));
-    lane.retries = static_cast<std::uint64_t>(lanes.number(i, 6));
-    lane.blocked_keys = static_cast<std::uint64_t>(lanes.number(i, 7));
-    lane.sent = static_cast<std::uint64_t>(lanes.number(i, 8));
-    lane.more_waiting = lanes.at(i, 9) == "t";
-  }
-  HAPAX_TRY(const Rows all, ask("SELECT * FROM \"{schema}\".relay_figures()", Values{}));
-  if (all.size() != 1) return report;
-  report.dead_letters = static_cast<std::uint64_t>(all.number(0, 0));
-  report.outbox_bytes = static_cast<std::uint64_t>(all.number(0, 1));
-  report.dead_rows = static_cast<std::uint64_t>(all.number(0, 2));
-  if (!all.is_null(0, 3)) report.oldest_transaction = Duration{all.number(0, 3)};
-  report.oldest_transaction_of = all.at(0, 4);
-  report.sees_transactions = all.at(0, 5) == "t";
-  return report;
-}
-
-Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
-  Values values;
-  values.number(most);
-  HAPAX_TRY(
-      const Rows rows,
-      ask("SELECT id, type, coalesce(key, ''), attempts, reason, (pg_catalog.date_part('epoch', "
-          "pg_catalog.clock_timestamp() - died_at) * 1000::double precision)::bigint "
-          "FROM \"{schema}\".outbox_dead ORDER BY seq LIMIT $1",
-          values));
-  std::vector<relay::DeadLetter> letters;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    letters.push_back({.id = std::string(rows.at(i, 0)),
-                       .type = std::string(rows.at(i, 1)),
-                       .key = std::string(rows.at(i, 2)),
-                       .attempts = static_cast<std::uint32_t>(rows.number(i, 3)),
-                       .reason = std::string(rows.at(i, 4)),
-                       .dead_for = Duration{rows.number(i, 5)}});
-  }
-  return letters;
+  return rows->number(0, kCleaned) > 0 || rows->number(0, kForgotten) >= kForgottenAtOnce;
 }
 
 Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) {
@@ -520,13 +500,15 @@ Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) 
   for (const std::string& id : ids) wanted.add(id);
   Values values;
   ids.empty() ? values.null() : values.text(wanted.text());
-  HAPAX_TRY(const Rows rows, ask("SELECT * FROM \"{schema}\".relay_redrive($1)", values));
+  enum Column { kRedriven, kId, kRefused, kColumns };
+  HAPAX_TRY(const Rows rows,
+            ask("SELECT redriven, id, refused FROM \"{schema}\".relay_redrive($1)", values));
   relay::Redriven told;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows.is_null(i, 0)) {
-      told.refused.push_back({std::string(rows.at(i, 1)), std::string(rows.at(i, 2))});
+    if (rows.is_null(i, kRedriven)) {
+      told.refused.push_back({rows.text(i, kId), rows.text(i, kRefused)});
     } else {
-      told.count = static_cast<std::uint64_t>(rows.number(i, 0));
+      told.count = static_cast<std::uint64_t>(rows.number(i, kRedriven));
     }
   }
   return told;
@@ -548,7 +530,7 @@ Status OutboxSource::drop_bystanders() {
   values.text(text_of(old));
   HAPAX_TRY(const Rows rows, ask("SELECT \"{schema}\".relay_bystanders($1)", values));
   if (rows.size() != 1) return Ok{};
-  const Xids bystanders = xids_of(rows.at(0, 0));
+  const Xids bystanders = xids_of(rows.at(0, kOnly));
   for (auto& [number, lane] : lanes_) {
     lane.progress.pending = without(std::move(lane.progress.pending), bystanders);
   }

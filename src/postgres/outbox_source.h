@@ -82,6 +82,7 @@ class OutboxSource final : public relay::Source {
   void finish_taking(std::uint32_t number, const relay::Turn& turn, relay::Batch batch,
                      relay::Taken& told);
   [[nodiscard]] Lane* find(const relay::Lease& lease);
+  [[nodiscard]] Status add_figures(relay::Report& report);
   // Y6, O4: who runs for long and has not published has no rows up to here.
   [[nodiscard]] Status drop_bystanders();
   void test_notify();

@@ -12,7 +12,7 @@ constexpr int kRounds = 8;  // Other clients of a busy pool may hide a change.
 
 Result<std::int64_t> pid_of(Connection& connection) {
   HAPAX_TRY(const Rows rows, connection.run("SELECT pg_catalog.pg_backend_pid()"));
-  return rows.number(0, 0);
+  return rows.number(0, kOnly);
 }
 
 Error changing() {

@@ -38,15 +38,12 @@ void add_retention(Values& values, Window window) {
 // what somebody has put before pg_catalog on the caller's search_path would be taken.
 std::string ms(const std::string& column) {
   return "(pg_catalog.date_part('epoch', " + column +
-         ") OPERATOR(pg_catalog.*) 1000::double precision)::bigint";
+         ") OPERATOR(pg_catalog.*) 1000::double precision)::bigint AS " + column;
 }
 
-Time time_in(const Rows& rows, std::size_t row, std::size_t column) {
+template <database::Columns Column>
+Time time_in(const Rows& rows, std::size_t row, Column column) {
   return rows.is_null(row, column) ? Time::max() : time_from_ms(rows.number(row, column));
-}
-
-Fence fence_in(const Rows& rows, std::size_t row, std::size_t column) {
-  return Fence{static_cast<std::uint64_t>(rows.number(row, column))};
 }
 
 Taking taking_of(std::string_view word) {
@@ -54,31 +51,58 @@ Taking taking_of(std::string_view word) {
   return word == "conflict" ? Taking::kConflict : Taking::kDuplicate;
 }
 
+enum class SettledColumn { kVerdict, kCurrent, kColumns };
+constexpr const char* kSettledColumns = "verdict, current";
+
 Verdict done_or_fenced(const Rows& rows, Fence fence) {
-  if (rows.at(0, 0) == "done") return Done{};
-  return Fenced{static_cast<std::uint64_t>(rows.number(0, 1)), fence.value};
+  using enum SettledColumn;
+  if (rows.at(0, kVerdict) == "done") return Done{};
+  return Fenced{static_cast<std::uint64_t>(rows.number(0, kCurrent)), fence.value};
+}
+
+enum class ClaimColumn {
+  kVerdict,
+  kFence,
+  kAttempt,
+  kLeaseUntil,
+  kHolder,
+  kOutcome,
+  kFirstSeen,
+  kSettledAt,
+  kExpiresAt,
+  kStored,
+  kReason,
+  kFormer,
+  kColumns
+};
+std::string claim_columns() {
+  return "verdict, fence, attempt, " + ms("lease_until") + ", holder, outcome, " +
+         ms("first_seen") + ", " + ms("settled_at") + ", " + ms("expires_at") +
+         ", stored, reason, former";
 }
 
 Verdict claim_verdict(const Rows& rows, const ClaimWish& wish) {
-  const std::string_view word = rows.at(0, 0);
-  const auto attempt = static_cast<std::uint32_t>(rows.number(0, 2));
+  using enum ClaimColumn;
+  const std::string_view word = rows.at(0, kVerdict);
+  const auto attempt = static_cast<std::uint32_t>(rows.number(0, kAttempt));
+  const Fence fence{static_cast<std::uint64_t>(rows.number(0, kFence))};
   if (word == "fresh") {
-    return Claimed{fence_in(rows, 0, 1), attempt, time_in(rows, 0, 3),
-                   database::former_of(attempt, rows.at(0, 11) == "lapsed")};
+    return Claimed{fence, attempt, time_in(rows, 0, kLeaseUntil),
+                   database::former_of(attempt, rows.at(0, kFormer) == "lapsed")};
   }
   if (word == "in_progress") {
-    return InProgress{std::string(rows.at(0, 4)), time_in(rows, 0, 3), attempt};
+    return InProgress{rows.text(0, kHolder), time_in(rows, 0, kLeaseUntil), attempt};
   }
   if (word == "unknown") {
-    return UnknownOutcome{std::string(rows.at(0, 4)), std::string(rows.at(0, 10)),
-                          time_in(rows, 0, 7)};
+    return UnknownOutcome{rows.text(0, kHolder), rows.text(0, kReason),
+                          time_in(rows, 0, kSettledAt)};
   }
   if (word == "conflict") {
-    return Conflict{database::to_fingerprint(rows.bytes(0, 9)),
-                    database::to_fingerprint(wish.fingerprint), time_in(rows, 0, 6)};
+    return Conflict{database::to_fingerprint(rows.bytes(0, kStored)),
+                    database::to_fingerprint(wish.fingerprint), time_in(rows, 0, kFirstSeen)};
   }
-  return DuplicateClaim{StoredResult{.body = rows.bytes(0, 5)}, fence_in(rows, 0, 1),
-                        time_in(rows, 0, 7), time_in(rows, 0, 8)};
+  return DuplicateClaim{StoredResult{.body = rows.bytes(0, kOutcome)}, fence,
+                        time_in(rows, 0, kSettledAt), time_in(rows, 0, kExpiresAt)};
 }
 
 class PostgresTables final : public database::Tables {
@@ -114,24 +138,28 @@ class PostgresTables final : public database::Tables {
     Values values = message_values(message);
     values.bytes(message.fingerprint);
     add_retention(values, retention);
+    enum Column { kVerdict, kOutcome, kReceivedAt, kStored, kColumns };
     HAPAX_TRY(const Rows rows, ask("SELECT verdict, outcome, " + ms("received_at") +
                                        ", stored FROM {}.inbox_take("
                                        "$1, $2, $3, $4)",
                                    values));
-    return Taken{taking_of(rows.at(0, 0)), rows.bytes(0, 1), rows.bytes(0, 3), time_in(rows, 0, 2)};
+    return Taken{taking_of(rows.at(0, kVerdict)), rows.bytes(0, kOutcome), rows.bytes(0, kStored),
+                 time_in(rows, 0, kReceivedAt)};
   }
 
   Result<std::optional<Taken>> find(const MessageRow& message) override {
+    enum Column { kSame, kOutcome, kFingerprint, kReceivedAt, kColumns };
     HAPAX_TRY(const Rows rows,
-              ask("SELECT fingerprint IS NULL OR fingerprint OPERATOR(pg_catalog.=) $3, outcome, "
-                  "fingerprint, " +
+              ask("SELECT fingerprint IS NULL OR fingerprint OPERATOR(pg_catalog.=) $3 AS same, "
+                  "outcome, fingerprint, " +
                       ms("received_at") +
                       " FROM {}.inbox WHERE subscriber OPERATOR(pg_catalog.=) $1 "
                       "AND message_id OPERATOR(pg_catalog.=) $2",
                   message_values(message).bytes(message.fingerprint)));
     if (rows.size() == 0) return std::optional<Taken>();
-    const Taking taking = rows.at(0, 0) == "t" ? Taking::kDuplicate : Taking::kConflict;
-    return std::optional(Taken{taking, rows.bytes(0, 1), rows.bytes(0, 2), time_in(rows, 0, 3)});
+    const Taking taking = rows.is_true(0, kSame) ? Taking::kDuplicate : Taking::kConflict;
+    return std::optional(Taken{taking, rows.bytes(0, kOutcome), rows.bytes(0, kFingerprint),
+                               time_in(rows, 0, kReceivedAt)});
   }
 
   Status keep_outcome(const MessageRow& message, std::string_view outcome) override {
@@ -148,34 +176,34 @@ class PostgresTables final : public database::Tables {
     wish.fingerprint.empty() ? values.null() : values.bytes(wish.fingerprint);
     values.text(database::word_of(wish.on_lapse));
     HAPAX_TRY(const Rows rows,
-              ask("SELECT verdict, fence, attempt, " + ms("lease_until") + ", holder, outcome, " +
-                      ms("first_seen") + ", " + ms("settled_at") + ", " + ms("expires_at") +
-                      ", stored, reason, former FROM {}.check_and_lock($1, $2, $3, $4, $5, $6)",
+              ask("SELECT " + claim_columns() + " FROM {}.check_and_lock($1, $2, $3, $4, $5, $6)",
                   values));
     return claim_verdict(rows, wish);
   }
 
   Result<Verdict> renew(ClaimKey key, Fence fence, Duration lease) override {
+    enum Column { kVerdict, kCurrent, kLeaseUntil, kColumns };
     HAPAX_TRY(const Rows rows, ask("SELECT verdict, current, " + ms("lease_until") +
                                        " FROM {}.renew($1, $2, $3, $4)",
                                    fenced_values(key, fence).text(interval(lease))));
-    if (rows.at(0, 0) == "done") return Verdict{Renewed{time_in(rows, 0, 2)}};
-    return done_or_fenced(rows, fence);
+    if (rows.at(0, kVerdict) == "done") return Verdict{Renewed{time_in(rows, 0, kLeaseUntil)}};
+    return Verdict{Fenced{static_cast<std::uint64_t>(rows.number(0, kCurrent)), fence.value}};
   }
 
   Result<Verdict> settle(ClaimKey key, Fence fence, const Settling& settling) override {
     Values values = fenced_values(key, fence);
     values.text(hapax::word_of(settling.status)).bytes(settling.outcome).text(settling.reason);
     add_retention(values, settling.retention);
-    HAPAX_TRY(
-        const Rows rows,
-        ask("SELECT verdict, current FROM {}.claim_settle($1, $2, $3, $4, $5, $6, $7)", values));
+    HAPAX_TRY(const Rows rows, ask(std::string("SELECT ") + kSettledColumns +
+                                       " FROM {}.claim_settle($1, $2, $3, $4, $5, $6, $7)",
+                                   values));
     return done_or_fenced(rows, fence);
   }
 
   Result<Verdict> drop(ClaimKey key, Fence fence) override {
-    HAPAX_TRY(const Rows rows, ask("SELECT verdict, current FROM {}.claim_drop($1, $2, $3)",
-                                   fenced_values(key, fence)));
+    HAPAX_TRY(const Rows rows,
+              ask(std::string("SELECT ") + kSettledColumns + " FROM {}.claim_drop($1, $2, $3)",
+                  fenced_values(key, fence)));
     return done_or_fenced(rows, fence);
   }
 
@@ -195,12 +223,12 @@ class PostgresTables final : public database::Tables {
 
   Result<JobStatus> status(ClaimKey key) override {
     HAPAX_TRY(const Rows rows, ask("SELECT {}.get_status($1, $2)", key_values(key)));
-    return database::status_of(rows.at(0, 0));
+    return database::status_of(rows.at(0, kOnly));
   }
 
   Result<std::uint64_t> forget_expired(std::uint32_t most) override {
     HAPAX_TRY(const Rows rows, ask("SELECT {}.forget_expired($1)", Values().number(most)));
-    return static_cast<std::uint64_t>(rows.number(0, 0));
+    return static_cast<std::uint64_t>(rows.number(0, kOnly));
   }
 
   Result<std::optional<std::string>> retain(const Retained& which, Window retention,
@@ -213,8 +241,8 @@ class PostgresTables final : public database::Tables {
     HAPAX_TRY(const Rows rows, ask(inbox ? "SELECT {}.inbox_retain($1, $2, $3, $4)"
                                          : "SELECT {}.claims_retain($1, $2, $3, $4)",
                                    values));
-    if (rows.is_null(0, 0)) return std::optional<std::string>();
-    return std::optional(std::string(rows.at(0, 0)));
+    if (rows.is_null(0, kOnly)) return std::optional<std::string>();
+    return std::optional(rows.text(0, kOnly));
   }
 
  private:
@@ -282,7 +310,7 @@ Status PostgresTables::publish_prepared(const Values& values) {
 }
 
 Status PostgresTables::publish_all(std::span<const Event> events) {
-  using Column = std::vector<std::optional<std::string_view>>;
+  using Array = std::vector<std::optional<std::string_view>>;
   const auto or_null = [](std::string_view text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
@@ -292,19 +320,22 @@ Status PostgresTables::publish_all(std::span<const Event> events) {
     payloads.push_back(hex_of(event.payload));
     headers.push_back(database::headers_json(event));
   }
-  Column columns[7];
+  Array types, payloads_hex, keys, ids, headers_json, correlation_ids, causation_ids;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
-    columns[0].emplace_back(event.type);
-    columns[1].emplace_back(payloads[i]);
-    columns[2].push_back(or_null(text_of(event.key)));
-    columns[3].emplace_back(text_of(event.id));
-    columns[4].push_back(or_null(headers[i]));
-    columns[5].push_back(or_null(event.correlation_id));
-    columns[6].push_back(or_null(event.causation_id));
+    types.emplace_back(event.type);
+    payloads_hex.emplace_back(payloads[i]);
+    keys.push_back(or_null(text_of(event.key)));
+    ids.emplace_back(text_of(event.id));
+    headers_json.push_back(or_null(headers[i]));
+    correlation_ids.push_back(or_null(event.correlation_id));
+    causation_ids.push_back(or_null(event.causation_id));
   }
   Values values;
-  for (const Column& column : columns) values.text(array_of(column));
+  for (const Array* each :
+       {&types, &payloads_hex, &keys, &ids, &headers_json, &correlation_ids, &causation_ids}) {
+    values.text(array_of(*each));
+  }
   HAPAX_CHECK(ask("SELECT {}.publish_all($1, $2, $3, $4, $5, $6, $7)", values));
   return Ok{};
 }
@@ -332,10 +363,11 @@ Result<std::vector<Taking>> PostgresTables::accept(std::span<const MessageRow> m
   Values values;
   values.text(messages.front().subscriber).text(array_of(ids)).text(array_of(fingerprints));
   add_retention(values, retention);
+  enum Column { kMessageId, kVerdict, kColumns };
   HAPAX_TRY(const Rows rows,
             ask("SELECT message_id, verdict FROM {}.inbox_accept($1, $2, $3, $4)", values));
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    takings[first.at(rows.at(row, 0))] = taking_of(rows.at(row, 1));
+    takings[first.at(rows.at(row, kMessageId))] = taking_of(rows.at(row, kVerdict));
   }
   return takings;
 }

@@ -77,7 +77,7 @@ class FileCheckup {
   }
   std::int64_t number(const std::string& check, const std::string& sql) {
     const auto row = ask(check, sql);
-    return row ? (*row)[0].number : 0;
+    return row ? (*row)[kOnly].number : 0;
   }
 
   // The write-ahead log is shared memory: processes on two machines do not see each other's.
@@ -115,13 +115,13 @@ class FileCheckup {
       return true;
     }
     const auto rows = connection_.ask("PRAGMA quick_check(3)", {});
-    const bool good = rows && rows->size() == 1 && rows->front()[0].bytes == "ok";
+    const bool good = rows && rows->size() == 1 && rows->front()[kOnly].bytes == "ok";
     if (good) {
       findings_.ok("integrity", "quick_check says ok");
       return true;
     }
     findings_.critical(
-        "integrity", rows ? "quick_check: " + rows->front()[0].bytes : rows.error().detail,
+        "integrity", rows ? "quick_check: " + rows->front()[kOnly].bytes : rows.error().detail,
         "stop the application, keep a copy of the file with -wal and -shm, restore a "
         "backup, or: sqlite3 '" +
             options_.path + "' .recover | sqlite3 recovered.db");
@@ -130,18 +130,18 @@ class FileCheckup {
 
   void check_encoding() {
     const auto encoding = ask("encoding", "PRAGMA encoding");
-    if (!encoding || (*encoding)[0].bytes == "UTF-8") return;
-    findings_.critical("encoding",
-                       "is " + (*encoding)[0].bytes + ": Hapax refuses a file that is not UTF-8",
-                       "sqlite3 '" + options_.path + "' .dump | sqlite3 utf8.db");
+    if (!encoding || (*encoding)[kOnly].bytes == "UTF-8") return;
+    findings_.critical(
+        "encoding", "is " + (*encoding)[kOnly].bytes + ": Hapax refuses a file that is not UTF-8",
+        "sqlite3 '" + options_.path + "' .dump | sqlite3 utf8.db");
   }
 
   void check_journal() {
     const auto mode = ask("journal", "PRAGMA journal_mode");
     if (!mode) return;
-    if ((*mode)[0].bytes != "wal") {
+    if ((*mode)[kOnly].bytes != "wal") {
       return findings_.warn("journal",
-                            "the mode is " + (*mode)[0].bytes +
+                            "the mode is " + (*mode)[kOnly].bytes +
                                 ": readers and writers wait for each other, relays find out late",
                             shell("PRAGMA journal_mode = WAL"));
     }
@@ -232,10 +232,11 @@ class FileCheckup {
   }
 
   bool check_structure() {
+    enum Column { kName, kSql, kColumns };
     const auto rows = connection_.ask("SELECT name, sql FROM sqlite_schema", {});
     if (!rows) return false;
     std::map<std::string, std::string> present;
-    for (const Row& row : *rows) present[row[0].bytes] = row[1].bytes;
+    for (const Row& row : *rows) present[row[kName].bytes] = row[kSql].bytes;
     const std::size_t before = findings_.all().size();
     bool good = true;  // The rest can be looked at.
     const auto all = database::made_by(migrations());
@@ -272,11 +273,12 @@ class FileCheckup {
 
   // Whether all columns are there.
   bool check_columns(const Made& made) {
+    enum Column { kName, kType, kColumns };
     const auto rows = connection_.ask("SELECT name, type FROM pragma_table_info(?1)",
                                       {Value::text(named(made.name))});
     if (!rows) return false;
     std::map<std::string, std::string> types;
-    for (const Row& row : *rows) types[row[0].bytes] = row[1].bytes;
+    for (const Row& row : *rows) types[row[kName].bytes] = row[kType].bytes;
     bool complete = true;
     for (const database::Column& column : made.columns) {
       const std::string name = named(made.name) + "." + column.name;
@@ -300,51 +302,53 @@ class FileCheckup {
   void check_strangers(const std::vector<Made>& all) {
     std::set<std::string> ours;
     for (const Made& made : all) ours.insert(named(made.name));
+    enum Column { kName, kTblName, kColumns };
     const auto rows = connection_.ask(
         named("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'trigger' "
               "AND substr(tbl_name, 1, length('{prefix}')) = '{prefix}' ORDER BY name LIMIT 20"),
         {});
     for (std::size_t i = 0; rows && i < rows->size(); ++i) {
-      const std::string& name = (*rows)[i][0].bytes;
+      const std::string& name = (*rows)[i][kName].bytes;
       if (ours.contains(name)) continue;
       findings_.warn("triggers",
-                     "the table " + (*rows)[i][1].bytes + " has a trigger of somebody, " + name +
-                         ": it can change or drop rows, which are then never sent or known",
+                     "the table " + (*rows)[i][kTblName].bytes + " has a trigger of somebody, " +
+                         name + ": it can change or drop rows, which are then never sent or known",
                      "see what it does; without it: " + shell("DROP TRIGGER " + name));
     }
   }
 
   void check_ids() {
+    enum Column { kLooked, kWithoutId, kTwice, kExample, kColumns };
     const auto row = ask(
         "ids",
         "WITH newest AS MATERIALIZED (SELECT id FROM {prefix}outbox ORDER BY seq DESC LIMIT 10000) "
-        "SELECT (SELECT count(*) FROM newest), "
-        "(SELECT count(*) FROM newest WHERE id IS NULL OR id = ''), "
+        "SELECT (SELECT count(*) FROM newest) AS looked, "
+        "(SELECT count(*) FROM newest WHERE id IS NULL OR id = '') AS without_id, "
         "(SELECT count(*) FROM (SELECT 1 FROM newest WHERE id <> '' GROUP BY id "
-        "HAVING count(*) > 1)), (SELECT quote(id) FROM newest WHERE id <> '' GROUP BY id "
-        "HAVING count(*) > 1 LIMIT 1)");
+        "HAVING count(*) > 1)) AS twice, (SELECT quote(id) FROM newest WHERE id <> '' GROUP BY id "
+        "HAVING count(*) > 1 LIMIT 1) AS example");
     if (!row) return;
-    const std::string looked = " of the newest " + std::to_string((*row)[0].number) + " rows";
-    if ((*row)[1].number > 0) {
+    const std::string looked = " of the newest " + std::to_string((*row)[kLooked].number) + " rows";
+    if ((*row)[kWithoutId].number > 0) {
       findings_.critical(
           "ids",
-          std::to_string((*row)[1].number) + looked +
+          std::to_string((*row)[kWithoutId].number) + looked +
               " of the outbox have no id: receivers cannot tell them apart",
           shell(named("SELECT seq, type, key FROM {prefix}outbox WHERE id IS NULL OR "
                       "id = '' LIMIT 10")));
     }
-    if ((*row)[2].number > 0) {
+    if ((*row)[kTwice].number > 0) {
       findings_.warn(
           "duplicates",
-          std::to_string((*row)[2].number) + " ids are there more than once" + looked +
-              " of the outbox, as " + (*row)[3].bytes +
+          std::to_string((*row)[kTwice].number) + " ids are there more than once" + looked +
+              " of the outbox, as " + (*row)[kExample].bytes +
               ": the same event was published several times",
           shell(named("SELECT seq, type, key, created_at FROM {prefix}outbox WHERE id = " +
-                      (*row)[3].bytes)) +
+                      (*row)[kExample].bytes)) +
               "; then guard that operation with a claim or the inbox");
-      findings_.figure("ids", (*row)[2].number);
+      findings_.figure("ids", (*row)[kTwice].number);
     }
-    if ((*row)[1].number == 0 && (*row)[2].number == 0) {
+    if ((*row)[kWithoutId].number == 0 && (*row)[kTwice].number == 0) {
       findings_.ok("ids", "every one" + looked + " of the outbox has an id of its own");
     }
   }
@@ -352,6 +356,7 @@ class FileCheckup {
   // A transaction that is run again publishes its events again, and an id that was made at random
   // does not tell. Small payloads only, so that little is read.
   void check_equal_events() {
+    enum Column { kEvents, kExample, kColumns };
     const auto row =
         ask("equal events",
             "WITH newest AS MATERIALIZED (SELECT id, type, key, payload, created_at FROM "
@@ -360,16 +365,18 @@ class FileCheckup {
             "AND (id LIKE '________-____-4___-____-____________' OR "
             "id LIKE '________-____-7___-____-____________') GROUP BY type, key, payload "
             "HAVING count(DISTINCT id) > 1 AND max(created_at) - min(created_at) < 3600000) "
-            "SELECT count(*), max(quote(type) || ' of ' || quote(key)) FROM twice");
-    if (!row || (*row)[0].number == 0) return;
+            "SELECT count(*) AS events, max(quote(type) || ' of ' || quote(key)) AS example FROM "
+            "twice");
+    if (!row || (*row)[kEvents].number == 0) return;
     findings_.warn("equal events",
-                   std::to_string((*row)[0].number) +
+                   std::to_string((*row)[kEvents].number) +
                        " events of the newest 10000 rows are there again within an hour under "
                        "another random id, as " +
-                       (*row)[1].bytes + ": receivers cannot tell a repetition from a new event",
+                       (*row)[kExample].bytes +
+                       ": receivers cannot tell a repetition from a new event",
                    "if an operation was run again, derive the id from what happened "
                    "(order.placed/o-1, or hapax::uuid_of)");
-    findings_.figure("events", (*row)[0].number);
+    findings_.figure("events", (*row)[kEvents].number);
   }
 
   // From subscriber to subscriber along the primary key, not along the rows.
@@ -381,8 +388,8 @@ class FileCheckup {
             "s.subscriber) FROM s WHERE s.subscriber IS NOT NULL LIMIT 1000) "
             "SELECT quote(min(subscriber)) FROM s WHERE subscriber = '' OR EXISTS (SELECT 1 FROM "
             "{prefix}inbox AS i WHERE i.subscriber = s.subscriber AND i.message_id = '')");
-    if (!row || (*row)[0].bytes == "NULL") return;
-    const std::string subscriber = (*row)[0].bytes;
+    if (!row || (*row)[kOnly].bytes == "NULL") return;
+    const std::string subscriber = (*row)[kOnly].bytes;
     findings_.critical(
         "inbox ids",
         "the subscriber " + subscriber +
@@ -395,42 +402,57 @@ class FileCheckup {
 
   // Nobody does their work before somebody decides.
   void check_unknown() {
+    enum Column { kClaims, kExample, kColumns };
     const auto row =
         ask("unknown outcomes",
-            "SELECT count(*), max(quote(scope) || ', ' || quote(key)) FROM {prefix}claims "
+            "SELECT count(*) AS claims, max(quote(scope) || ', ' || quote(key)) AS example FROM "
+            "{prefix}claims "
             "WHERE state = 'unknown' OR (state = 'processing' AND on_lapse = 'unknown' AND "
             "lease_until <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))");
-    if (!row || (*row)[0].number == 0) return;
+    if (!row || (*row)[kClaims].number == 0) return;
     findings_.warn("unknown outcomes",
-                   std::to_string((*row)[0].number) + " claims may have been done or not, as " +
-                       (*row)[1].bytes,
+                   std::to_string((*row)[kClaims].number) +
+                       " claims may have been done or not, as " + (*row)[kExample].bytes,
                    "find out, then decide with JobClaims::resolve");
-    findings_.figure("count", (*row)[0].number);
+    findings_.figure("count", (*row)[kClaims].number);
   }
 
   // A retry that is due for longer than a record may wait counts like a new one: nobody takes it.
   void check_lane() {
+    enum Column {
+      kOwner,
+      kHeld,
+      kAttempts,
+      kWaiting,
+      kOldestMs,
+      kStillMs,
+      kOverdue,
+      kOverdueMs,
+      kColumns
+    };
     const auto row = ask(
         "waiting",
         "WITH t(now) AS (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)) "
-        "SELECT l.owner, l.lease_until > t.now, l.attempts, "
+        "SELECT l.owner, l.lease_until > t.now AS held, l.attempts, "
         "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos LIMIT "
-        "10000)), "
+        "10000)) AS waiting, "
         "coalesce((SELECT t.now - o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos "
-        "ORDER BY o.seq LIMIT 1), 0), t.now - l.moved_at, "
+        "ORDER BY o.seq LIMIT 1), 0) AS oldest_ms, t.now - l.moved_at AS still_ms, "
         "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.next_at < "
         "t.now - " +
             std::to_string(options_.patience_ms) +
-            " LIMIT 10000)), "
-            "coalesce((SELECT t.now - min(r.next_at) FROM {prefix}outbox_retry AS r), 0) "
+            " LIMIT 10000)) AS overdue, "
+            "coalesce((SELECT t.now - min(r.next_at) FROM {prefix}outbox_retry AS r), 0) AS "
+            "overdue_ms "
             "FROM {prefix}outbox_lane AS l, t");
     if (!row) return;
-    const bool held = (*row)[1].number != 0;
-    const std::int64_t attempts = (*row)[2].number;
-    const std::int64_t overdue = (*row)[6].number;
-    const std::int64_t waiting = (*row)[3].number + overdue;
-    const std::int64_t oldest = std::max((*row)[4].number, overdue > 0 ? (*row)[7].number : 0);
-    const std::int64_t still = std::min((*row)[5].number, oldest);
+    const bool held = (*row)[kHeld].number != 0;
+    const std::int64_t attempts = (*row)[kAttempts].number;
+    const std::int64_t overdue = (*row)[kOverdue].number;
+    const std::int64_t waiting = (*row)[kWaiting].number + overdue;
+    const std::int64_t oldest =
+        std::max((*row)[kOldestMs].number, overdue > 0 ? (*row)[kOverdueMs].number : 0);
+    const std::int64_t still = std::min((*row)[kStillMs].number, oldest);
     Finding finding{"waiting",
                     severity_of(oldest, options_.patience_ms),
                     std::to_string(waiting) +
@@ -448,14 +470,14 @@ class FileCheckup {
                (attempts >= 2 || still > options_.patience_ms)) {
       finding.check = "stuck lanes";
       finding.severity = Severity::kCritical;
-      finding.found += "; " + (*row)[0].bytes + " holds the lane and ";
+      finding.found += "; " + (*row)[kOwner].bytes + " holds the lane and ";
       finding.found += attempts >= 2
                            ? "has taken them " + std::to_string(attempts) + " times without an end"
                            : "has sent nothing for " + span_text(still);
       finding.remedy = "see that relay's log and whether its destination answers; restart it";
     } else if (finding.severity != Severity::kOk) {
       finding.remedy =
-          "see the log of " + (*row)[0].bytes + ", and whether its destination answers";
+          "see the log of " + (*row)[kOwner].bytes + ", and whether its destination answers";
     }
     findings_.add(std::move(finding));
   }
@@ -477,51 +499,56 @@ class FileCheckup {
   }
 
   void check_retries() {
-    const auto row = ask("retries",
-                         "SELECT count(*), coalesce(max(attempts), 0), "
-                         "coalesce(max(last_error), '') FROM (SELECT * FROM {prefix}outbox_retry "
-                         "ORDER BY n LIMIT 10000)");
+    enum Column { kRecords, kAttempts, kExample, kColumns };
+    const auto row =
+        ask("retries",
+            "SELECT count(*) AS records, coalesce(max(attempts), 0) AS attempts, "
+            "coalesce(max(last_error), '') AS example FROM (SELECT * FROM {prefix}outbox_retry "
+            "ORDER BY n LIMIT 10000)");
     if (!row) return;
     const std::string found =
-        std::to_string((*row)[0].number) + " records wait for another attempt";
-    if ((*row)[1].number < 3) return findings_.ok("retries", found);
+        std::to_string((*row)[kRecords].number) + " records wait for another attempt";
+    if ((*row)[kAttempts].number < 3) return findings_.ok("retries", found);
     findings_.warn("retries",
-                   found + ", with up to " + std::to_string((*row)[1].number) +
-                       " attempts; as: " + (*row)[2].bytes.substr(0, 200),
+                   found + ", with up to " + std::to_string((*row)[kAttempts].number) +
+                       " attempts; as: " + (*row)[kExample].bytes.substr(0, 200),
                    "correct what the destination says; " +
                        shell(named("SELECT * FROM {prefix}outbox_retry ORDER BY attempts DESC "
                                    "LIMIT 20")));
   }
 
   void check_dead_letters() {
-    const auto row =
-        ask("dead letters",
-            "SELECT (SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox_dead LIMIT "
-            "10000)), (SELECT reason FROM {prefix}outbox_dead ORDER BY seq DESC LIMIT 1)");
-    if (!row || (*row)[0].number == 0) return;
+    enum Column { kRecords, kReason, kColumns };
+    const auto row = ask("dead letters",
+                         "SELECT (SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox_dead LIMIT "
+                         "10000)) AS records, (SELECT reason FROM {prefix}outbox_dead ORDER BY seq "
+                         "DESC LIMIT 1) AS reason");
+    if (!row || (*row)[kRecords].number == 0) return;
     findings_.warn(
         "dead letters",
-        std::to_string((*row)[0].number) +
-            " records were given up, the latest because: " + (*row)[1].bytes.substr(0, 200),
+        std::to_string((*row)[kRecords].number) +
+            " records were given up, the latest because: " + (*row)[kReason].bytes.substr(0, 200),
         "correct the cause, publish them again under their ids, and delete them: " +
             shell(named("SELECT seq, id, type, key, reason FROM {prefix}outbox_dead "
                         "LIMIT 20")));
-    findings_.figure("count", (*row)[0].number);
+    findings_.figure("count", (*row)[kRecords].number);
   }
 
   void check_expired() {
+    enum Column { kInbox, kClaims, kColumns };
     const auto row = ask(
         "expired",
         "WITH t(then_ms) AS (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS "
         "INTEGER) - 3600000) SELECT (SELECT count(*) FROM (SELECT 1 FROM {prefix}inbox, t WHERE "
-        "expires_at < then_ms LIMIT 10000)), (SELECT count(*) FROM (SELECT 1 FROM {prefix}claims, "
+        "expires_at < then_ms LIMIT 10000)) AS inbox, (SELECT count(*) FROM (SELECT 1 FROM "
+        "{prefix}claims, "
         "t "
-        "WHERE expires_at < then_ms LIMIT 10000))");
+        "WHERE expires_at < then_ms LIMIT 10000)) AS claims");
     if (!row) return;
-    const std::string found = std::to_string((*row)[0].number) + " rows of the inbox and " +
-                              std::to_string((*row)[1].number) +
+    const std::string found = std::to_string((*row)[kInbox].number) + " rows of the inbox and " +
+                              std::to_string((*row)[kClaims].number) +
                               " claims are past their retention for an hour (10000 are counted)";
-    if ((*row)[0].number + (*row)[1].number == 0) return findings_.ok("expired", found);
+    if ((*row)[kInbox].number + (*row)[kClaims].number == 0) return findings_.ok("expired", found);
     findings_.warn(
         "expired", found,
         "run a relay, which forgets them, or: hapax clean 'sqlite:" + options_.path + "'");

@@ -85,6 +85,14 @@ Value column(sqlite3_stmt* statement, int at) {
   return type == SQLITE_BLOB ? Value::blob(bytes) : Value::text(bytes);
 }
 
+std::shared_ptr<Heading> heading_of(sqlite3_stmt* statement) {
+  auto heading = std::make_shared<Heading>();
+  for (int at = 0; at < ::sqlite3_column_count(statement); ++at) {
+    heading->names.emplace_back(::sqlite3_column_name(statement, at));
+  }
+  return heading;
+}
+
 }  // namespace
 
 void Connection::Close::operator()(sqlite3* connection) const {
@@ -110,9 +118,15 @@ Result<Connection> Connection::open(const std::string& path, Opening opening) {
   return made;
 }
 
-Result<sqlite3_stmt*> Connection::compiled(const std::string& sql) {
+void Row::fit(std::span<const std::string_view> names) const {
+  const std::vector<std::string_view> columns(heading_->names.begin(), heading_->names.end());
+  database::check_columns(names, columns);
+  heading_->fitting = names.data();
+}
+
+Result<const Connection::Statement*> Connection::compiled(const std::string& sql) {
   if (const auto found = statements_.find(sql); found != statements_.end()) {
-    return found->second.get();
+    return &found->second;
   }
   sqlite3_stmt* statement = nullptr;
   const auto since = std::chrono::steady_clock::now();
@@ -122,8 +136,9 @@ Result<sqlite3_stmt*> Connection::compiled(const std::string& sql) {
     if (code == SQLITE_OK) break;
     if (!waits(code, since, turn)) return failure(code);
   }
-  statements_.emplace(sql, std::unique_ptr<sqlite3_stmt, Finalize>(statement));
-  return statement;
+  const auto kept = statements_.emplace(sql, Statement{{}, heading_of(statement)}).first;
+  kept->second.compiled.reset(statement);
+  return &kept->second;
 }
 
 // Not what can never succeed: a transaction that has read before another one wrote.
@@ -135,18 +150,19 @@ bool Connection::waits(int code, std::chrono::steady_clock::time_point since, in
   return true;
 }
 
-Result<std::vector<Row>> Connection::stepped(sqlite3_stmt* statement) {
+Result<std::vector<Row>> Connection::stepped(const Statement& each) {
+  sqlite3_stmt* const statement = each.compiled.get();
   std::vector<Row> rows;
   const auto since = std::chrono::steady_clock::now();
   for (int turn = 0;;) {
     const int code = ::sqlite3_step(statement);
     if (code == SQLITE_DONE) return rows;
     if (code == SQLITE_ROW) {
-      Row row;
+      std::vector<Value> values;
       for (int at = 0; at < ::sqlite3_column_count(statement); ++at) {
-        row.push_back(column(statement, at));
+        values.push_back(column(statement, at));
       }
-      rows.push_back(std::move(row));
+      rows.emplace_back(std::move(values), each.heading);
       continue;
     }
     Error error = failure(code);
@@ -157,12 +173,13 @@ Result<std::vector<Row>> Connection::stepped(sqlite3_stmt* statement) {
 }
 
 Result<std::vector<Row>> Connection::ask(const std::string& sql, const std::vector<Value>& values) {
-  HAPAX_TRY(sqlite3_stmt* const statement, compiled(sql));
+  HAPAX_TRY(const Statement* const kept, compiled(sql));
+  sqlite3_stmt* const statement = kept->compiled.get();
   int at = 0;
   for (const Value& value : values) {
     if (const int code = bound(statement, ++at, value); code != SQLITE_OK) return failure(code);
   }
-  auto rows = stepped(statement);
+  auto rows = stepped(*kept);
   ::sqlite3_reset(statement);
   ::sqlite3_clear_bindings(statement);
   return rows;
@@ -181,8 +198,9 @@ Status Connection::run(const std::string& sql) {
       if (!waits(code, since, turn)) return failure(code);
     }
     rest = behind;
-    const std::unique_ptr<sqlite3_stmt, Finalize> owned(statement);
-    if (statement != nullptr) HAPAX_CHECK(stepped(statement));
+    Statement once;
+    once.compiled.reset(statement);
+    if (statement != nullptr) HAPAX_CHECK(stepped(once));
   }
   return Ok{};
 }

@@ -6,16 +6,22 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <hapax/result.h>
+
+#include "database/columns.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace hapax::sqlite {
+
+using database::kOnly;
 
 // What a column holds, or a parameter is given.
 struct Value {
@@ -34,7 +40,31 @@ struct Value {
   static Value blob_or_null(std::string_view bytes) { return bytes.empty() ? null() : blob(bytes); }
   [[nodiscard]] bool is_null() const { return kind == Kind::kNull; }
 };
-using Row = std::vector<Value>;
+
+// What a statement's columns are called. Of one connection, and so used by one thread at a time.
+struct Heading {
+  std::vector<std::string> names;
+  const std::string_view* fitting = nullptr;  // the enum's names that were compared last
+};
+
+class Row {
+ public:
+  Row(std::vector<Value> values, std::shared_ptr<Heading> heading)
+      : values_(std::move(values)), heading_(std::move(heading)) {}
+
+  template <database::Columns Column>
+  [[nodiscard]] const Value& operator[](Column column) const {
+    const auto& names = database::kColumnNames<Column>;
+    if (heading_->fitting != names.data()) fit(names);
+    return values_[static_cast<std::size_t>(column)];
+  }
+
+ private:
+  void fit(std::span<const std::string_view> names) const;
+
+  std::vector<Value> values_;
+  std::shared_ptr<Heading> heading_;
+};
 
 enum class Opening : std::uint8_t { kReadOnly, kWrite, kCreate };  // kCreate: if there is none
 
@@ -66,13 +96,17 @@ class Connection {
     void operator()(sqlite3_stmt* statement) const;
   };
   Connection(sqlite3* connection, bool owned);
-  Result<sqlite3_stmt*> compiled(const std::string& sql);
-  Result<std::vector<Row>> stepped(sqlite3_stmt* statement);
+  struct Statement {
+    std::unique_ptr<sqlite3_stmt, Finalize> compiled;
+    std::shared_ptr<Heading> heading;
+  };
+  Result<const Statement*> compiled(const std::string& sql);
+  Result<std::vector<Row>> stepped(const Statement& statement);
   [[nodiscard]] bool waits(int code, std::chrono::steady_clock::time_point since, int& turn) const;
   Error failure(int code) const;
 
   std::unique_ptr<sqlite3, Close> connection_;
-  std::map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>, std::less<>> statements_;
+  std::map<std::string, Statement, std::less<>> statements_;
   std::chrono::milliseconds patience_{5'000};
 };
 

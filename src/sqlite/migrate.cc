@@ -12,10 +12,7 @@ using database::Migration;
 using database::MigrationReport;
 
 std::string table_sql(const std::string& prefix) {
-  return "CREATE TABLE IF NOT EXISTS " + prefix +
-         "migrations (\n"
-         "  version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL,\n"
-         "  applied_at TEXT NOT NULL DEFAULT (datetime('now')));\n";
+  return database::expanded(migrations_table_sql(), "prefix", prefix);
 }
 
 std::string step_sql(const std::string& prefix, const Migration& migration) {
@@ -32,11 +29,13 @@ Result<std::vector<Applied>> applied_in(Connection& connection, const std::strin
             connection.ask("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1",
                            {Value::text(prefix + "migrations")}));
   if (table.empty()) return all;
+  enum Column { kVersion, kName, kChecksum, kColumns };
   HAPAX_TRY(const std::vector<Row> rows, connection.ask("SELECT version, name, checksum FROM " +
                                                             prefix + "migrations ORDER BY version",
                                                         {}));
   for (const Row& row : rows) {
-    all.push_back({static_cast<std::uint32_t>(row[0].number), row[1].bytes, row[2].bytes});
+    all.push_back(
+        {static_cast<std::uint32_t>(row[kVersion].number), row[kName].bytes, row[kChecksum].bytes});
   }
   return all;
 }
@@ -47,7 +46,7 @@ namespace {
 // SQL would measure headers and payloads in bytes that nobody sent.
 Status check_encoding(Connection& connection) {
   HAPAX_TRY(const std::vector<Row> rows, connection.ask("PRAGMA encoding", {}));
-  const std::string& found = rows.at(0).at(0).bytes;
+  const std::string& found = rows.at(0)[kOnly].bytes;
   if (found == "UTF-8") return Ok{};
   return Error{Errc::kPreconditionFailed,
                "the encoding of the file is " + found +

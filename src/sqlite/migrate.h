@@ -13,6 +13,7 @@ namespace hapax::sqlite {
 inline constexpr std::string_view kPrefixDefault = "hapax_";
 
 [[nodiscard]] std::span<const database::Migration> migrations();  // generated
+[[nodiscard]] std::string_view migrations_table_sql();            // generated
 
 struct MigrateOptions {
   std::string prefix{kPrefixDefault};

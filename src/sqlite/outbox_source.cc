@@ -48,8 +48,25 @@ bool runs(std::int64_t lease_until, std::int64_t now, Duration span) {
   return lease_until > now && lease_until <= now + most.count();
 }
 
-constexpr std::string_view kColumns =
-    "o.seq, o.id, o.type, o.key, CAST(o.payload AS BLOB), o.correlation_id, o.causation_id, "
+// Of a record to send. Its place and key are those of the outbox or of the retry.
+enum class RecordColumn {
+  kSeq,
+  kKey,
+  kId,
+  kType,
+  kPayload,
+  kCorrelationId,
+  kCausationId,
+  kHeaders,
+  kGone,
+  kAttempts,
+  kBlocked,
+  kColumns
+};
+// kId to kHeaders, of the outbox AS o.
+constexpr std::string_view kContentColumns =
+    "o.id, o.type, CAST(o.payload AS BLOB) AS payload, o.correlation_id, "
+    "o.causation_id, "
     "CASE WHEN o.headers IS NULL THEN '' "
     "WHEN CASE WHEN json_valid(o.headers) THEN json_type(o.headers) END IS NOT 'array' THEN '!' "
     "ELSE (SELECT group_concat(CASE WHEN h.type = 'array' THEN CASE WHEN "
@@ -57,7 +74,7 @@ constexpr std::string_view kColumns =
     "json_type(h.value, '$[1]') = 'text' THEN "
     "length(CAST(h.value ->> 0 AS BLOB)) || ':' || (h.value ->> 0) || "
     "length(CAST(h.value ->> 1 AS BLOB)) || ':' || (h.value ->> 1) ELSE '!' END ELSE '!' END, '') "
-    "FROM json_each(o.headers) AS h) END";
+    "FROM json_each(o.headers) AS h) END AS headers";
 
 }  // namespace
 
@@ -110,13 +127,14 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
   relay::Leases told{.held = {}, .left = span, .share = kLanes};
   const auto act = [&]() -> Status {
     const std::int64_t now = wall_ms();
+    enum Column { kOwner, kFence, kLeaseUntil, kColumns };
     HAPAX_TRY(const auto rows,
               ask("SELECT owner, fence, lease_until FROM {prefix}outbox_lane", {}));
     const Row& lane = rows.at(0);
-    const bool mine = lane[0].bytes == options_.owner;
-    if (!mine && runs(lane[2].number, now, span)) return Ok{};
-    const bool running = mine && lane[2].number > now;
-    const relay::Lease current{0, lane[1].number};
+    const bool mine = lane[kOwner].bytes == options_.owner;
+    if (!mine && runs(lane[kLeaseUntil].number, now, span)) return Ok{};
+    const bool running = mine && lane[kLeaseUntil].number > now;
+    const relay::Lease current{0, lane[kFence].number};
     const bool keeps = running && std::find(kept.begin(), kept.end(), current) != kept.end();
     const std::int64_t fence = keeps ? current.fence : current.fence + 1;
     if (!keeps) {
@@ -152,7 +170,7 @@ Result<bool> OutboxSource::is_anything_there() {
                 "(SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.next_at <= ?1) "
                 "FROM {prefix}outbox_lane AS l",
                 {Value::of(wall_ms())}));
-  return rows.at(0)[0].number != 0;
+  return rows.at(0)[kOnly].number != 0;
 }
 
 Result<relay::Taken> OutboxSource::next(std::span<const relay::Turn> turns,
@@ -174,7 +192,7 @@ Status OutboxSource::settle_and_take(const relay::Turn& turn, std::uint32_t atte
                                      relay::Taken& told) {
   // Y3: nobody else can take the lane while this transaction writes.
   HAPAX_TRY(const auto rows, ask("SELECT fence FROM {prefix}outbox_lane", {}));
-  if (rows.at(0)[0].number != turn.lease.fence) {
+  if (rows.at(0)[kOnly].number != turn.lease.fence) {
     told.lost.push_back(turn.lease.lane);
     return Ok{};
   }
@@ -266,43 +284,44 @@ Status OutboxSource::bury(const Taken& row, const Outcome& outcome) {
 Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max, relay::Batch& batch) {
   HAPAX_TRY(const bool alone, take_retries(most, batch));
   if (alone) return Ok{};
+  enum Column { kPos, kAttempts, kColumns };
   HAPAX_TRY(const auto lane, ask("SELECT pos, attempts FROM {prefix}outbox_lane", {}));
-  const auto attempts = static_cast<std::uint32_t>(lane.at(0)[1].number);
+  const auto attempts = static_cast<std::uint32_t>(lane.at(0)[kAttempts].number);
   const std::uint32_t count = relay::piece_to_take(most, attempts, attempts_max);
   HAPAX_TRY(const auto rows,
-            ask("SELECT " + std::string(kColumns) +
-                    ", EXISTS (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.key = o.key) "
-                    "FROM {prefix}outbox AS o WHERE o.seq > ?1 AND o.seq <= "
+            ask("SELECT o.seq, o.key, " + std::string(kContentColumns) +
+                    ", 0 AS gone, 0 AS attempts, "
+                    "EXISTS (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.key = o.key) "
+                    "AS blocked FROM {prefix}outbox AS o WHERE o.seq > ?1 AND o.seq <= "
                     "(SELECT max(s.seq) FROM (SELECT l.seq, sum(l.size) OVER (ORDER BY l.seq) "
                     "- l.size AS before FROM (SELECT p.seq, length(p.payload) AS size "
                     "FROM {prefix}outbox AS p WHERE p.seq > ?1 ORDER BY p.seq LIMIT ?2) AS l) AS s "
                     "WHERE s.before < ?3) ORDER BY o.seq",
-                {Value::of(lane.at(0)[0].number), Value::of(count), Value::of(kTakenBytes)}));
-  for (const Row& row : rows) {
-    add(row, 0, attempts + 1, batch);
-    batch.records.back().blocked = row[8].number != 0;
-  }
+                {Value::of(lane.at(0)[kPos].number), Value::of(count), Value::of(kTakenBytes)}));
+  for (const Row& row : rows) add(row, 0, attempts + 1, batch);
   if (!rows.empty()) HAPAX_CHECK(ask("UPDATE {prefix}outbox_lane SET attempts = attempts + 1", {}));
   return Ok{};
 }
 
 // True: one that somebody died over was taken, and nothing else may be.
 Result<bool> OutboxSource::take_retries(std::uint32_t most, relay::Batch& batch) {
+  enum Column { kN, kAttempts, kTaken, kBytes, kKey, kColumns };
   HAPAX_TRY(const auto rows,
-            ask("SELECT q.n, q.attempts, q.taken, coalesce(length(p.payload), 0), q.key "
+            ask("SELECT q.n, q.attempts, q.taken, coalesce(length(p.payload), 0) AS bytes, "
+                "q.key "
                 "FROM {prefix}outbox_retry AS q LEFT JOIN {prefix}outbox AS p ON p.seq = q.seq "
                 "WHERE q.next_at <= ?1 ORDER BY q.taken DESC, q.next_at, q.n LIMIT ?2",
                 {Value::of(wall_ms()), Value::of(kRetriesAtOnce)}));
-  const bool alone = !rows.empty() && rows.front()[2].number != 0;
+  const bool alone = !rows.empty() && rows.front()[kTaken].number != 0;
   std::int64_t bytes = 0;
   std::vector<Queue> queues;
   for (const Row& row : rows) {
     if (bytes >= kTakenBytes) break;
-    bytes += row[3].number;
-    HAPAX_CHECK(take_retry(row[0], batch));
+    bytes += row[kBytes].number;
+    HAPAX_CHECK(take_retry(row[kN], batch));
     if (alone) return true;
-    const bool was_held = row[1].number == 0 && !row[4].is_null();
-    if (was_held) queues.push_back({row[4], row[0]});
+    const bool was_held = row[kAttempts].number == 0 && !row[kKey].is_null();
+    if (was_held) queues.push_back({row[kKey], row[kN]});
   }
   const std::size_t taken = batch.records.size();
   const auto left = static_cast<std::int64_t>(most > taken ? most - taken : 0);
@@ -319,19 +338,20 @@ Status OutboxSource::take_behind(std::vector<Queue> queues, std::int64_t left, s
     std::vector<Queue> longer;
     for (Queue& queue : queues) {
       const std::int64_t wanted = std::min(share, left);
+      enum Column { kN, kAttempts, kTaken, kBytes, kColumns };
       HAPAX_TRY(const auto rows,
-                ask("SELECT q.n, q.attempts, q.taken, coalesce(length(p.payload), 0) "
+                ask("SELECT q.n, q.attempts, q.taken, coalesce(length(p.payload), 0) AS bytes "
                     "FROM {prefix}outbox_retry AS q LEFT JOIN {prefix}outbox AS p ON p.seq = q.seq "
                     "WHERE q.key = ?1 AND q.n > ?2 ORDER BY q.n LIMIT ?3",
                     {queue.key, queue.last, Value::of(wanted)}));
       std::int64_t taken = 0;
       for (const Row& row : rows) {
-        const bool was_held = row[1].number == 0 && row[2].number == 0;
+        const bool was_held = row[kAttempts].number == 0 && row[kTaken].number == 0;
         if (!was_held) break;
         if (bytes >= kTakenBytes) return Ok{};
-        bytes += row[3].number;
-        HAPAX_CHECK(take_retry(row[0], batch));
-        queue.last = row[0];
+        bytes += row[kBytes].number;
+        HAPAX_CHECK(take_retry(row[kN], batch));
+        queue.last = row[kN];
         ++taken;
       }
       left -= taken;
@@ -343,34 +363,36 @@ Status OutboxSource::take_behind(std::vector<Queue> queues, std::int64_t left, s
 }
 
 Status OutboxSource::take_retry(const Value& n, relay::Batch& batch) {
-  HAPAX_TRY(auto rows, ask("SELECT " + std::string(kColumns) +
-                               ", r.seq, r.key, r.attempts FROM {prefix}outbox_retry AS r "
-                               "LEFT JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.n = ?1",
-                           {n}));
-  Row& row = rows.at(0);
-  const bool gone = row[0].is_null();
-  row[0] = row[8];
-  row[3] = row[9];
-  add(row, n.number, static_cast<std::uint32_t>(row[10].number) + 1, batch);
-  if (gone) batch.records.back().flaw = relay::kRowGone;
+  HAPAX_TRY(const auto rows,
+            ask("SELECT r.seq, r.key, " + std::string(kContentColumns) +
+                    ", o.seq IS NULL AS gone, r.attempts, 0 AS blocked "
+                    "FROM {prefix}outbox_retry AS r "
+                    "LEFT JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.n = ?1",
+                {n}));
+  const Row& row = rows.at(0);
+  const auto attempts = static_cast<std::uint32_t>(row[RecordColumn::kAttempts].number);
+  add(row, n.number, attempts + 1, batch);
   HAPAX_CHECK(
       ask("UPDATE {prefix}outbox_retry SET taken = 1, attempts = attempts + 1 WHERE n = ?1", {n}));
   return Ok{};
 }
 
 void OutboxSource::add(const Row& row, std::int64_t n, std::uint32_t attempt, relay::Batch& batch) {
-  taken_.push_back({n, row[0].number, row[3].bytes, attempt});
-  auto headers = relay::headers_of(row[7].bytes);
-  batch.records.push_back({.place = row[0].number,
-                           .id = row[1].bytes,
-                           .type = row[2].bytes,
-                           .key = row[3].bytes,
-                           .payload = row[4].bytes,
+  using enum RecordColumn;
+  taken_.push_back({n, row[kSeq].number, row[kKey].bytes, attempt});
+  auto headers = relay::headers_of(row[kHeaders].bytes);
+  const std::string_view flaw = headers ? "" : relay::kBadHeaders;
+  batch.records.push_back({.place = row[kSeq].number,
+                           .id = row[kId].bytes,
+                           .type = row[kType].bytes,
+                           .key = row[kKey].bytes,
+                           .payload = row[kPayload].bytes,
                            .headers = headers ? *std::move(headers) : relay::Headers{},
-                           .correlation_id = row[5].bytes,
-                           .causation_id = row[6].bytes,
+                           .correlation_id = row[kCorrelationId].bytes,
+                           .causation_id = row[kCausationId].bytes,
                            .attempt = attempt,
-                           .flaw = std::string(headers ? "" : relay::kBadHeaders)});
+                           .blocked = row[kBlocked].number != 0,
+                           .flaw = std::string(row[kGone].number != 0 ? relay::kRowGone : flaw)});
 }
 
 Status OutboxSource::release(std::span<const relay::Lease> leases) {
@@ -420,59 +442,74 @@ Result<bool> OutboxSource::forget_expired() {
 }
 
 Result<relay::Report> OutboxSource::report() {
-  HAPAX_TRY(const auto rows,
-            ask("SELECT l.owner, l.lease_until, l.attempts, "
-                "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos "
-                "LIMIT ?1)), "
-                "(SELECT o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos ORDER BY o.seq "
-                "LIMIT 1), "
-                "(SELECT count(*) FROM {prefix}outbox_retry), "
-                "(SELECT count(DISTINCT key) FROM {prefix}outbox_retry), "
-                "(SELECT count(*) FROM {prefix}outbox_dead), l.sent, "
-                "(SELECT o.created_at FROM {prefix}outbox_retry AS r JOIN {prefix}outbox AS o "
-                "ON o.seq = r.seq ORDER BY r.seq LIMIT 1) FROM {prefix}outbox_lane AS l",
-                {Value::of(kCountedMax)}));
+  enum Column {
+    kOwner,
+    kLeaseUntil,
+    kAttempts,
+    kWaiting,
+    kOldest,
+    kRetries,
+    kBlockedKeys,
+    kDeadLetters,
+    kSent,
+    kOldestRetry,
+    kColumns
+  };
+  HAPAX_TRY(
+      const auto rows,
+      ask("SELECT l.owner, l.lease_until, l.attempts, "
+          "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos "
+          "LIMIT ?1)) AS waiting, "
+          "(SELECT o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos ORDER BY o.seq "
+          "LIMIT 1) AS oldest, "
+          "(SELECT count(*) FROM {prefix}outbox_retry) AS retries, "
+          "(SELECT count(DISTINCT key) FROM {prefix}outbox_retry) AS blocked_keys, "
+          "(SELECT count(*) FROM {prefix}outbox_dead) AS dead_letters, l.sent, "
+          "(SELECT o.created_at FROM {prefix}outbox_retry AS r JOIN {prefix}outbox AS o "
+          "ON o.seq = r.seq ORDER BY r.seq LIMIT 1) AS oldest_retry FROM {prefix}outbox_lane AS l",
+          {Value::of(kCountedMax)}));
   const Row& row = rows.at(0);
   const std::int64_t now = wall_ms();
   relay::LaneReport lane;
-  if (runs(row[1].number, now, Duration{0})) {
-    lane.owner = row[0].bytes;
-    lane.lease_left = Duration{row[1].number - now};
+  if (runs(row[kLeaseUntil].number, now, Duration{0})) {
+    lane.owner = row[kOwner].bytes;
+    lane.lease_left = Duration{row[kLeaseUntil].number - now};
   }
-  lane.attempts = static_cast<std::uint32_t>(row[2].number);
-  lane.waiting = static_cast<std::uint64_t>(row[3].number);
-  lane.more_waiting = row[3].number == kCountedMax;
-  for (const Value& oldest : {row[4], row[9]}) {
+  lane.attempts = static_cast<std::uint32_t>(row[kAttempts].number);
+  lane.waiting = static_cast<std::uint64_t>(row[kWaiting].number);
+  lane.more_waiting = row[kWaiting].number == kCountedMax;
+  for (const Value& oldest : {row[kOldest], row[kOldestRetry]}) {
     if (oldest.is_null()) continue;
     const Duration waits{now - oldest.number};
     lane.oldest_waiting = std::max(lane.oldest_waiting.value_or(waits), waits);
   }
-  lane.retries = static_cast<std::uint64_t>(row[5].number);
-  lane.blocked_keys = static_cast<std::uint64_t>(row[6].number);
-  lane.sent = static_cast<std::uint64_t>(row[8].number);
+  lane.retries = static_cast<std::uint64_t>(row[kRetries].number);
+  lane.blocked_keys = static_cast<std::uint64_t>(row[kBlockedKeys].number);
+  lane.sent = static_cast<std::uint64_t>(row[kSent].number);
   relay::Report report;
   report.lanes.push_back(std::move(lane));
-  report.dead_letters = static_cast<std::uint64_t>(row[7].number);
+  report.dead_letters = static_cast<std::uint64_t>(row[kDeadLetters].number);
   HAPAX_TRY(const auto size, ask("SELECT page_count * page_size FROM pragma_page_count(), "
                                  "pragma_page_size()",
                                  {}));
-  report.outbox_bytes = static_cast<std::uint64_t>(size.at(0)[0].number);
+  report.outbox_bytes = static_cast<std::uint64_t>(size.at(0)[kOnly].number);
   return report;
 }
 
 Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
+  enum Column { kId, kType, kKey, kAttempts, kReason, kDiedAt, kColumns };
   HAPAX_TRY(const auto rows, ask("SELECT id, type, key, attempts, reason, died_at "
                                  "FROM {prefix}outbox_dead ORDER BY seq LIMIT ?1",
                                  {Value::of(most)}));
   std::vector<relay::DeadLetter> letters;
   const std::int64_t now = wall_ms();
   for (const Row& row : rows) {
-    letters.push_back({.id = row[0].bytes,
-                       .type = row[1].bytes,
-                       .key = row[2].bytes,
-                       .attempts = static_cast<std::uint32_t>(row[3].number),
-                       .reason = row[4].bytes,
-                       .dead_for = Duration{now - row[5].number}});
+    letters.push_back({.id = row[kId].bytes,
+                       .type = row[kType].bytes,
+                       .key = row[kKey].bytes,
+                       .attempts = static_cast<std::uint32_t>(row[kAttempts].number),
+                       .reason = row[kReason].bytes,
+                       .dead_for = Duration{now - row[kDiedAt].number}});
   }
   return letters;
 }
@@ -480,21 +517,22 @@ Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t 
 Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) {
   relay::Redriven told;
   const auto act = [&]() -> Status {
+    enum Column { kSeq, kId, kColumns };
     HAPAX_TRY(const auto rows, ask("SELECT seq, id FROM {prefix}outbox_dead ORDER BY seq", {}));
     for (const Row& row : rows) {
-      if (!ids.empty() && std::find(ids.begin(), ids.end(), row[1].bytes) == ids.end()) continue;
+      if (!ids.empty() && std::find(ids.begin(), ids.end(), row[kId].bytes) == ids.end()) continue;
       const auto put =
           ask("INSERT INTO {prefix}outbox (id, type, key, payload, headers, correlation_id, "
               "causation_id) SELECT id, type, key, payload, headers, correlation_id, causation_id "
               "FROM {prefix}outbox_dead WHERE seq = ?1",
-              {row[0]});
+              {row[kSeq]});
       // The statement alone is undone: the others are published.
       if (!put && put.error().code == Errc::kInvalidArgument) {
-        told.refused.push_back({row[1].bytes, put.error().text()});
+        told.refused.push_back({row[kId].bytes, put.error().text()});
         continue;
       }
       HAPAX_CHECK(put);
-      HAPAX_CHECK(ask("DELETE FROM {prefix}outbox_dead WHERE seq = ?1", {row[0]}));
+      HAPAX_CHECK(ask("DELETE FROM {prefix}outbox_dead WHERE seq = ?1", {row[kSeq]}));
       ++told.count;
     }
     return Ok{};

@@ -56,19 +56,42 @@ struct Held {
   bool lapsed = false;
 };
 
-Held held_in(const Row& row) {
-  return {row[0].bytes,       row[1].bytes,
-          fence_in(row[2]),   static_cast<std::uint32_t>(row[3].number),
-          time_in(row[4]),    row[5].bytes,
-          row[6].bytes,       time_in(row[7]),
-          time_in(row[8]),    time_in(row[9]),
-          row[10].bytes,      row[11].bytes,
-          row[12].number != 0};
-}
-
+enum class HeldColumn {
+  kState,
+  kOwner,
+  kFence,
+  kAttempts,
+  kLeaseUntil,
+  kFingerprint,
+  kOutcome,
+  kFirstSeen,
+  kSettledAt,
+  kExpiresAt,
+  kReason,
+  kOnLapse,
+  kLapsed,
+  kColumns
+};
 constexpr const char* kHeldColumns =
     "state, owner, fence, attempts, lease_until, fingerprint, outcome, first_seen, settled_at, "
     "expires_at, reason, on_lapse, lapsed";
+
+Held held_in(const Row& row) {
+  using enum HeldColumn;
+  return {.state = row[kState].bytes,
+          .owner = row[kOwner].bytes,
+          .fence = fence_in(row[kFence]),
+          .attempts = static_cast<std::uint32_t>(row[kAttempts].number),
+          .lease_until = time_in(row[kLeaseUntil]),
+          .fingerprint = row[kFingerprint].bytes,
+          .outcome = row[kOutcome].bytes,
+          .first_seen = time_in(row[kFirstSeen]),
+          .settled_at = time_in(row[kSettledAt]),
+          .expires_at = time_in(row[kExpiresAt]),
+          .reason = row[kReason].bytes,
+          .on_lapse = row[kOnLapse].bytes,
+          .lapsed = row[kLapsed].number != 0};
+}
 
 // Whether the outcome of a claim whose lease ran out is unknown.
 bool lapses_unknown(const Held& held, OnLapse wish) {
@@ -125,7 +148,7 @@ class SqliteTables final : public database::Tables {
   }
   Result<Time> now() {
     HAPAX_TRY(const std::vector<Row> rows, ask("SELECT {now}", {}));
-    return time_in(rows[0][0]);
+    return time_in(rows[0][kOnly]);
   }
   Status atomically(const std::function<Status()>& work);
   Status claim_in_transaction(ClaimKey key, const ClaimWish& wish, Verdict& verdict);
@@ -184,7 +207,7 @@ Result<Taken> SqliteTables::take(const MessageRow& message, Window retention) {
                 "VALUES (?1, ?2, ?3, {now} + ?4) ON CONFLICT DO NOTHING RETURNING received_at",
                 {text(message.subscriber), text(message.id), blob(message.fingerprint), span}));
   if (!taken.empty()) {
-    return Taken{Taking::kFresh, {}, std::string(message.fingerprint), time_in(taken[0][0])};
+    return Taken{Taking::kFresh, {}, std::string(message.fingerprint), time_in(taken[0][kOnly])};
   }
   HAPAX_TRY(std::optional<Taken> known, find(message));
   if (known) return *std::move(known);
@@ -193,15 +216,16 @@ Result<Taken> SqliteTables::take(const MessageRow& message, Window retention) {
 }
 
 Result<std::optional<Taken>> SqliteTables::find(const MessageRow& message) {
+  enum Column { kFingerprint, kOutcome, kReceivedAt, kColumns };
   HAPAX_TRY(const std::vector<Row> rows,
             ask("SELECT fingerprint, outcome, received_at FROM {}inbox "
                 "WHERE subscriber = ?1 AND message_id = ?2",
                 {text(message.subscriber), text(message.id)}));
   if (rows.empty()) return std::optional<Taken>();
-  const std::string stored = rows[0][0].bytes;
-  const bool same = rows[0][0].is_null() || stored == message.fingerprint;
-  return std::optional(Taken{same ? Taking::kDuplicate : Taking::kConflict, rows[0][1].bytes,
-                             stored, time_in(rows[0][2])});
+  const std::string stored = rows[0][kFingerprint].bytes;
+  const bool same = rows[0][kFingerprint].is_null() || stored == message.fingerprint;
+  return std::optional(Taken{same ? Taking::kDuplicate : Taking::kConflict, rows[0][kOutcome].bytes,
+                             stored, time_in(rows[0][kReceivedAt])});
 }
 
 Status SqliteTables::keep_outcome(const MessageRow& message, std::string_view outcome) {
@@ -278,11 +302,11 @@ Status SqliteTables::take_claim(ClaimKey key, const ClaimWish& wish, std::option
       does("INSERT OR REPLACE INTO {}claims (scope, key, state, owner, fence, attempts, "
            "lease_until, fingerprint, first_seen, on_lapse, lapsed) "
            "VALUES (?1, ?2, 'processing', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-           {text(key.scope), text(key.key), text(wish.owner), rows[0][0], Value::of(attempt),
+           {text(key.scope), text(key.key), text(wish.owner), rows[0][kOnly], Value::of(attempt),
             Value::of(to_ms(lease_until)), Value::blob_or_null(print),
             Value::of(to_ms(former ? former->first_seen : instant)),
             text(database::word_of(wish.on_lapse)), Value::of(former && former->lapsed ? 1 : 0)}));
-  verdict = Claimed{fence_in(rows[0][0]), attempt, lease_until,
+  verdict = Claimed{fence_in(rows[0][kOnly]), attempt, lease_until,
                     database::former_of(attempt, former && former->lapsed)};
   return Ok{};
 }
@@ -295,7 +319,7 @@ Status SqliteTables::lapse(ClaimKey key, const Held& held, Verdict& verdict) {
                 "' before the owner settled; it may have done the work' "
                 "WHERE scope = ?1 AND key = ?2 RETURNING reason",
                 {text(key.scope), text(key.key)}));
-  verdict = UnknownOutcome{held.owner, rows.at(0).at(0).bytes, held.lease_until};
+  verdict = UnknownOutcome{held.owner, rows.at(0)[kOnly].bytes, held.lease_until};
   return Ok{};
 }
 
@@ -310,7 +334,7 @@ Result<Verdict> SqliteTables::renew(ClaimKey key, Fence fence, Duration lease) {
                 "AND fence = ?3 AND state = 'processing' RETURNING lease_until",
                 {text(key.scope), text(key.key), number(fence), Value::of(lease.count())}));
   if (rows.empty()) return fenced(key, fence);
-  return Verdict{Renewed{time_in(rows[0][0])}};
+  return Verdict{Renewed{time_in(rows[0][kOnly])}};
 }
 
 Result<Verdict> SqliteTables::settle(ClaimKey key, Fence fence, const Settling& settling) {
@@ -397,7 +421,7 @@ Result<JobStatus> SqliteTables::status(ClaimKey key) {
                 "{now} THEN 'unknown' ELSE state END FROM {}claims WHERE scope = ?1 AND key = ?2 "
                 "AND (expires_at IS NULL OR expires_at > {now})",
                 {text(key.scope), text(key.key)}));
-  return rows.empty() ? JobStatus::kNotSeen : database::status_of(rows[0][0].bytes);
+  return rows.empty() ? JobStatus::kNotSeen : database::status_of(rows[0][kOnly].bytes);
 }
 
 Result<std::uint64_t> SqliteTables::forget_expired(std::uint32_t most) {
@@ -434,8 +458,8 @@ Result<std::optional<std::string>> SqliteTables::retain(const Retained& which, W
                         : "SELECT max(key) FROM (SELECT key FROM {}claims WHERE scope = ?1 AND "
                           "key > ?2 ORDER BY key LIMIT ?3)",
                   {name, text(behind), Value::of(most)}));
-    if (rows.at(0).at(0).is_null()) return Ok{};
-    last = rows[0][0].bytes;
+    if (rows.at(0)[kOnly].is_null()) return Ok{};
+    last = rows[0][kOnly].bytes;
     return does(inbox ? "UPDATE {}inbox SET expires_at = received_at + ?4 WHERE subscriber = ?1 "
                         "AND message_id > ?2 AND message_id <= ?3 "
                         "AND expires_at IS NOT received_at + ?4"

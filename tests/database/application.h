@@ -51,7 +51,7 @@ class OnPostgres final : public Process {
   std::int64_t number(const std::string& sql) override {
     const auto rows = connection_.run(sql);
     EXPECT_TRUE(rows) << rows.error().text();
-    return rows ? rows->number(0, 0) : -1;
+    return rows ? rows->number(0, postgres::kOnly) : -1;
   }
 
  private:
@@ -68,7 +68,7 @@ class OnSqlite final : public Process {
   std::int64_t number(const std::string& sql) override {
     const auto rows = connection_.ask(sql, {});
     EXPECT_TRUE(rows) << rows.error().text();
-    return rows ? rows->at(0).at(0).number : -1;
+    return rows ? rows->at(0)[sqlite::kOnly].number : -1;
   }
 
  private:

@@ -265,7 +265,7 @@ class CopyTest : public ::testing::Test {
     auto connection = postgres::Connection::open(uri_).value();
     const auto rows = connection.run(text);
     EXPECT_TRUE(rows) << rows.error().text();
-    return rows && rows->size() > 0 ? std::string(rows->at(0, 0)) : "";
+    return rows && rows->size() > 0 ? rows->text(0, postgres::kOnly) : "";
   }
   static std::optional<host::TemporaryFolder> top_;
   fs::path folder_;

@@ -71,11 +71,13 @@ TEST(PostgresMigrate, several_schemas_live_side_by_side) {
   ASSERT_TRUE(postgres::migrate(connection, {.schema = "one"}));
   ASSERT_TRUE(postgres::migrate(connection, {.schema = "two"}));
   ASSERT_TRUE(connection.run("SELECT one.publish('t', 'x')"));
-  const auto rows =
-      connection.run("SELECT (SELECT count(*) FROM one.outbox), (SELECT count(*) FROM two.outbox)");
+  enum Column { kInOne, kInTwo, kColumns };
+  const auto rows = connection.run(
+      "SELECT (SELECT count(*) FROM one.outbox) AS in_one, (SELECT count(*) FROM two.outbox) AS "
+      "in_two");
   ASSERT_TRUE(rows);
-  EXPECT_EQ(rows->number(0, 0), 1);
-  EXPECT_EQ(rows->number(0, 1), 0);
+  EXPECT_EQ(rows->number(0, kInOne), 1);
+  EXPECT_EQ(rows->number(0, kInTwo), 0);
 }
 
 // Each step is done by one of them, not all by the same.
@@ -123,12 +125,13 @@ TEST(PostgresMigrate, retention_chooses_the_partition) {
   auto connection = *postgres::Connection::open(Cluster::instance().make_database());
   for (const auto& [retention, part] : retentions) {
     ASSERT_TRUE(postgres::migrate(connection, {.retention = std::chrono::seconds{retention}}));
+    enum Column { kRetention, kPart, kColumns };
     const auto rows =
         connection.run("SELECT hapax.outbox_retention() = interval '" + std::to_string(retention) +
-                       " s', hapax.outbox_part() = (" + part + ") % 32");
+                       " s' AS retention, hapax.outbox_part() = (" + part + ") % 32 AS part");
     ASSERT_TRUE(rows) << rows.error().text();
-    EXPECT_EQ(rows->at(0, 0), "t") << retention;
-    EXPECT_EQ(rows->at(0, 1), "t") << retention;
+    EXPECT_TRUE(rows->is_true(0, kRetention)) << retention;
+    EXPECT_TRUE(rows->is_true(0, kPart)) << retention;
   }
 }
 
@@ -141,16 +144,17 @@ TEST(PostgresMigrate, a_retention_survives_later_migrations) {
     const auto old = postgres::migrations().first(2);
     ASSERT_TRUE(postgres::migrate(connection, {.retention = span, .known = old}));
     ASSERT_TRUE(postgres::migrate(connection, {}));
+    enum Column { kRetention, kPart, kColumns };
     const auto kept = connection.run(
-        "SELECT extract(epoch FROM hapax.outbox_retention())::bigint, "
-        "(SELECT trim(prosrc) FROM pg_proc WHERE proname = 'outbox_part')");
+        "SELECT extract(epoch FROM hapax.outbox_retention())::bigint AS retention, "
+        "(SELECT trim(prosrc) FROM pg_proc WHERE proname = 'outbox_part') AS part");
     ASSERT_TRUE(kept) << kept.error().text();
-    EXPECT_EQ(kept->number(0, 0), retention);
+    EXPECT_EQ(kept->number(0, kRetention), retention);
     ASSERT_TRUE(postgres::migrate(connection, {.retention = span}));
     const auto set = connection.run(
         "SELECT trim(prosrc) FROM pg_proc WHERE proname = "
         "'outbox_part'");
-    EXPECT_EQ(kept->at(0, 1), set->at(0, 0));
+    EXPECT_EQ(kept->at(0, kPart), set->at(0, postgres::kOnly));
   }
 }
 
@@ -169,7 +173,7 @@ TEST(PostgresMigrate, a_database_of_another_encoding_is_migrated) {
   const auto rows = connection.run(
       "SELECT hapax.publish('t', 'caf\xc3\xa9', 'k\xc3\xa9'); SELECT payload FROM hapax.outbox");
   ASSERT_TRUE(rows) << rows.error().text();
-  EXPECT_EQ(rows->bytes(0, 0), "caf\xc3\xa9");
+  EXPECT_EQ(rows->bytes(0, postgres::kOnly), "caf\xc3\xa9");
 }
 
 TEST(PostgresMigrate, new_migrations_are_ascii) {
@@ -218,7 +222,7 @@ class PostgresUpgrade : public testing::Test {
   static std::int64_t run(postgres::Connection& connection, const std::string& sql) {
     const auto rows = connection.run(sql);
     EXPECT_TRUE(rows) << sql << ": " << rows.error().text();
-    return rows && rows->size() > 0 ? rows->number(0, 0) : 0;
+    return rows && rows->size() > 0 ? rows->number(0, postgres::kOnly) : 0;
   }
   // Changes when a table or an index of the outbox is written anew.
   std::int64_t files() {
@@ -295,7 +299,7 @@ TEST(SqliteMigrate, claims_survive_later_migrations) {
       "'take_over', 0)",
       {});
   ASSERT_TRUE(rows) << rows.error().text();
-  EXPECT_EQ(rows->at(0).at(0).number, 1);
+  EXPECT_EQ(rows->at(0)[sqlite::kOnly].number, 1);
 }
 
 }  // namespace

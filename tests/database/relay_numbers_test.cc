@@ -38,7 +38,7 @@ class RelayNumbers : public testing::Test {
   std::string text(const std::string& sql) {
     const auto rows = app.run(sql);
     EXPECT_TRUE(rows.has_value()) << sql << ": " << (rows ? "" : rows.error().text());
-    return rows ? std::string(rows->at(0, 0)) : "";
+    return rows ? rows->text(0, kOnly) : "";
   }
   void publish(const std::string& key, const std::string& id) {
     text("SELECT hapax.publish('t', 'x', '" + key + "', '" + id + "')");

@@ -27,7 +27,7 @@ class PostgresRetries : public testing::Test {
   std::string text(const std::string& sql) {
     const auto rows = app.run(sql);
     EXPECT_TRUE(rows.has_value()) << sql << ": " << (rows ? "" : rows.error().text());
-    return rows && rows->size() > 0 ? std::string(rows->at(0, 0)) : "";
+    return rows && rows->size() > 0 ? rows->text(0, kOnly) : "";
   }
   // "k1", "k2", … of the key "k".
   void publish(const std::string& key, int first, int last) {

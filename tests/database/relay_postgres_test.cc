@@ -61,7 +61,7 @@ class PostgresRelay : public testing::Test {
     auto connection = connect();
     const auto rows = connection.run(sql);
     EXPECT_TRUE(rows.has_value()) << sql << (rows ? "" : rows.error().text());
-    return rows ? rows->number(0, 0) : -1;
+    return rows ? rows->number(0, kOnly) : -1;
   }
 
   std::string uri = Cluster::instance().make_database();
@@ -221,18 +221,19 @@ TEST_F(PostgresRelay, ALookAtWhatWaitsReadsNoMoreThanItCounts) {
       "sent, attempts) SELECT 0, 0, max(seq), '{3}', '{0}', '{}', 0, 0, 0 FROM hapax.outbox");
   auto looking = connect();
   run(looking, "BEGIN");
+  enum Column { kWaiting, kLanes, kColumns };
   const auto told = looking.run(
-      "SELECT sum(u.waiting), string_agg(l::text, ',') FILTER (WHERE u.more) "
+      "SELECT sum(u.waiting) AS waiting, string_agg(l::text, ',') FILTER (WHERE u.more) AS lanes "
       "FROM generate_series(0, 15) AS l, hapax.relay_unsent(l, 1000) AS u");
   ASSERT_TRUE(told.has_value()) << told.error().text();
-  EXPECT_EQ(told->number(0, 0), 1'000);
-  EXPECT_EQ(told->at(0, 1), "0,1") << "there may be more than that";
+  EXPECT_EQ(told->number(0, kWaiting), 1'000);
+  EXPECT_EQ(told->at(0, kLanes), "0,1") << "there may be more than that";
   const auto read = looking.run(
       "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables "
       "WHERE schemaname = 'hapax' AND relname ~ '^outbox_p[0-9]+$'");
   ASSERT_TRUE(read.has_value()) << read.error().text();
-  EXPECT_GE(read->number(0, 0), 11'000);
-  EXPECT_LT(read->number(0, 0), 12'000);
+  EXPECT_GE(read->number(0, kOnly), 11'000);
+  EXPECT_LT(read->number(0, kOnly), 12'000);
 }
 
 // Y6: nor if it had its number in a subtransaction, was rolled back, or the relay was another by

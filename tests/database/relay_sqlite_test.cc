@@ -67,7 +67,7 @@ class SqliteRelay : public testing::Test {
     return "INSERT INTO hapax_outbox (id, type, key, payload) VALUES ('" + id + "', 't', " +
            (key.empty() ? "NULL" : "'" + key + "'") + ", '" + id + "')";
   }
-  std::int64_t number(const std::string& sql) { return app->ask(sql, {})->at(0).at(0).number; }
+  std::int64_t number(const std::string& sql) { return app->ask(sql, {})->at(0)[kOnly].number; }
 
   const host::TemporaryFolder folder;
   const std::string path = folder.text() + "/app.db";

@@ -58,7 +58,7 @@ class SharedDatabase : public testing::Test {
     for (;;) {
       const auto rows = side_.run("SELECT " + condition);
       ASSERT_TRUE(rows) << rows.error().text();
-      if (rows->at(0, 0) == "t") return;
+      if (rows->is_true(0, postgres::kOnly)) return;
       std::this_thread::yield();
     }
   }
@@ -94,7 +94,7 @@ TEST_F(SharedDatabase, WhatASessionWasFoundToWriteItGoesOnWriting) {
   const auto kept = session.run("SHOW synchronous_commit");
   set_system("synchronous_commit", "on");
   ASSERT_TRUE(kept);
-  EXPECT_EQ(kept->at(0, 0), "on");
+  EXPECT_EQ(kept->at(0, postgres::kOnly), "on");
 }
 
 // E8: a place behind an old tip may be free again, because the keeper removes segments in any
@@ -134,7 +134,7 @@ TEST_F(SharedDatabase, NoSegmentIsRemovedWhileSomebodyAppends) {
   auto appends = *postgres::Connection::open(uri_);
   ASSERT_TRUE(appends.run("BEGIN; LOCK TABLE hapax_store.log IN ROW EXCLUSIVE MODE"));
   const auto count = [&] {
-    return side_.run("SELECT count(*) FROM hapax_store.log")->number(0, 0);
+    return side_.run("SELECT count(*) FROM hapax_store.log")->number(0, postgres::kOnly);
   };
   EXPECT_TRUE(folder.remove(journal::segment_name(2)));
   EXPECT_EQ(count(), 3);
@@ -162,7 +162,7 @@ TEST_F(SharedDatabase, WhoAppendsDoesNotReadTheLog) {
   const std::string figures =
       " FROM pg_stat_user_tables WHERE schemaname = 'hapax_store' AND relname = 'log'";
   wait_until("(SELECT n_tup_ins >= 20020" + figures + ")");
-  EXPECT_LT(side_.run("SELECT seq_scan" + figures)->number(0, 0), 5);
+  EXPECT_LT(side_.run("SELECT seq_scan" + figures)->number(0, postgres::kOnly), 5);
 }
 
 // A start reads a long log from its newest snapshot on, and nothing before it.
@@ -184,7 +184,7 @@ TEST_F(SharedDatabase, WhatComesBeforeASnapshotIsNotLookedThrough) {
       "segment, at LIMIT 32");
   ASSERT_TRUE(plan);
   for (std::size_t i = 0; i < plan->size(); ++i) {
-    EXPECT_THAT(plan->at(i, 0), Not(HasSubstr("Rows Removed")));
+    EXPECT_THAT(plan->at(i, postgres::kOnly), Not(HasSubstr("Rows Removed")));
   }
 }
 
@@ -229,7 +229,7 @@ TEST_F(SharedDatabase, APlaceThatAnotherHoldsIsWaitedForWithABound) {
   EXPECT_EQ(refused.error().code, Errc::kUnavailable) << refused.error().text();
   EXPECT_THAT(refused.error().detail, HasSubstr("[55P03]"));
   const auto waiting = side_.run("SELECT count(*) FROM pg_locks WHERE NOT granted");
-  EXPECT_EQ(waiting->number(0, 0), 0);
+  EXPECT_EQ(waiting->number(0, postgres::kOnly), 0);
   run("ROLLBACK");
   while (!append(*store, "1")) std::this_thread::yield();
   EXPECT_EQ(store->describe("s")->last, Sequence{1});

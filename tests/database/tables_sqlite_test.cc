@@ -33,7 +33,7 @@ class SqliteTables : public testing::Test {
     const Status done = app_.run(sql);
     return done ? "none" : done.error().detail;
   }
-  std::int64_t number(const std::string& sql) { return app_.ask(sql, {})->at(0).at(0).number; }
+  std::int64_t number(const std::string& sql) { return app_.ask(sql, {})->at(0)[kOnly].number; }
 
   const host::TemporaryFolder folder_;
   Connection app_ = *Connection::open(folder_.text() + "/app.db");
@@ -85,12 +85,13 @@ TEST_F(SqliteTables, IdsOfAnyBytesAreKeptAndToldApart) {
     }
     return Ok{};
   }));
+  enum Column { kId, kKey, kColumns };
   const auto rows = *app_.ask("SELECT id, key FROM hapax_outbox ORDER BY seq", {});
   ASSERT_EQ(rows.size(), ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    EXPECT_EQ(rows[i][0].bytes, ids[i]);
-    EXPECT_EQ(rows[i][1].bytes, ids[i]);
-    EXPECT_EQ(rows[i][1].kind, Value::Kind::kText);
+    EXPECT_EQ(rows[i][kId].bytes, ids[i]);
+    EXPECT_EQ(rows[i][kKey].bytes, ids[i]);
+    EXPECT_EQ(rows[i][kKey].kind, Value::Kind::kText);
   }
 }
 
@@ -121,8 +122,7 @@ TEST_F(SqliteTables, AFileOfUtf16IsReadAndRefused) {
   Connection other = *Connection::open(path);
   ASSERT_TRUE(other.run("PRAGMA encoding = 'UTF-16'; CREATE TABLE mine (x TEXT)"));
   EXPECT_EQ(other.ask("SELECT 'grün' || char(0) || ?1", {Value::text("\xf0\x9f\x8d\xb5")})
-                ->at(0)
-                .at(0)
+                ->at(0)[kOnly]
                 .bytes,
             std::string("grün\0\xf0\x9f\x8d\xb5", 10));
   for (const bool dry_run : {true, false}) {

@@ -377,11 +377,13 @@ TEST_F(PreparedTest, a_second_database_on_the_connection_finds_the_statement) {
 TEST_F(PostgresTest, ids_are_the_same_in_sql) {
   const Uuid space = uuid_of({}, "tests");
   auto connection = *postgres::Connection::open(address_);
-  const auto rows = connection.run("SELECT hapax.uuid_of('" + space.text() + "', 'näme'), " +
-                                   "substr(hapax.uuid7()::text, 15, 1)");
+  enum Column { kNamed, kVersion, kColumns };
+  const auto rows =
+      connection.run("SELECT hapax.uuid_of('" + space.text() + "', 'näme') AS named, " +
+                     "substr(hapax.uuid7()::text, 15, 1) AS version");
   ASSERT_TRUE(rows) << rows.error().text();
-  EXPECT_EQ(rows->at(0, 0), uuid_of(space, "näme").text());
-  EXPECT_EQ(rows->at(0, 1), "7");
+  EXPECT_EQ(rows->at(0, kNamed), uuid_of(space, "näme").text());
+  EXPECT_EQ(rows->at(0, kVersion), "7");
   EXPECT_EQ(uuid_of(space, "x").text()[14], '8');
 }
 

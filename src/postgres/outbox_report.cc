@@ -1,0 +1,90 @@
+// What an outbox says of itself, for people who look.
+#include "postgres/outbox_source.h"
+
+namespace hapax::postgres {
+
+Result<relay::Report> OutboxSource::report() {
+  relay::Report report;
+  enum Column {
+    kLane,
+    kOwner,
+    kLeaseMs,
+    kWaiting,
+    kOldestMs,
+    kAttempts,
+    kRetries,
+    kBlockedKeys,
+    kSent,
+    kMore,
+    kColumns
+  };
+  HAPAX_TRY(const Rows lanes,
+            ask("SELECT lane, owner, lease_ms, waiting, oldest_ms, attempts, retries, "
+                "blocked_keys, sent, more FROM \"{schema}\".relay_lanes()",
+                Values{}));
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    relay::LaneReport& lane = report.lanes.emplace_back();
+    lane.lane = static_cast<std::uint32_t>(lanes.number(i, kLane));
+    lane.owner = lanes.at(i, kOwner);
+    lane.lease_left = Duration{lanes.number(i, kLeaseMs)};
+    lane.waiting = static_cast<std::uint64_t>(lanes.number(i, kWaiting));
+    if (!lanes.is_null(i, kOldestMs)) lane.oldest_waiting = Duration{lanes.number(i, kOldestMs)};
+    lane.attempts = static_cast<std::uint32_t>(lanes.number(i, kAttempts));
+    lane.retries = static_cast<std::uint64_t>(lanes.number(i, kRetries));
+    lane.blocked_keys = static_cast<std::uint64_t>(lanes.number(i, kBlockedKeys));
+    lane.sent = static_cast<std::uint64_t>(lanes.number(i, kSent));
+    lane.more_waiting = lanes.is_true(i, kMore);
+  }
+  HAPAX_CHECK(add_figures(report));
+  return report;
+}
+
+Status OutboxSource::add_figures(relay::Report& report) {
+  enum Column {
+    kDeadLetters,
+    kOutboxBytes,
+    kDeadRows,
+    kTransactionMs,
+    kTransactionOf,
+    kSeesTransactions,
+    kColumns
+  };
+  HAPAX_TRY(const Rows all,
+            ask("SELECT dead_letters, outbox_bytes, dead_rows, transaction_ms, "
+                "transaction_of, sees_transactions FROM \"{schema}\".relay_figures()",
+                Values{}));
+  if (all.size() != 1) return Ok{};
+  report.dead_letters = static_cast<std::uint64_t>(all.number(0, kDeadLetters));
+  report.outbox_bytes = static_cast<std::uint64_t>(all.number(0, kOutboxBytes));
+  report.dead_rows = static_cast<std::uint64_t>(all.number(0, kDeadRows));
+  if (!all.is_null(0, kTransactionMs))
+    report.oldest_transaction = Duration{all.number(0, kTransactionMs)};
+  report.oldest_transaction_of = all.at(0, kTransactionOf);
+  report.sees_transactions = all.is_true(0, kSeesTransactions);
+  return Ok{};
+}
+
+Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
+  Values values;
+  values.number(most);
+  enum Column { kId, kType, kKey, kAttempts, kReason, kDeadMs, kColumns };
+  HAPAX_TRY(
+      const Rows rows,
+      ask("SELECT id, type, coalesce(key, '') AS key, attempts, reason, "
+          "(pg_catalog.date_part('epoch', "
+          "pg_catalog.clock_timestamp() - died_at) * 1000::double precision)::bigint AS dead_ms "
+          "FROM \"{schema}\".outbox_dead ORDER BY seq LIMIT $1",
+          values));
+  std::vector<relay::DeadLetter> letters;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    letters.push_back({.id = rows.text(i, kId),
+                       .type = rows.text(i, kType),
+                       .key = rows.text(i, kKey),
+                       .attempts = static_cast<std::uint32_t>(rows.number(i, kAttempts)),
+                       .reason = rows.text(i, kReason),
+                       .dead_for = Duration{rows.number(i, kDeadMs)}});
+  }
+  return letters;
+}
+
+}  // namespace hapax::postgres

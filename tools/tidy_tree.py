@@ -16,6 +16,16 @@ NOISE = re.compile(
 )
 
 
+class Finding(NamedTuple):
+    path: str
+    line: int
+    what: str
+    remedy: str
+
+    def __str__(self):
+        return f"{self.path}:{self.line}: {self.what}; {self.remedy}"
+
+
 class Include(NamedTuple):
     line: int
     name: str

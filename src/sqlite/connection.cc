@@ -156,13 +156,19 @@ Result<std::vector<Row>> Connection::stepped(sqlite3_stmt* statement) {
   }
 }
 
-Result<std::vector<Row>> Connection::ask(const std::string& sql, const std::vector<Value>& values) {
-  HAPAX_TRY(sqlite3_stmt* const statement, compiled(sql));
+Result<std::vector<Row>> Connection::asked(sqlite3_stmt* statement,
+                                           const std::vector<Value>& values) {
   int at = 0;
   for (const Value& value : values) {
     if (const int code = bound(statement, ++at, value); code != SQLITE_OK) return failure(code);
   }
-  auto rows = stepped(statement);
+  return stepped(statement);
+}
+
+Result<std::vector<Row>> Connection::ask(const std::string& sql, const std::vector<Value>& values) {
+  HAPAX_TRY(sqlite3_stmt* const statement, compiled(sql));
+  auto rows = asked(statement, values);
+  // The statement is kept, and what it was bound to belongs to the caller.
   ::sqlite3_reset(statement);
   ::sqlite3_clear_bindings(statement);
   return rows;

@@ -67,6 +67,7 @@ class Connection {
   };
   Connection(sqlite3* connection, bool owned);
   Result<sqlite3_stmt*> compiled(const std::string& sql);
+  Result<std::vector<Row>> asked(sqlite3_stmt* statement, const std::vector<Value>& values);
   Result<std::vector<Row>> stepped(sqlite3_stmt* statement);
   [[nodiscard]] bool waits(int code, std::chrono::steady_clock::time_point since, int& turn) const;
   Error failure(int code) const;

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <csignal>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include <hapax/embedded.h>
 
+#include "base/mutex.h"
 #include "cli/commands.h"
 #include "cli/show.h"
 #include "cli/span.h"
@@ -132,7 +132,7 @@ class Drain {
       return Ok{};
     }
     HAPAX_TRY(auto source, std::move(opened));
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     source_ = std::move(source);
     if (stop_) source_->wake();
     engine_.emplace(*source_, *sink_, clock_, settings_,
@@ -147,7 +147,7 @@ class Drain {
     if (!stopped) say(from_ + ": " + stopped.error().text());
   }
   void stop() {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     stop_ = true;
     if (source_) source_->wake();
   }
@@ -266,7 +266,7 @@ class Drain {
   const std::string owner_;
   const relay::Settings settings_;
   host::HostClock clock_;
-  std::mutex mutex_;  // over source_ as it is made and woken
+  base::Mutex mutex_;  // over source_ as it is made and woken
   std::unique_ptr<relay::Source> source_;
   std::unique_ptr<relay::Sink> sink_;
   std::optional<relay::Engine> engine_;

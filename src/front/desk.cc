@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "front/audit.h"
 
 namespace hapax::front {
@@ -160,7 +161,7 @@ void Desk::write_after(const std::shared_ptr<Minutes>& minutes, const Answer& an
 
 void Desk::with_stream(const std::string& stream, Next next) {
   const bool known = [&] {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     return audits_.contains(stream);
   }();
   if (known) return next();  // Not under the lock: it may wait for room in the store.
@@ -169,7 +170,7 @@ void Desk::with_stream(const std::string& stream, Next next) {
   store_.submit({.ops = {op.get(), 1}, .mode = Mode::kEach},
                 [this, name, op, next = std::move(next)](const Result<Answer>& answer) {
                   if (answer) {
-                    const std::lock_guard lock(mutex_);
+                    const base::MutexLock lock(mutex_);
                     audits_.insert(*name);
                   }
                   next();

@@ -10,7 +10,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 
 #include <hapax/store.h>
 
+#include "base/mutex.h"
 #include "front/queue_counts.h"
 
 namespace hapax::front {
@@ -52,7 +52,8 @@ class Ledger {
     std::string text;
   };
 
-  QueueCounts* find(std::string_view queue);  // REQUIRES: mutex_ is held. Null: there is no room.
+  // Null: there is no room.
+  QueueCounts* find(std::string_view queue) HAPAX_REQUIRES(mutex_);
   [[nodiscard]] std::vector<Page> pages();
   // The operation refers to the page.
   [[nodiscard]] static Op write(Page& page, const Held& held, Time now);
@@ -60,12 +61,12 @@ class Ledger {
   void settle(const Page& page);
   void set_keeping(bool keeping);
 
-  mutable std::mutex mutex_;
-  std::map<std::string, Book, std::less<>> books_;  // guarded by mutex_
-  std::uint64_t edition_ = 0;                       // guarded by mutex_; changes with each keep
-  bool keeping_ = false;                            // guarded by mutex_; pages are being written
-  mutable std::condition_variable kept_;            // with mutex_: they are no longer
-  std::string next_;                                // guarded by mutex_; where pages() goes on
+  mutable base::Mutex mutex_;
+  std::map<std::string, Book, std::less<>> books_ HAPAX_GUARDED_BY(mutex_);
+  std::uint64_t edition_ HAPAX_GUARDED_BY(mutex_) = 0;  // changes with each keep
+  bool keeping_ HAPAX_GUARDED_BY(mutex_) = false;       // pages are being written
+  mutable std::condition_variable kept_;                // with mutex_: they are no longer
+  std::string next_ HAPAX_GUARDED_BY(mutex_);           // where pages() goes on
 };
 
 }  // namespace hapax::front

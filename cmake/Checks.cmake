@@ -13,6 +13,7 @@ endfunction()
 
 hapax_check(tidy ${Python3_EXECUTABLE} -B tools/tidy.py)
 hapax_check(tidy_test ${Python3_EXECUTABLE} -B tools/tidy_test.py)
+hapax_check(house_test ${Python3_EXECUTABLE} -B tools/house_test.py)
 hapax_check(tally_test ${Python3_EXECUTABLE} -B tools/tally_test.py)
 hapax_check(format tools/format.sh --check)
 # Every header that users include compiles on its own; ./dev check tries those of the rooms too.

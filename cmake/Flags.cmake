@@ -31,6 +31,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(hapax_flags INTERFACE -Wno-tsan)
   endif()
 else()
+  # HAPAX_GUARDED_BY and HAPAX_REQUIRES of base/mutex.h are checked; a finding fails the build.
   target_compile_options(hapax_flags INTERFACE -Wthread-safety)
 endif()
 

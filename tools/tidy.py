@@ -10,9 +10,15 @@ a rule that needs a real parser belongs to clang-tidy.
 import re
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
-from tidy_tree import Tree
+from tidy_documents import (
+    check_counts,
+    check_diagram,
+    check_error_table,
+    check_index,
+    check_symbols,
+)
+from tidy_tree import Finding, Tree, unused_edges
 
 ROOT_ALLOWED = set(
     """.ci .clang-format .clang-tidy .editorconfig .gitignore ARCHITECTURE.md CHANGELOG.md
@@ -48,16 +54,6 @@ POSITION = re.compile(
     r"|\bsqlite3_column_(?:text|blob|bytes|int|int64|double|type|value)\([^;]*,\s*\d+\s*\)"
 )
 AWAITED_TEMPORARY = re.compile(r"(?<![\w\])])\[[^\]]*\]\s*[({m]|\b[A-Z]\w*\s*\{|[(,]\s*\{")
-
-
-class Finding(NamedTuple):
-    path: str
-    line: int
-    what: str
-    remedy: str
-
-    def __str__(self):
-        return f"{self.path}:{self.line}: {self.what}; {self.remedy}"
 
 
 def check_edges(tree):
@@ -127,6 +123,19 @@ def check_rooms_file(tree):
     for source in tree.sources:
         if source.room and source.is_cpp and source.room not in tree.rooms:
             yield Finding(source.path, 1, f"room {source.room} is not in rooms.txt", "list it")
+
+
+def check_unused_edges(tree):
+    """An edge that nobody uses lets in whoever comes next. A room without files is not built."""
+    if "CMakeLists.txt" not in tree.by_path:
+        return
+    built = {source.room for source in tree.sources if source.is_cpp}
+    for name, other, for_tests in unused_edges(tree):
+        if name not in built:
+            continue
+        what = f"no {'test' if for_tests else 'code'} of {name} includes {other}"
+        remedy = "remove the edge here and in CMakeLists.txt"
+        yield Finding("rooms.txt", tree.rooms[name].line, what, remedy)
 
 
 def cmake_edges(arguments):

@@ -109,6 +109,109 @@ class Rooms(TidyTest):
         self.fires(tree, "rooms.txt:3: hapax_room(base …) in CMakeLists.txt has other edges")
 
 
+    def test_an_edge_that_nobody_uses(self):
+        rooms = "[rooms]\napi -\nbase -\ncore api base\nsim api\n\n[public]\nhapax/a.h base\n"
+        cmake = "hapax_room(api)\nhapax_room(base)\nhapax_room(core DEPENDS api base)\n"
+        cmake += "hapax_room(sim DEPENDS api)\n"
+        tree = {"rooms.txt": rooms, "CMakeLists.txt": cmake}
+        self.quiet(tree)
+        both = "#include <hapax/b.h>\n#include \"base/c.h\"\n"
+        self.quiet(tree | {"src/core/a.cc": both})
+        self.quiet(tree | {"src/core/a.cc": "#include <hapax/a.h>\n"})
+        one = tree | {"src/core/a.cc": "#include <hapax/b.h>\n", "src/core/a_test.cc": both}
+        self.fires(one, "rooms.txt:4: no code of core includes base")
+
+    def test_an_edge_that_no_test_uses(self):
+        rooms = "[rooms]\napi -\ncore - ; tests: api\n"
+        cmake = "hapax_room(api)\nhapax_room(core TEST_DEPENDS api)\n"
+        tree = {"rooms.txt": rooms, "CMakeLists.txt": cmake}
+        self.quiet(tree | {"src/core/a_test.cc": "#include <hapax/a.h>\n"})
+        self.fires(tree | {"src/core/a_test.cc": ""}, "no test of core includes api")
+
+
+class Documents(TidyTest):
+    ERRORS = {
+        "include/hapax/errors.def": 'HAPAX_ERROR(kIo, 1020, "io", 500, kStop)\n',
+        "docs/errors/HX1020.md": "# HX1020\n",
+    }
+
+    def test_counts(self):
+        def tree(number):
+            text = f"# A\n\nIt is one of {number} [error codes](docs/errors/HX1020.md).\n"
+            return self.ERRORS | {"ARCHITECTURE.md": text}
+
+        for number in ("1", "one", "One"):
+            self.quiet(tree(number))
+        for number in ("2", "two", "many"):
+            what = f'ARCHITECTURE.md:3: "one of {number} [error codes]", but'
+            self.fires(tree(number), what)
+
+    def test_a_count_whose_sentence_is_gone(self):
+        tree = self.ERRORS | {"ARCHITECTURE.md": "# A\n\nErrors have codes.\n"}
+        self.fires(tree, "ARCHITECTURE.md:1: no sentence fits")
+
+    def test_a_count_whose_source_is_gone(self):
+        text = "# A\n\nAn id is 48 bytes in memory, a settled claim 72, plus an index.\n"
+        tree = {"ARCHITECTURE.md": text, "src/core/id_entry.h": HEADER + "struct IdEntry;\n"}
+        tree["src/core/a.cc"] = '#include "core/id_entry.h"\n'
+        self.fires(tree, "src/core/id_entry.h does not state what ARCHITECTURE.md counts")
+
+    def test_counts_from_presets(self):
+        presets = """{"configurePresets": [
+          {"name": "a", "cacheVariables": {"CMAKE_CXX_COMPILER": "g++"}},
+          {"name": "b", "cacheVariables": {"CMAKE_CXX_COMPILER": "clang++",
+                                           "HAPAX_SANITIZE": "address,undefined"}},
+          {"name": "fuzz", "cacheVariables": {"HAPAX_SANITIZE": "fuzzer"}}],
+          "testPresets": [{"name": "a"}, {"name": "b"}]}"""
+
+        def tree(told):
+            return {"CMakePresets.json": presets, "CONTRIBUTING.md": f"# C\n\n{told}\n"}
+
+        self.quiet(tree("two compilers and two sanitizers"))
+        self.fires(tree("two compilers and three sanitizers"), "CMakePresets.json has 2")
+
+    def test_the_table_of_errors(self):
+        def tree(row):
+            return self.ERRORS | {"docs/errors/README.md": "# E\n\n" + row}
+
+        good = "| [HX1020](HX1020.md) | `io` | stop | 500 |\n"
+        self.quiet(tree(good))
+        for old, new in (("stop", "later"), ("500", "503"), ("`io`", "`disk`")):
+            told = "README.md:3: HX1020 is not told as io, stop, 500"
+            self.fires(tree(good.replace(old, new)), told)
+        self.fires(tree(""), "README.md:1: HX1020 is not told")
+        more = {"docs/errors/HX1021.md": "# X\n"}
+        other = good + good.replace("1020", "1021")
+        self.fires(tree(other) | more, "HX1021 is not in include", "no such error in errors.def")
+
+    def test_every_page_is_in_the_index(self):
+        page = {"docs/guide/a.md": "# A\n"}
+        self.quiet(page | {"docs/README.md": "# D\n\n[a](guide/a.md)\n"})
+        self.fires(page | {"docs/README.md": "# D\n"}, "docs/README.md:1: guide/a.md is not in it")
+
+    def test_symbols(self):
+        code = {"src/a.cc": "// gone()\nvoid Turn::emit() {}\n", "src/b.cc": "int other;\n"}
+
+        def tree(text):
+            return code | {"ARCHITECTURE.md": f"# A\n\n{text}\n"}
+
+        self.quiet(tree("`Turn::emit`, `Turn`, `src/`, `b.cc`\n\n```\n`fenced`\n```\n"))
+        for name in ("Turn::other", "gone", "Turn::emit(Batch)"):
+            what = f"ARCHITECTURE.md:3: `{name}` is nowhere in the tree"
+            self.fires(tree(f"`{name}`"), what)
+
+    def test_the_diagram(self):
+        def tree(drawn):
+            rooms = "[rooms]\napi -\nbase -\nhttp -\nresp -\n"
+            return {"rooms.txt": rooms, "ARCHITECTURE.md": f"# A\n\n```\n{drawn}```\n"}
+
+        self.quiet(tree("api (x)\n └ base   words, more\n    ├ resp, http  the protocols\n"))
+        lacks = tree("api (x)\n └ base\n    ├ http  the protocols\n")
+        self.fires(lacks, "ARCHITECTURE.md:4: the room resp is not drawn")
+        more = tree("api (x)\n └ base\n    ├ attic\n    └ resp, http\n")
+        self.fires(more, "ARCHITECTURE.md:6: attic is drawn but is not a room")
+
+
 class Text(TidyTest):
     def test_unfinished_work(self):
         for text in ("For now it", "in a real system", "TODO later", "FIXME", "a placeholder"):

@@ -16,6 +16,16 @@ NOISE = re.compile(
 )
 
 
+class Finding(NamedTuple):
+    path: str
+    line: int
+    what: str
+    remedy: str
+
+    def __str__(self):
+        return f"{self.path}:{self.line}: {self.what}; {self.remedy}"
+
+
 class Include(NamedTuple):
     line: int
     name: str
@@ -73,6 +83,12 @@ class Room(NamedTuple):
     forbidden: list
 
 
+class RoomsFile(NamedTuple):
+    rooms: dict  # room: Room
+    headers: dict  # how the name of a library's header begins: its one room
+    public: dict  # public header: the room with its code
+
+
 class Tree:
     """The repository as the checks see it."""
 
@@ -82,7 +98,7 @@ class Tree:
         texts = (path for path in self.paths if self.is_text(path))
         self.sources = [Source(self.root, path) for path in texts]
         self.by_path = {source.path: source for source in self.sources}
-        self.rooms, self.headers = read_rooms(self.by_path.get("rooms.txt"))
+        self.rooms, self.headers, self.public = read_rooms(self.by_path.get("rooms.txt"))
 
     def list_paths(self):
         found = (path.relative_to(self.root) for path in self.root.rglob("*"))
@@ -106,9 +122,39 @@ class Tree:
         return path.endswith(known) or path in ("dev", ".ci/run", ".clang-tidy", ".gitignore")
 
 
+    def edge_uses(self):
+        """{(room, other): {is_test, …}} of the edges that some include uses.
+
+        A public header is api's, and to link needs the room that has its code: it uses both edges.
+        """
+        uses = {}
+        for source in self.sources:
+            for include in source.includes if source.is_cpp and source.room in self.rooms else []:
+                for target in self.rooms_behind(include.name):
+                    uses.setdefault((source.room, target), set()).add(source.is_test)
+        return uses
+
+    def rooms_behind(self, name):
+        if not name.startswith("hapax/"):
+            return {name.split("/")[0]} & set(self.rooms)
+        return {"api", self.public.get(name, "api")}
+
+
+def unused_edges(tree):
+    """(room, other, whether for tests only) of each edge of rooms.txt that no include uses."""
+    uses = tree.edge_uses()
+    for name, room in tree.rooms.items():
+        for other in room.may:
+            if False not in uses.get((name, other), ()):
+                yield name, other, False
+        for other in room.tests_may:
+            if True not in uses.get((name, other), ()):
+                yield name, other, True
+
+
 def read_rooms(source):
-    """rooms.txt as {room: Room} and {header prefix: its one room}."""
-    rooms, headers, section = {}, {}, ""
+    """What rooms.txt says."""
+    rooms, headers, public, section = {}, {}, {}, ""
     lines = re.sub(r"\n[ \t]+(?=\S)", " ", source.text).splitlines() if source else []
     for text in lines:
         words = text.split("#")[0].split()
@@ -118,9 +164,11 @@ def read_rooms(source):
             section = words[0]
         elif section == "[headers]":
             headers[words[0]] = words[1]
+        elif section == "[public]":
+            public[words[0]] = words[1]
         else:
             rooms[words[0]] = read_room(source, text)
-    return rooms, headers
+    return RoomsFile(rooms, headers, public)
 
 
 def read_room(source, text):

@@ -5,6 +5,7 @@
 #include "auth/jwt.h"
 #include "auth/key_files.h"
 #include "auth/refusal.h"
+#include "base/mutex.h"
 
 namespace hapax::auth {
 
@@ -74,13 +75,13 @@ Outcome Guard::authenticate(std::string_view credential, Time now) const {
 }
 
 std::shared_ptr<const Guard> GuardPost::guard() const {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return guard_;
 }
 
 Status GuardPost::reload(const Settings& settings, const ReadFile& read) {
   HAPAX_TRY(std::shared_ptr<const Guard> next, Guard::build(settings, read));
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   guard_.swap(next);
   return Ok{};
 }

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "auth/key.h"
 #include "auth/settings.h"
 #include "auth/tokens.h"
+#include "base/mutex.h"
 #include "front/caller.h"
 
 namespace hapax::auth {
@@ -57,8 +57,8 @@ class GuardPost {
   [[nodiscard]] Status reload(const Settings& settings, const ReadFile& read);
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Guard> guard_;
+  mutable base::Mutex mutex_;
+  std::shared_ptr<const Guard> guard_ HAPAX_GUARDED_BY(mutex_);
 };
 
 }  // namespace hapax::auth

@@ -7,7 +7,6 @@
 #include <deque>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include <fcntl.h>
@@ -16,6 +15,7 @@
 
 #include <hapax/hapax.h>
 
+#include "base/mutex.h"
 #include "cli/commands.h"
 #include "host/signals.h"
 
@@ -44,12 +44,12 @@ class OrderDesk {
  private:
   void answered(Order& order, std::string_view word);
 
-  std::mutex mutex_;
-  std::deque<std::shared_ptr<Order>> under_way_;
+  base::Mutex mutex_;
+  std::deque<std::shared_ptr<Order>> under_way_ HAPAX_GUARDED_BY(mutex_);
 };
 
 void OrderDesk::answered(Order& order, std::string_view word) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   order.word = word;
   for (; !under_way_.empty() && !under_way_.front()->word.empty(); under_way_.pop_front()) {
     std::cout << under_way_.front()->word << '\n' << std::flush;
@@ -59,7 +59,7 @@ void OrderDesk::answered(Order& order, std::string_view word) {
 void OrderDesk::submit(Store& store, std::string line) {
   auto order = std::make_shared<Order>();
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     under_way_.push_back(order);
   }
   order->line = std::move(line);

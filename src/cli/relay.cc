@@ -4,7 +4,6 @@
 #include <atomic>
 #include <csignal>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +17,7 @@
 
 #include <hapax/embedded.h>
 
+#include "base/mutex.h"
 #include "base/span.h"
 #include "cli/commands.h"
 #include "cli/show.h"
@@ -135,7 +135,7 @@ class Drain {
       return Ok{};
     }
     HAPAX_TRY(auto source, std::move(opened));
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     source_ = std::move(source);
     if (stop_) source_->wake();
     engine_.emplace(*source_, *sink_, clock_, settings_,
@@ -150,7 +150,7 @@ class Drain {
     if (!stopped) say(from_ + ": " + stopped.error().text());
   }
   void stop() {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     stop_ = true;
     if (source_) source_->wake();
   }
@@ -269,7 +269,7 @@ class Drain {
   const std::string owner_;
   const relay::Settings settings_;
   host::HostClock clock_;
-  std::mutex mutex_;  // over source_ as it is made and woken
+  base::Mutex mutex_;  // over source_ as it is made and woken
   std::unique_ptr<relay::Source> source_;
   std::unique_ptr<relay::Sink> sink_;
   std::optional<relay::Engine> engine_;

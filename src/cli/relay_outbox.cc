@@ -1,10 +1,10 @@
 // What `hapax relay` asks of outboxes without relaying: status, dead letters, redrive.
 #include <algorithm>
-#include <mutex>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "base/mutex.h"
 #include "cli/relay.h"
 #include "cli/show.h"
 #include "cli/span.h"
@@ -125,8 +125,8 @@ void print_redriven(const RelayOptions& options, const std::string& from,
 }  // namespace
 
 void say(std::string_view text) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
+  static base::Mutex mutex;
+  const base::MutexLock lock(mutex);
   fmt::print(stderr, "hapax relay: {}\n", text);
 }
 

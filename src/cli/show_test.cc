@@ -64,5 +64,51 @@ TEST(WithoutPassword, WhereverItStands) {
   EXPECT_EQ(without_password("sqlite:shop.db"), "sqlite:shop.db");
 }
 
+TEST(WithoutPassword, AnAddressOfNumbersKeepsItsPort) {
+  EXPECT_EQ(without_password("postgres://u:secret@[::1]:5432/db"), "postgres://u@[::1]:5432/db");
+  EXPECT_EQ(without_password("postgres://[::1]:5432/db"), "postgres://[::1]:5432/db");
+  EXPECT_EQ(without_password("postgres://u:@h/db"), "postgres://u@h/db");
+  EXPECT_EQ(without_password("postgres://h/db?password="), "postgres://h/db?password=…");
+}
+
+TEST(Show, ATableCountsCharactersNotBytesNorColours) {
+  Table table({"name", "n"});
+  table.add({"zwölf", "1"});
+  table.add({"\x1b[32mgreen\x1b[0m", "22"});
+  EXPECT_EQ(table.text(), "name    n\nzwölf   1\n\x1b[32mgreen\x1b[0m  22\n");
+}
+
+TEST(Show, ATableWithoutRowsHasItsHeader) {
+  const Table table({"name", "n"});
+  EXPECT_TRUE(table.empty());
+  EXPECT_EQ(table.text(), "name  n\n");
+}
+
+TEST(Show, AMomentIsADateAndASpanANumber) {
+  const auto text = [](std::string_view name, std::string_view value) {
+    const Shown both = shown(name, json(value));
+    return both.name + "=" + both.value;
+  };
+  EXPECT_EQ(text("lease_until_ms", "1700000000000"), "lease until=2023-11-14T22:13:20.000Z");
+  EXPECT_EQ(text("lease_ms", "30000"), "lease ms=30000");
+  EXPECT_EQ(text("expires_at_ms", "null"), "expires at=never ends");
+  EXPECT_EQ(text("result", "null"), "result=null");
+}
+
+TEST(Show, BytesComeAsTextOrInBase64) {
+  EXPECT_EQ(bytes_in(json(R"({"payload":"tea"})"), "payload"), "tea");
+  EXPECT_EQ(bytes_in(json(R"({"payload_base64":"/wA="})"), "payload"), std::string("\xff\0", 2));
+  EXPECT_EQ(bytes_in(json(R"({"payload_base64":"!"})"), "payload"), "");
+  EXPECT_EQ(bytes_in(json("{}"), "payload"), "");
+}
+
+TEST(Show, WhatAnAnswerLacksIsEmpty) {
+  const auto answer = json(R"({"n":"7","list":{},"text":7})");
+  EXPECT_EQ(number_in(answer, "n"), 0);
+  EXPECT_EQ(text_in(answer, "text"), "");
+  EXPECT_TRUE(list_in(answer, "list").empty());
+  EXPECT_TRUE(list_in(json("[1]"), "list").empty());
+}
+
 }  // namespace
 }  // namespace hapax::cli

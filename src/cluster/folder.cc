@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/mutex.h"
 #include "journal/names.h"
 #include "postgres/pooling.h"
 
@@ -178,7 +179,7 @@ Error lock_is_lost() {
 
 Result<Connection> PostgresFolder::take() {
   {
-    const std::lock_guard lock(free_mutex_);
+    const base::MutexLock lock(free_mutex_);
     if (!free_.empty()) {
       Connection connection = std::move(free_.back());
       free_.pop_back();
@@ -196,7 +197,7 @@ Result<Connection> PostgresFolder::take() {
 
 void PostgresFolder::give_back(Connection connection) {
   constexpr std::size_t kFreeMax = 8;
-  const std::lock_guard lock(free_mutex_);
+  const base::MutexLock lock(free_mutex_);
   if (free_.size() < kFreeMax) free_.push_back(std::move(connection));
 }
 
@@ -212,7 +213,7 @@ Result<Rows> PostgresFolder::read(const std::string& sql, const Values& values, 
 }
 
 Result<Rows> PostgresFolder::write(const std::string& sql, const Values& values) {
-  const std::lock_guard lock(writer_mutex_);
+  const base::MutexLock lock(writer_mutex_);
   if (!writer_ || writer_->lost()) return lock_is_lost();
   return writer_->ask(sql, values);
 }
@@ -220,7 +221,7 @@ Result<Rows> PostgresFolder::write(const std::string& sql, const Values& values)
 // --- locks
 
 Result<std::unique_ptr<ports::Lock>> PostgresFolder::lock(std::string_view name) {
-  const std::lock_guard lock(writer_mutex_);
+  const base::MutexLock lock(writer_mutex_);
   if (!writer_ || writer_->lost()) {
     writer_.reset();
     ConnectOptions options;
@@ -299,7 +300,7 @@ Status PostgresFolder::rename(std::string_view from, std::string_view to) {
 // place. When it goes on, what others put there since must not have been removed. Later ones see
 // that the log goes on. Others wait behind this, so it waits for a moment only.
 Result<bool> PostgresFolder::wait_for_appends() {
-  const std::lock_guard lock(writer_mutex_);
+  const base::MutexLock lock(writer_mutex_);
   if (!writer_ || writer_->lost()) return lock_is_lost();
   const auto passed = writer_->run(
       "DO $wait$ BEGIN PERFORM pg_catalog.set_config('lock_timeout', '100ms', true); LOCK TABLE " +

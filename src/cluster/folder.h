@@ -6,11 +6,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "cluster/log.h"
 #include "ports/files.h"
 #include "postgres/connection.h"
@@ -43,10 +43,10 @@ class PostgresFolder final : public ports::Folder {
 
   const StorePlace place_;
   const RecentBatches& recent_;
-  std::mutex free_mutex_;
-  std::vector<Connection> free_;  // for reading; guarded by free_mutex_
-  std::mutex writer_mutex_;
-  std::optional<Connection> writer_;  // guarded by writer_mutex_
+  base::Mutex free_mutex_;
+  std::vector<Connection> free_ HAPAX_GUARDED_BY(free_mutex_);  // for reading
+  base::Mutex writer_mutex_;
+  std::optional<Connection> writer_ HAPAX_GUARDED_BY(writer_mutex_);
 };
 
 }  // namespace hapax::cluster

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/mutex.h"
 #include "journal/names.h"
 #include "postgres/migrate.h"
 #include "postgres/pooling.h"
@@ -42,7 +43,7 @@ void DatabaseClock::told(std::int64_t database_ms) { ahead_ms_.store(database_ms
 // --- recent batches
 
 void RecentBatches::add(const ports::LogBatch& batch) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   // One that was read again, after others: it is the only one of use.
   if (!batches_.empty() && batches_.back().at >= batch.at) {
     batches_.clear();
@@ -57,14 +58,14 @@ void RecentBatches::add(const ports::LogBatch& batch) {
 }
 
 void RecentBatches::clear() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   batches_.clear();
   bytes_ = 0;
 }
 
 bool RecentBatches::read(std::uint32_t segment, std::uint64_t offset, std::size_t size,
                          char* into) const {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   const ports::LogPlace wanted{segment, static_cast<std::uint32_t>(offset)};
   const auto behind =
       std::upper_bound(batches_.begin(), batches_.end(), wanted,

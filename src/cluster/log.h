@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "host/clock.h"
 #include "ports/clock.h"
 #include "ports/shared_log.h"
@@ -55,9 +55,9 @@ class RecentBatches {
     ports::LogPlace at;
     std::string bytes;
   };
-  mutable std::mutex mutex_;
-  std::deque<Kept> batches_;  // in the order of the log; guarded by mutex_
-  std::size_t bytes_ = 0;     // guarded by mutex_
+  mutable base::Mutex mutex_;
+  std::deque<Kept> batches_ HAPAX_GUARDED_BY(mutex_);  // in the order of the log
+  std::size_t bytes_ HAPAX_GUARDED_BY(mutex_) = 0;
 };
 
 // What the tables say of the store's format. An older program refuses a higher one at its start.

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -11,6 +10,7 @@
 
 #include <hapax/postgres_store.h>
 
+#include "base/mutex.h"
 #include "cluster/folder.h"
 #include "cluster/log.h"
 #include "host/entropy.h"
@@ -38,12 +38,12 @@ struct DatabasePorts {
 // Every new connection may warn of the same.
 postgres::Notice once_each(std::function<void(const std::string&)> log) {
   struct Told {
-    std::mutex mutex;
-    std::set<std::string> lines;  // guarded by mutex
+    base::Mutex mutex;
+    std::set<std::string> lines HAPAX_GUARDED_BY(mutex);
   };
   return [told = std::make_shared<Told>(), log = std::move(log)](const std::string& line) {
     constexpr std::size_t kLinesMax = 100;
-    const std::lock_guard lock(told->mutex);
+    const base::MutexLock lock(told->mutex);
     if (told->lines.size() < kLinesMax && told->lines.insert(line).second) log(line);
   };
 }

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <span>
 
 #include <hapax/uuid.h>
 
+#include "base/mutex.h"
 #include "digest/hash.h"
 #include "host/entropy.h"
 
@@ -19,11 +19,11 @@ void stamp(Uuid& uuid, std::uint8_t version) {
 
 // Milliseconds and a counter of 12 bits as one number that only grows.
 std::uint64_t next_tick() {
-  static std::mutex mutex;
+  static base::Mutex mutex;
   static std::uint64_t latest = 0;
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::system_clock::now().time_since_epoch());
-  const std::lock_guard lock(mutex);
+  const base::MutexLock lock(mutex);
   latest = std::max(latest + 1, static_cast<std::uint64_t>(now.count()) << 12);
   return latest;
 }

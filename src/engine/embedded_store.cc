@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/mutex.h"
 #include "engine/queries.h"
 
 namespace hapax::engine {
@@ -46,7 +47,7 @@ EmbeddedStore::EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine
 
 EmbeddedStore::~EmbeddedStore() {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     stop_ = true;
     background_stop_ = true;
     state_wake_.notify_all();
@@ -56,7 +57,7 @@ EmbeddedStore::~EmbeddedStore() {
   background_thread_.join();
   engine_->note_time();
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     journal_stop_ = true;
     journal_wake_.notify_all();
   }
@@ -101,7 +102,7 @@ void EmbeddedStore::take_in(std::deque<Task>& tasks) {
     tasks.pop_front();
   }
   if (tasks.empty()) return;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   for (; !tasks.empty(); tasks.pop_back()) {
     if (const auto* commit = std::get_if<CommitTask>(&tasks.back())) {
       tasks_bytes_ += commit->request.bytes;
@@ -217,7 +218,7 @@ void EmbeddedStore::tend() {
   holding_ = wants_snapshot && !machine.quiescent();
   if (wants_snapshot && !holding_ && engine_->snapshot_due()) {
     engine_->begin_snapshot();
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     background_wake_.notify_one();
   }
   start_write();
@@ -230,8 +231,9 @@ void EmbeddedStore::run_background() {
   Snapshotter& snapshotter = engine_->snapshotter();
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
-      background_wake_.wait(lock, [&] { return background_stop_ || snapshotter.busy(); });
+      base::MutexLock lock(mutex_);
+      lock.wait(background_wake_,
+                [&]() HAPAX_REQUIRES(mutex_) { return background_stop_ || snapshotter.busy(); });
       if (background_stop_) return;
     }
     const Status stepped = snapshotter.step();
@@ -242,7 +244,7 @@ void EmbeddedStore::run_background() {
       if (stepped.error().code == Errc::kIo) on_fatal_(stepped.error());
     }
     if (!snapshotter.busy()) {
-      const std::lock_guard lock(mutex_);
+      const base::MutexLock lock(mutex_);
       snapshot_ready_ = true;
       state_wake_.notify_one();
     }

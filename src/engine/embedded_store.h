@@ -18,7 +18,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -26,6 +25,7 @@
 
 #include <hapax/store.h>
 
+#include "base/mutex.h"
 #include "engine/engine.h"
 #include "engine/machine_store.h"
 
@@ -50,14 +50,14 @@ class EmbeddedStore final : public MachineStore {
   [[nodiscard]] Statistics figures() override { return engine_->machine().statistics(); }
   [[nodiscard]] core::Moment moment() override { return engine_->machine().moment(); }
   [[nodiscard]] Status add_disk_figures(Statistics& stats) override;
-  [[nodiscard]] bool may_lead(Lead lead) const;
+  [[nodiscard]] bool may_lead(Lead lead) const HAPAX_REQUIRES(mutex_);
   // What others asked for is answered here, too: what they throw must not reach this caller.
-  void lead_one_batch(std::unique_lock<std::mutex>& lock) noexcept;
-  void begin_to_lead();
-  void end_to_lead();
+  void lead_one_batch() noexcept HAPAX_REQUIRES(mutex_);
+  void begin_to_lead() HAPAX_REQUIRES(mutex_);
+  void end_to_lead() HAPAX_REQUIRES(mutex_);
 
   // whoever leads
-  void take_tasks(std::deque<Task>& tasks);
+  void take_tasks(std::deque<Task>& tasks) HAPAX_REQUIRES(mutex_);
   void take_in(std::deque<Task>& tasks);
   void finish_write(Result<journal::Durable> written);
   void start_write();
@@ -65,16 +65,16 @@ class EmbeddedStore final : public MachineStore {
   [[nodiscard]] bool take_writer(journal::Batch& batch);
   void give_back_writer(const journal::Batch& batch, std::chrono::nanoseconds took);
   void note_kind(bool wrote) { repeats_ += ((wrote ? 0.0 : 1.0) - repeats_) / 64; }
-  [[nodiscard]] bool decides_beside() const;
-  void note_write_time(std::chrono::nanoseconds took);
-  void count_unmarked(std::uint32_t bytes);
-  [[nodiscard]] bool mark_due() const;
+  [[nodiscard]] bool decides_beside() const HAPAX_REQUIRES(mutex_);
+  void note_write_time(std::chrono::nanoseconds took) HAPAX_REQUIRES(mutex_);
+  void count_unmarked(std::uint32_t bytes) HAPAX_REQUIRES(mutex_);
+  [[nodiscard]] bool mark_due() const HAPAX_REQUIRES(mutex_);
 
   // state thread
   void run_state();
   bool next_event(std::deque<Task>& tasks, std::optional<Result<journal::Durable>>& written);
-  void wait_for_event(std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] bool worth_waking() const;
+  void wait_for_event(base::MutexLock& lock) HAPAX_REQUIRES(mutex_);
+  [[nodiscard]] bool worth_waking() const HAPAX_REQUIRES(mutex_);
   void tend();
   void clear_slice();
   void sweep_slice();
@@ -82,7 +82,7 @@ class EmbeddedStore final : public MachineStore {
 
   // journal thread
   void run_journal();
-  [[nodiscard]] bool wait_for_journal_work(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool wait_for_journal_work(base::MutexLock& lock) HAPAX_REQUIRES(mutex_);
   void write_mark(journal::MarkKind kind);
 
   // background thread
@@ -92,28 +92,30 @@ class EmbeddedStore final : public MachineStore {
   const std::unique_ptr<Engine> engine_;
   const Fatal on_fatal_;
 
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::condition_variable state_wake_;
   std::condition_variable journal_wake_;
   std::condition_variable background_wake_;
   std::condition_variable room_;
-  // Guarded by mutex_:
-  std::deque<Task> tasks_;
-  std::size_t tasks_bytes_ = 0;
-  std::optional<std::thread::id> leader_;
-  bool resting_ = false;      // nobody leads, nothing is under way, nothing is to be tended
-  bool lead_wanted_ = false;  // by the state thread
-  bool awaits_disk_ = false;  // a batch is being written by the journal thread
-  bool writer_taken_ = false;
-  std::chrono::microseconds write_time_{0};  // of one batch, of late
-  std::uint64_t unmarked_ = 0;               // batches since the latest mark, and their bytes
-  std::uint64_t unmarked_bytes_ = 0;
-  journal::Batch* to_write_ = nullptr;
-  std::optional<Result<journal::Durable>> written_;
-  bool snapshot_ready_ = false;
-  bool stop_ = false;  // no new tasks; the state thread drains and leaves
-  bool journal_stop_ = false;
-  bool background_stop_ = false;
+  std::deque<Task> tasks_ HAPAX_GUARDED_BY(mutex_);
+  std::size_t tasks_bytes_ HAPAX_GUARDED_BY(mutex_) = 0;
+  std::optional<std::thread::id> leader_ HAPAX_GUARDED_BY(mutex_);
+  // Nobody leads, nothing is under way, nothing is to be tended.
+  bool resting_ HAPAX_GUARDED_BY(mutex_) = false;
+  bool lead_wanted_ HAPAX_GUARDED_BY(mutex_) = false;  // by the state thread
+  // A batch is being written by the journal thread.
+  bool awaits_disk_ HAPAX_GUARDED_BY(mutex_) = false;
+  bool writer_taken_ HAPAX_GUARDED_BY(mutex_) = false;
+  std::chrono::microseconds write_time_ HAPAX_GUARDED_BY(mutex_){0};  // of one batch, of late
+  // Batches since the latest mark, and their bytes.
+  std::uint64_t unmarked_ HAPAX_GUARDED_BY(mutex_) = 0;
+  std::uint64_t unmarked_bytes_ HAPAX_GUARDED_BY(mutex_) = 0;
+  journal::Batch* to_write_ HAPAX_GUARDED_BY(mutex_) = nullptr;
+  std::optional<Result<journal::Durable>> written_ HAPAX_GUARDED_BY(mutex_);
+  bool snapshot_ready_ HAPAX_GUARDED_BY(mutex_) = false;
+  bool stop_ HAPAX_GUARDED_BY(mutex_) = false;  // no new tasks; the state thread drains and leaves
+  bool journal_stop_ HAPAX_GUARDED_BY(mutex_) = false;
+  bool background_stop_ HAPAX_GUARDED_BY(mutex_) = false;
 
   // Owned by the leader, read under mutex_ while nobody leads:
   double repeats_ = 0;  // share of the latest commits that wrote nothing

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/mutex.h"
 #include "engine/embedded_store.h"
 
 namespace hapax::engine {
@@ -33,19 +34,19 @@ constexpr std::size_t kWakeBytes = std::size_t{8} << 10;
 bool EmbeddedStore::hand_over(Task& task, Lead lead, WhenFull when_full) {
   const auto* commit = std::get_if<CommitTask>(&task);
   const std::size_t bytes = commit == nullptr ? 0 : commit->request.bytes;
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   // E4: the leader, from whom `done` may submit, never waits for room that only it can make.
   const bool makes_room = leader_ == std::this_thread::get_id();
-  const auto has_room = [&] {
+  const auto has_room = [&]() HAPAX_REQUIRES(mutex_) {
     const bool some = tasks_bytes_ < kTasksBytesMax && tasks_.size() < kTasksMax;
     return makes_room || tasks_.empty() || some;
   };
   if (when_full == WhenFull::kRefuse && !has_room()) return false;
-  room_.wait(lock, has_room);
+  lock.wait(room_, has_room);
   tasks_bytes_ += bytes;
   tasks_.push_back(std::move(task));
   if (may_lead(lead)) {
-    lead_one_batch(lock);
+    lead_one_batch();
   } else if (!leader_ && worth_waking()) {  // Who leads looks at what has come when it ends.
     state_wake_.notify_one();
   }
@@ -57,14 +58,14 @@ bool EmbeddedStore::may_lead(Lead lead) const {
   return resting_ && (lead == Lead::kAlways || (lead == Lead::kIfQuick && quick));
 }
 
-void EmbeddedStore::lead_one_batch(std::unique_lock<std::mutex>& lock) noexcept {
+void EmbeddedStore::lead_one_batch() noexcept {
   begin_to_lead();
   std::deque<Task> tasks;
   take_tasks(tasks);
-  lock.unlock();
+  mutex_.unlock();
   take_in(tasks);
   start_write();
-  lock.lock();
+  mutex_.lock();
   end_to_lead();
   const bool to_clear = leftover_.entries || leftover_.claims;
   if (!resting_ || to_clear) state_wake_.notify_one();
@@ -104,9 +105,9 @@ void EmbeddedStore::take_tasks(std::deque<Task>& tasks) {
 }
 
 // Ends when there is something to do, or something to tend, and nobody else leads.
-void EmbeddedStore::wait_for_event(std::unique_lock<std::mutex>& lock) {
+void EmbeddedStore::wait_for_event(base::MutexLock& lock) {
   const Machine& machine = engine_->machine();
-  const auto ready = [&] {
+  const auto ready = [&]() HAPAX_REQUIRES(mutex_) {
     if (leader_) return false;
     const bool takes_in = !holding_ && !full_;
     const bool damaged = machine.damage() && check_sound().ok();
@@ -115,14 +116,15 @@ void EmbeddedStore::wait_for_event(std::unique_lock<std::mutex>& lock) {
     return written_.has_value() || snapshot_ready_ || damaged || held_for_nothing ||
            (stop_ && takes_in) || (takes_in && worth_waking());
   };
-  const auto to_clear = [&] {
+  const auto to_clear = [&]() HAPAX_REQUIRES(mutex_) {
     const bool claims = leftover_.claims && machine.quiescent();
     return !leader_ && (leftover_.entries || claims || sweeps_left_ != 0);
   };
-  state_wake_.wait_for(lock, kTendEvery, [&] { return ready() || to_clear(); });
+  lock.wait_for(state_wake_, kTendEvery,
+                [&]() HAPAX_REQUIRES(mutex_) { return ready() || to_clear(); });
   const bool idle = !ready();
   lead_wanted_ = true;
-  state_wake_.wait(lock, [this] { return !leader_; });
+  lock.wait(state_wake_, [this]() HAPAX_REQUIRES(mutex_) { return !leader_; });
   lead_wanted_ = false;
   idle_ = idle;
 }
@@ -131,7 +133,7 @@ void EmbeddedStore::wait_for_event(std::unique_lock<std::mutex>& lock) {
 bool EmbeddedStore::next_event(std::deque<Task>& tasks,
                                std::optional<Result<journal::Durable>>& written) {
   Machine& machine = engine_->machine();
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   end_to_lead();
   wait_for_event(lock);
   begin_to_lead();
@@ -148,7 +150,7 @@ bool EmbeddedStore::next_event(std::deque<Task>& tasks,
 // mark is due.
 bool EmbeddedStore::take_writer(journal::Batch& batch) {
   const bool small = batch.bytes() <= kWriteHereMax;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   const bool alone = tasks_.empty() && !decides_beside();
   if (small && !writer_taken_ && alone && !mark_due()) {
     writer_taken_ = true;
@@ -165,7 +167,7 @@ void EmbeddedStore::start_large_write() {
 }
 
 void EmbeddedStore::give_back_writer(const journal::Batch& batch, std::chrono::nanoseconds took) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   note_write_time(took);
   writer_taken_ = false;
   if (unmarked_ == 0) journal_wake_.notify_one();  // It looks out for a pause from now on.
@@ -189,17 +191,17 @@ bool EmbeddedStore::mark_due() const {
 // ----------------------------------------------------------------------------------
 
 // False when the store is to stop; true with no batch to write is a pause, good for a mark.
-bool EmbeddedStore::wait_for_journal_work(std::unique_lock<std::mutex>& lock) {
+bool EmbeddedStore::wait_for_journal_work(base::MutexLock& lock) {
   while (to_write_ == nullptr) {
     if (journal_stop_) return false;
     if (unmarked_ == 0) {
       // W5: also if nothing was written, the mark takes log time along.
-      const auto woken = journal_wake_.wait_for(lock, engine_->options().mark_every);
+      const auto woken = lock.wait_for(journal_wake_, engine_->options().mark_every);
       if (woken == std::cv_status::timeout && to_write_ == nullptr && !writer_taken_) return true;
       continue;
     }
     const std::uint64_t seen = unmarked_;
-    const auto woken = journal_wake_.wait_for(lock, kIdleBeforeMark);
+    const auto woken = lock.wait_for(journal_wake_, kIdleBeforeMark);
     if (woken == std::cv_status::timeout && unmarked_ == seen && !writer_taken_) return true;
   }
   return true;
@@ -211,7 +213,7 @@ void EmbeddedStore::write_mark(journal::MarkKind kind) {
 }
 
 void EmbeddedStore::run_journal() {
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   while (wait_for_journal_work(lock)) {
     writer_taken_ = true;
     bool mark = to_write_ == nullptr;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/mutex.h"
 #include "base/place_failure.h"
 #include "engine/queries.h"
 
@@ -17,20 +18,20 @@ class Handover {
  public:
   void put(Value value) {
     // Notify under the lock: the waiter destroys this as soon as it has the value.
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     value_.emplace(std::move(value));
     there_.notify_one();
   }
   Value take() {
-    std::unique_lock lock(mutex_);
-    there_.wait(lock, [this] { return value_.has_value(); });
+    base::MutexLock lock(mutex_);
+    lock.wait(there_, [this]() HAPAX_REQUIRES(mutex_) { return value_.has_value(); });
     return *std::move(value_);
   }
 
  private:
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::condition_variable there_;
-  std::optional<Value> value_;
+  std::optional<Value> value_ HAPAX_GUARDED_BY(mutex_);
 };
 
 // Between the look and the read the segment may have been emptied and removed, or a log that
@@ -56,14 +57,14 @@ MachineStore::MachineStore(const digest::HashKey& key, std::shared_ptr<journal::
     : key_(key), files_(std::move(files)), tell_(std::move(tell)) {}
 
 Status MachineStore::check_sound() {
-  const std::lock_guard lock(damage_mutex_);
+  const base::MutexLock lock(damage_mutex_);
   if (damage_) return *damage_;
   return Ok{};
 }
 
 void MachineStore::stop_serving(const Error& error) {
   {
-    const std::lock_guard lock(damage_mutex_);
+    const base::MutexLock lock(damage_mutex_);
     if (damage_) return;
     damage_ = error;
   }

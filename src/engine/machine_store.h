@@ -7,13 +7,13 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
 
 #include <hapax/store.h>
 
+#include "base/mutex.h"
 #include "digest/hash.h"
 #include "engine/answers.h"
 #include "engine/machine.h"
@@ -99,8 +99,8 @@ class MachineStore : public Store {
   const std::shared_ptr<journal::SegmentFiles> files_;
   const TellPeople tell_;
   Watches watches_;
-  std::mutex damage_mutex_;
-  std::optional<Error> damage_;  // the first that was found; guarded by damage_mutex_
+  base::Mutex damage_mutex_;
+  std::optional<Error> damage_ HAPAX_GUARDED_BY(damage_mutex_);  // the first that was found
 };
 
 }  // namespace hapax::engine

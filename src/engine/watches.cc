@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/mutex.h"
+
 namespace hapax::engine {
 
 // Neighbours mostly say the same.
@@ -25,7 +27,7 @@ std::uint64_t Watches::watch_claim(base::Hash128 claim, Changed changed) {
 }
 
 std::uint64_t Watches::add(Place place, Watcher watcher) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   const std::uint64_t number = next_++;
   watcher.number = number;
   places_[place].push_back(std::move(watcher));
@@ -35,7 +37,7 @@ std::uint64_t Watches::add(Place place, Watcher watcher) {
 }
 
 void Watches::end(std::uint64_t number) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   const auto known = numbers_.find(number);
   if (known == numbers_.end()) return;  // It was told.
   const auto place = places_.find(known->second);
@@ -64,7 +66,7 @@ void Watches::tell(Wakes& wakes) {
   if (wakes.empty()) return;
   Watchers woken;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     for (const auto& [stream, consumer] : wakes.streams) take(stream, consumer, woken);
     for (const base::Hash128 claim : wakes.claims) take(claim, {}, woken);
   }
@@ -75,7 +77,7 @@ void Watches::tell(Wakes& wakes) {
 void Watches::tell_all() {
   Watchers woken;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     for (auto& [place, here] : places_) {
       woken.insert(woken.end(), std::move_iterator(here.begin()), std::move_iterator(here.end()));
     }

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "base/hash128.h"
+#include "base/mutex.h"
 #include "core/wakes.h"
 
 namespace hapax::engine {
@@ -62,14 +62,13 @@ class Watches {
 
   std::uint64_t add(Place place, Watcher watcher);
   // Under the lock: moves those who wait there, for that consumer, to `woken`.
-  void take(const Place& place, std::string_view consumer, Watchers& woken);
+  void take(const Place& place, std::string_view consumer, Watchers& woken) HAPAX_REQUIRES(mutex_);
 
   std::atomic<std::size_t> watching_ = 0;
-  std::mutex mutex_;
-  // Guarded by mutex_:
-  std::map<Place, Watchers> places_;
-  std::unordered_map<std::uint64_t, Place> numbers_;
-  std::uint64_t next_ = 1;
+  base::Mutex mutex_;
+  std::map<Place, Watchers> places_ HAPAX_GUARDED_BY(mutex_);
+  std::unordered_map<std::uint64_t, Place> numbers_ HAPAX_GUARDED_BY(mutex_);
+  std::uint64_t next_ HAPAX_GUARDED_BY(mutex_) = 1;
 };
 
 }  // namespace hapax::engine

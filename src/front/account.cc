@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/mutex.h"
+
 namespace hapax::front {
 
 namespace {
@@ -60,12 +62,12 @@ struct Spans {
 }  // namespace
 
 TenantLimits Account::limits() const {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return limits_;
 }
 
 void Account::set(const TenantLimits& limits) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (limits == limits_) return;
   limits_ = limits;
   limited_ = limits != TenantLimits{};
@@ -74,7 +76,7 @@ void Account::set(const TenantLimits& limits) {
 
 std::optional<Duration> Account::charge(Steady now) {
   if (!limited_) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (limits_.rate == 0) return std::nullopt;
   const auto rate = static_cast<double>(limits_.rate);
   if (credited_) {
@@ -92,7 +94,7 @@ std::optional<Duration> Account::charge(Steady now) {
 
 void Account::charge_more(std::uint64_t ops) {
   if (!limited_) return;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (limits_.rate != 0) credit_ -= static_cast<double>(ops);
 }
 
@@ -148,20 +150,20 @@ Error rate_error(Duration wait) {
 }
 
 std::shared_ptr<Account> Accounts::of(const std::string& tenant) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   std::shared_ptr<Account>& account = accounts_[tenant];
   if (account == nullptr) account = std::make_shared<Account>(limits_of_(tenant));
   return account;
 }
 
 void Accounts::set(LimitsOf limits_of) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   limits_of_ = std::move(limits_of);
   for (const auto& [tenant, account] : accounts_) account->set(limits_of_(tenant));
 }
 
 std::vector<std::pair<std::string, std::shared_ptr<Account>>> Accounts::all() const {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return {accounts_.begin(), accounts_.end()};
 }
 

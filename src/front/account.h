@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include <hapax/ops.h>
 #include <hapax/result.h>
 
+#include "base/mutex.h"
 #include "wire/usual.h"
 
 namespace hapax::front {
@@ -70,10 +70,10 @@ class Account {
     return static_cast<double>(limits.burst != 0 ? limits.burst : limits.rate);
   }
 
-  mutable std::mutex mutex_;
-  TenantLimits limits_;             // guarded by mutex_
-  double credit_;                   // guarded by mutex_; operations
-  std::optional<Steady> credited_;  // guarded by mutex_
+  mutable base::Mutex mutex_;
+  TenantLimits limits_ HAPAX_GUARDED_BY(mutex_);
+  double credit_ HAPAX_GUARDED_BY(mutex_);  // operations
+  std::optional<Steady> credited_ HAPAX_GUARDED_BY(mutex_);
   std::atomic<bool> limited_;
   std::atomic<std::uint64_t> connections_ = 0;
   std::atomic<std::uint64_t> refused_ = 0;
@@ -110,9 +110,9 @@ class Accounts {
   [[nodiscard]] std::vector<std::pair<std::string, std::shared_ptr<Account>>> all() const;
 
  private:
-  mutable std::mutex mutex_;
-  LimitsOf limits_of_;                                                  // guarded by mutex_
-  std::unordered_map<std::string, std::shared_ptr<Account>> accounts_;  // guarded by mutex_
+  mutable base::Mutex mutex_;
+  LimitsOf limits_of_ HAPAX_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::shared_ptr<Account>> accounts_ HAPAX_GUARDED_BY(mutex_);
 };
 
 }  // namespace hapax::front

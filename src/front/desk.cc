@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "front/audit.h"
 
 namespace hapax::front {
@@ -187,7 +188,7 @@ void Desk::tell_unwritten(std::span<const Op> lines, const Result<Answer>& answe
 
 void Desk::with_stream(const std::string& stream, std::function<void(bool there)> next) {
   const bool known = [&] {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     return audits_.contains(stream);
   }();
   if (known) return next(true);  // Not under the lock: it may wait for room in the store.
@@ -197,7 +198,7 @@ void Desk::with_stream(const std::string& stream, std::function<void(bool there)
                 [this, name, op, next = std::move(next)](const Result<Answer>& answer) {
                   const bool there = answer && is_there(answer->verdicts.front());
                   if (there) {
-                    const std::lock_guard lock(mutex_);
+                    const base::MutexLock lock(mutex_);
                     audits_.insert(*name);
                   }
                   next(there);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 
 #include <hapax/store.h>
 
+#include "base/mutex.h"
 #include "front/caller.h"
 #include "front/discretion.h"
 #include "front/ledger.h"
@@ -116,8 +116,9 @@ class Desk {
   const Discretion* const discretion_;  // may be null
   Readers readers_;
   Ledger ledger_;
-  std::mutex mutex_;
-  std::unordered_set<std::string> audits_;  // guarded by mutex_; streams that are known to be there
+  base::Mutex mutex_;
+  // Streams that are known to be there.
+  std::unordered_set<std::string> audits_ HAPAX_GUARDED_BY(mutex_);
 };
 
 // Everything a caller may not ask for, before the store sees it.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/dedup_key.h"
+#include "base/mutex.h"
 #include "base/tenant_frame.h"
 
 namespace hapax::front {
@@ -75,7 +76,7 @@ std::optional<Check> check_in(const Other&, const Verdict&, Time) {
 }  // namespace
 
 void Ledger::count(std::span<const Op> ops, const Answer& answer) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   std::string run;  // the queue of the latest checks, …
   QueueCounts* counts = nullptr;
   QueueCounts::Asked asked;  // … and what was asked of it
@@ -117,13 +118,13 @@ Result<QueueCounts> Ledger::of(Store& store, const std::string& queue) const {
   QueueCounts sum;
   for (std::size_t look = 0; look < kLooksMax; ++look) {
     const std::uint64_t before = [&] {
-      std::unique_lock lock(mutex_);
-      kept_.wait(lock, [&] { return !keeping_; });
+      base::MutexLock lock(mutex_);
+      lock.wait(kept_, [&]() HAPAX_REQUIRES(mutex_) { return !keeping_; });
       return edition_;
     }();
     HAPAX_TRY(const auto kept, store.find_register(name));
     sum = kept ? QueueCounts::parse(kept->value).value_or(QueueCounts()) : QueueCounts();
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (const auto found = books_.find(queue); found != books_.end()) sum.add(found->second.fresh);
     // Else some of it was written between the two looks.
     if (edition_ == before && !keeping_) break;
@@ -134,7 +135,7 @@ Result<QueueCounts> Ledger::of(Store& store, const std::string& queue) const {
 // Who counts commits waits for a look at some of the names, never for one at all of them.
 template <class Look>
 std::string Ledger::look_at_some(const std::string& from, const Look& look) const {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   auto at = books_.lower_bound(from);
   for (std::size_t i = 0; i < kLookedAtOnce && at != books_.end(); ++i, ++at) {
     if (!look(at->first, at->second)) break;
@@ -193,7 +194,7 @@ bool Ledger::settle(const std::vector<Page>& pages, const Answer& answer) {
 // What is written meanwhile is in the store and still counted as fresh: of() would count it twice.
 void Ledger::set_keeping(bool keeping) {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     keeping_ = keeping;
   }
   if (!keeping) kept_.notify_all();
@@ -213,7 +214,7 @@ Op Ledger::write(Page& page, const Held& held, Time now) {
 }
 
 void Ledger::settle(const Page& page) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   Book& book = books_[page.queue];
   book.fresh.take(page.fresh);
   book.kept = page.sum;

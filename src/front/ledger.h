@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 
 #include <hapax/store.h>
 
+#include "base/mutex.h"
 #include "front/queue_counts.h"
 
 namespace hapax::front {
@@ -60,7 +60,8 @@ class Ledger {
     std::string text;
   };
 
-  QueueCounts* find(std::string_view queue);  // REQUIRES: mutex_ is held. Null: there is no room.
+  // Null: there is no room.
+  QueueCounts* find(std::string_view queue) HAPAX_REQUIRES(mutex_);
   [[nodiscard]] std::vector<Page> pages();
   // While look(queue, book) says so, and not at many. Answers where to go on; empty: at the front.
   template <class Look>
@@ -71,13 +72,14 @@ class Ledger {
   void settle(const Page& page);
   void set_keeping(bool keeping);
 
-  mutable std::mutex mutex_;
-  std::map<std::string, Book, std::less<>> books_;                   // guarded by mutex_
-  std::map<std::string, std::size_t, std::less<>> names_by_tenant_;  // guarded by mutex_; by frame
-  std::uint64_t edition_ = 0;             // guarded by mutex_; changes with each keep
-  bool keeping_ = false;                  // guarded by mutex_; pages are being written
-  mutable std::condition_variable kept_;  // with mutex_: they are no longer
-  std::string next_;                      // where pages() goes on; of who keeps
+  mutable base::Mutex mutex_;
+  std::map<std::string, Book, std::less<>> books_ HAPAX_GUARDED_BY(mutex_);
+  // By frame.
+  std::map<std::string, std::size_t, std::less<>> names_by_tenant_ HAPAX_GUARDED_BY(mutex_);
+  std::uint64_t edition_ HAPAX_GUARDED_BY(mutex_) = 0;  // changes with each keep
+  bool keeping_ HAPAX_GUARDED_BY(mutex_) = false;       // pages are being written
+  mutable std::condition_variable kept_;                // with mutex_: they are no longer
+  std::string next_;                                    // where pages() goes on; of who keeps
 };
 
 }  // namespace hapax::front

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/mutex.h"
+
 namespace hapax::front {
 
 namespace {
@@ -16,7 +18,7 @@ Readers::Readers(std::size_t threads) {
 
 void Readers::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
@@ -27,7 +29,7 @@ void Readers::stop() {
 
 bool Readers::run(std::function<void()> work) {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (stop_ || queue_.size() >= kQueueMax) return false;
     queue_.push_back(std::move(work));
   }
@@ -36,9 +38,9 @@ bool Readers::run(std::function<void()> work) {
 }
 
 void Readers::work() {
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    lock.wait(wake_, [this]() HAPAX_REQUIRES(mutex_) { return stop_ || !queue_.empty(); });
     if (queue_.empty()) return;
     const std::function<void()> next = std::move(queue_.front());
     queue_.pop_front();

@@ -4,10 +4,10 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "net/link.h"
 
 namespace hapax::front {
@@ -37,10 +37,10 @@ class Readers {
  private:
   void work();
 
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::function<void()>> queue_;  // guarded by mutex_
-  bool stop_ = false;                        // guarded by mutex_
+  std::deque<std::function<void()>> queue_ HAPAX_GUARDED_BY(mutex_);
+  bool stop_ HAPAX_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "journal/names.h"
 #include "journal/new_file.h"
 
 namespace hapax::journal {
 
 Result<std::shared_ptr<const ports::File>> SegmentFiles::open(std::uint32_t number) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   auto entry = files_.find(number);
   if (entry == files_.end()) {
     HAPAX_TRY(std::shared_ptr<const ports::File> file,
@@ -23,7 +24,7 @@ Result<std::shared_ptr<const ports::File>> SegmentFiles::open(std::uint32_t numb
 }
 
 void SegmentFiles::drop(std::uint32_t number) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   files_.erase(number);
 }
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include <hapax/result.h>
 
+#include "base/mutex.h"
 #include "ports/files.h"
 
 namespace hapax::journal {
@@ -28,13 +28,12 @@ class SegmentFiles {
     std::shared_ptr<const ports::File> file;
     std::uint64_t used = 0;
   };
-  void make_room();
+  void make_room() HAPAX_REQUIRES(mutex_);
 
   ports::Folder& folder_;
-  std::mutex mutex_;
-  // Below: under the lock.
-  std::map<std::uint32_t, Entry> files_;
-  std::uint64_t uses_ = 0;
+  base::Mutex mutex_;
+  std::map<std::uint32_t, Entry> files_ HAPAX_GUARDED_BY(mutex_);
+  std::uint64_t uses_ HAPAX_GUARDED_BY(mutex_) = 0;
 };
 
 // What the segments take on disk, space reserved for the next batches included.

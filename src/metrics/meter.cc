@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/dedup_key.h"
+#include "base/mutex.h"
 #include "base/tenant_frame.h"
 #include "wire/op_fields.h"
 
@@ -99,7 +100,7 @@ void Meter::synced(std::chrono::nanoseconds took, std::uint64_t bytes) {
 void Meter::answered(std::span<const Op> ops, const Answer& answer, std::chrono::nanoseconds took) {
   commit_seconds_.observe(std::chrono::duration<double>(took).count());
   commit_ops_.observe(static_cast<double>(ops.size()));
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   std::string last;
   std::string room;
   Counts* counts = nullptr;
@@ -137,12 +138,12 @@ void Meter::age(const Verdict& verdict, Time now) {
 }
 
 void Meter::know(NearMisses::Windows windows) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   near_misses_.know(std::move(windows));
 }
 
 std::uint64_t Meter::near_misses() const {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return near_misses_.count();
 }
 
@@ -152,7 +153,7 @@ void Meter::responded(unsigned status) {
 
 std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> Meter::verdicts() const {
   std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> all;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   for (std::size_t op = 0; op < kOps; ++op) {
     for (std::size_t verdict = 0; verdict < kVerdicts; ++verdict) {
       const std::uint64_t count = verdicts_[op][verdict];
@@ -167,7 +168,7 @@ std::vector<std::pair<std::string, Meter::Counts>> Meter::some_queues(
     const std::string& behind) const {
   constexpr std::size_t kSome = 64;
   std::vector<std::pair<std::string, Counts>> some;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   for (auto at = queues_.upper_bound(behind); at != queues_.end() && some.size() < kSome; ++at) {
     some.emplace_back(at->first, at->second);
   }

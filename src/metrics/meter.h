@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include <hapax/ops.h>
 #include <hapax/verdicts.h>
 
+#include "base/mutex.h"
 #include "metrics/histogram.h"
 #include "metrics/near_misses.h"
 
@@ -65,17 +65,18 @@ class Meter {
   static constexpr std::size_t kVerdicts = std::variant_size_v<Verdict> + 1;
   using Counts = std::array<std::uint64_t, kVerdicts>;
 
-  Counts& counts_of(std::string_view queue);  // REQUIRES: mutex_ is held.
+  Counts& counts_of(std::string_view queue) HAPAX_REQUIRES(mutex_);
   // By name, from behind the given one.
   [[nodiscard]] std::vector<std::pair<std::string, Counts>> some_queues(
       const std::string& behind) const;
   void age(const Verdict& verdict, Time now);
 
-  mutable std::mutex mutex_;
-  std::array<Counts, kOps> verdicts_{};                               // guarded by mutex_
-  std::map<std::string, Counts, std::less<>> queues_;                 // guarded by mutex_
-  std::map<std::string, std::size_t, std::less<>> queues_by_tenant_;  // guarded by mutex_; by frame
-  NearMisses near_misses_;                                            // guarded by mutex_
+  mutable base::Mutex mutex_;
+  std::array<Counts, kOps> verdicts_ HAPAX_GUARDED_BY(mutex_){};
+  std::map<std::string, Counts, std::less<>> queues_ HAPAX_GUARDED_BY(mutex_);
+  // By frame.
+  std::map<std::string, std::size_t, std::less<>> queues_by_tenant_ HAPAX_GUARDED_BY(mutex_);
+  NearMisses near_misses_ HAPAX_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> failures_ = 0;
   std::array<std::atomic<std::uint64_t>, 6> responses_{};
   Histogram commit_seconds_;

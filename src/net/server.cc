@@ -1,12 +1,12 @@
 #include "net/server.h"
 
 #include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include <boost/asio/ssl/context.hpp>
 
+#include "base/mutex.h"
 #include "net/address.h"
 #include "net/asio_loop.h"
 #include "net/carriers.h"
@@ -88,7 +88,7 @@ class Listener {
   Status reload() {
     if (!endpoint_.tls) return Ok{};
     HAPAX_TRY(SharedTls fresh, load_tls(*endpoint_.tls));
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     tls_ = std::move(fresh);
     return Ok{};
   }
@@ -142,7 +142,7 @@ class Listener {
     const MakeSession& make_session =
         stay == Stay::kBrief ? endpoint_.make_brief_session : endpoint_.make_session;
     if (!endpoint_.tls) return make_plain_connection(loop, std::move(socket), make_session);
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     return make_tls_connection(loop, std::move(socket), make_session, tls_, stay);
   }
 
@@ -152,8 +152,8 @@ class Listener {
   asio::steady_timer pause_;
   std::string address_;
   std::size_t next_ = 0;
-  std::mutex mutex_;
-  SharedTls tls_;  // guarded by mutex_
+  base::Mutex mutex_;
+  SharedTls tls_ HAPAX_GUARDED_BY(mutex_);
 };
 
 class AsioServer final : public Server {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "host/entropy.h"
+#include "ports/entropy.h"
 #include "postgres/checkup.h"
 
 namespace hapax::postgres {

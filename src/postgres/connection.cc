@@ -140,9 +140,10 @@ Errc code_of(std::string_view sqlstate) {
   };
   if (sqlstate.size() == 5 && sqlstate.starts_with("HX")) {
     unsigned number = 0;
-    std::from_chars(sqlstate.data() + 2, sqlstate.data() + 5, number);
+    const char* const end = sqlstate.data() + 5;
+    const bool whole = std::from_chars(sqlstate.data() + 2, end, number).ptr == end;
     const auto code = static_cast<Errc>(1000 + number);
-    if (is_known(code)) return code;
+    if (whole && is_known(code)) return code;
   }
   for (const auto& [beginning, code] : kCodes) {
     if (sqlstate.starts_with(beginning)) return code;

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include "ports/entropy.h"
 #include "postgres/outbox_source.h"
 
 namespace hapax::postgres {

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "database/migration.h"
+#include "ports/entropy.h"
 #include "postgres/migrate.h"
 #include "relay/headers.h"
 #include "relay/pieces.h"

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include <hapax/store.h>
+
+#include "base/mutex.h"
 
 namespace hapax::serve {
 
@@ -22,12 +23,12 @@ class Health {
 
   // What a person should know of although it is ready; empty: nothing.
   [[nodiscard]] std::string warning() const {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     return warning_;
   }
   // Nothing: it is ready.
   [[nodiscard]] std::optional<std::string> trouble() const {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     return trouble_;
   }
 
@@ -35,21 +36,22 @@ class Health {
   enum class Phase : std::uint8_t { kStarting, kOpen, kDraining };
 
   void begin(Phase phase, std::string trouble) {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     phase_ = phase;
     trouble_ = std::move(trouble);
   }
   void set(std::optional<std::string> trouble, std::string warning = {}) {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (phase_ != Phase::kOpen) return;
     trouble_ = std::move(trouble);
     warning_ = std::move(warning);
   }
 
-  mutable std::mutex mutex_;
-  Phase phase_ = Phase::kStarting;                                              // guarded by mutex_
-  std::optional<std::string> trouble_ = "starting: the journal is being read";  // guarded by mutex_
-  std::string warning_;                                                         // the same
+  mutable base::Mutex mutex_;
+  Phase phase_ HAPAX_GUARDED_BY(mutex_) = Phase::kStarting;
+  std::optional<std::string> trouble_ HAPAX_GUARDED_BY(mutex_) =
+      "starting: the journal is being read";
+  std::string warning_ HAPAX_GUARDED_BY(mutex_);
 };
 
 }  // namespace hapax::serve

@@ -70,7 +70,7 @@ void Log::write_often(LogLevel level, std::string_view event, Fields fields) {
   if (!wants(level)) return;
   tell_counted();
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     auto found = often_.find(event);
     if (found == often_.end()) {
       found = often_.emplace(event, Often{level, clock_.steady_ms()}).first;
@@ -83,7 +83,7 @@ void Log::write_often(LogLevel level, std::string_view event, Fields fields) {
 void Log::tell_counted(Spans spans) {
   const std::int64_t span_ms = std::chrono::milliseconds(kOftenSpan).count();
   const std::int64_t now_ms = clock_.steady_ms();
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   std::erase_if(often_, [&](const auto& one) {
     const auto& [event, often] = one;
     if (spans == Spans::kOver && now_ms - often.began_ms < span_ms) return false;

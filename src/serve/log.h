@@ -12,11 +12,11 @@
 #include <cstdio>
 #include <initializer_list>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <variant>
 
+#include "base/mutex.h"
 #include "config/config.h"
 #include "ports/clock.h"
 
@@ -60,8 +60,8 @@ class Log {
   std::atomic<LogLevel> level_;
   ports::Clock& clock_;
   std::FILE* const to_;
-  std::mutex mutex_;
-  std::map<std::string, Often, std::less<>> often_;  // guarded by mutex_; those of a span
+  base::Mutex mutex_;
+  std::map<std::string, Often, std::less<>> often_ HAPAX_GUARDED_BY(mutex_);  // those of a span
 };
 
 }  // namespace hapax::serve

@@ -3,6 +3,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/mutex.h"
+
 namespace hapax::serve {
 
 metrics::NearMisses::Windows Survey::windows() const {
@@ -36,7 +38,7 @@ Surveyor::Surveyor(Store& store, Found found, Every every)
 
 void Surveyor::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
@@ -47,8 +49,9 @@ void Surveyor::run() {
   auto next_survey = std::chrono::steady_clock::now() + every_.survey;
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
-      if (wake_.wait_for(lock, every_.look, [this] { return stop_; })) return;
+      base::MutexLock lock(mutex_);
+      if (lock.wait_for(wake_, every_.look, [this]() HAPAX_REQUIRES(mutex_) { return stop_; }))
+        return;
     }
     look();
     if (std::chrono::steady_clock::now() < next_survey) continue;
@@ -59,7 +62,7 @@ void Surveyor::run() {
 
 bool Surveyor::note_answer() {
   ++answers_;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return !stop_;
 }
 

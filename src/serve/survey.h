@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include <hapax/store.h>
 
+#include "base/mutex.h"
 #include "metrics/near_misses.h"
 
 namespace hapax::serve {
@@ -35,17 +35,17 @@ class SurveyBoard {
  public:
   void put(Survey survey) {
     auto fresh = std::make_shared<const Survey>(std::move(survey));
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     latest_ = std::move(fresh);
   }
   [[nodiscard]] std::shared_ptr<const Survey> latest() const {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     return latest_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Survey> latest_ = std::make_shared<const Survey>();  // guarded by mutex_
+  mutable base::Mutex mutex_;
+  std::shared_ptr<const Survey> latest_ HAPAX_GUARDED_BY(mutex_) = std::make_shared<const Survey>();
 };
 
 // Looks at the store until it is stopped.
@@ -79,9 +79,9 @@ class Surveyor {
   const Found found_;
   const Every every_;
   std::atomic<std::uint64_t> answers_ = 0;
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::condition_variable wake_;
-  bool stop_ = false;  // guarded by mutex_
+  bool stop_ HAPAX_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -1,6 +1,7 @@
 // How a shared store begins, and how it reads everything that is in its place.
 #include <utility>
 
+#include "base/mutex.h"
 #include "engine/frames.h"
 #include "journal/segment.h"
 #include "journal/snapshot_file.h"
@@ -20,9 +21,10 @@ journal::Slot slot_of(ports::LogPlace place) { return {place.segment, place.offs
 Status SharedStore::read_all() {
   if (engine_ != nullptr) {
     // It may write to a server that is gone; callers do not wait as long as that takes to notice.
-    std::unique_lock lock(mutex_);
+    base::MutexLock lock(mutex_);
     const bool idle =
-        background_wake_.wait_for(lock, options_.patience, [this] { return to_write_ == nullptr; });
+        lock.wait_for(background_wake_, options_.patience,
+                      [this]() HAPAX_REQUIRES(mutex_) { return to_write_ == nullptr; });
     if (!idle) return Error{Errc::kUnavailable, "a snapshot is still being written"};
   }
   // The keeper may remove the snapshot, or what only it needs, while it is read.

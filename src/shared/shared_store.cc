@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/mutex.h"
 #include "base/place_failure.h"
 #include "engine/frames.h"
 #include "engine/queries.h"
@@ -42,13 +43,13 @@ SharedStore::SharedStore(std::shared_ptr<void> owner, SharedPorts ports, SharedO
 
 SharedStore::~SharedStore() {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     stop_ = true;
     wake_.notify_all();
   }
   if (driver_.joinable()) driver_.join();
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     background_stop_ = true;
     background_wake_.notify_all();
   }
@@ -59,7 +60,7 @@ SharedStore::~SharedStore() {
 Status SharedStore::add_disk_figures(Statistics& stats) {
   constexpr std::int64_t kCountEveryMs = 30'000;
   const std::int64_t now_ms = ports_.clock.steady_ms();
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   const bool due = !counted_ms_ || now_ms - *counted_ms_ >= kCountEveryMs;
   if (due) {
     counted_ms_ = now_ms;
@@ -79,15 +80,15 @@ Status SharedStore::add_disk_figures(Statistics& stats) {
 bool SharedStore::hand_over(Task& task, Lead /*lead*/, WhenFull when_full) {
   const auto* commit = std::get_if<CommitTask>(&task);
   const std::size_t bytes = commit == nullptr ? 0 : commit->request.bytes;
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   // E4: the driver, from whom `done` may submit, never waits for room that only it can make.
   const bool makes_room = driver_id_ == std::this_thread::get_id();
-  const auto has_room = [&] {
+  const auto has_room = [&]() HAPAX_REQUIRES(mutex_) {
     const bool some = tasks_bytes_ < kTasksBytesMax && tasks_.size() < kTasksMax;
     return makes_room || tasks_.empty() || some;
   };
   if (when_full == WhenFull::kRefuse && !has_room()) return false;
-  room_.wait(lock, has_room);
+  lock.wait(room_, has_room);
   tasks_bytes_ += bytes;
   tasks_.push_back(std::move(task));
   if (tasks_.size() == 1) wake_.notify_one();
@@ -99,7 +100,7 @@ bool SharedStore::hand_over(Task& task, Lead /*lead*/, WhenFull when_full) {
 
 void SharedStore::run() {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     driver_id_ = std::this_thread::get_id();
   }
   std::deque<Task> tasks;
@@ -113,9 +114,9 @@ void SharedStore::run() {
 // Waits until there is something to do; false when the store is to stop and all is done.
 bool SharedStore::next(std::deque<Task>& tasks) {
   const bool watched = watches().any();
-  std::unique_lock lock(mutex_);
-  wake_.wait_for(lock, watched ? options_.watch_every : options_.tend_every,
-                 [this] { return stop_ || !tasks_.empty(); });
+  base::MutexLock lock(mutex_);
+  lock.wait_for(wake_, watched ? options_.watch_every : options_.tend_every,
+                [this]() HAPAX_REQUIRES(mutex_) { return stop_ || !tasks_.empty(); });
   tasks.swap(tasks_);
   tasks_bytes_ = 0;
   room_.notify_all();
@@ -352,9 +353,9 @@ void SharedStore::no_answer(const Error& error) {
   if (silent_ms >= options_.patience.count()) return out_of_patience(error);
   constexpr std::chrono::milliseconds kWaitMin{5};
   constexpr std::chrono::milliseconds kWaitMax{500};
-  std::unique_lock lock(mutex_);
-  wake_.wait_for(lock, std::clamp(std::chrono::milliseconds{silent_ms / 4}, kWaitMin, kWaitMax),
-                 [this] { return stop_; });
+  base::MutexLock lock(mutex_);
+  lock.wait_for(wake_, std::clamp(std::chrono::milliseconds{silent_ms / 4}, kWaitMin, kWaitMax),
+                [this]() HAPAX_REQUIRES(mutex_) { return stop_; });
   if (!stop_) return;
   lock.unlock();
   out_of_patience(error);
@@ -444,7 +445,7 @@ void SharedStore::tend() {
 // E10
 void SharedStore::try_to_keep(std::int64_t now_ms) {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (std::exchange(keeper_lost_, false)) keeper_.reset();
   }
   if (keeper_ != nullptr || now_ms - keeper_tried_ms_ < options_.keep_every.count()) return;
@@ -493,14 +494,14 @@ void SharedStore::tend_as_keeper() {
   end_round();
   if (failing_ || keeper_ == nullptr || !engine_->snapshot_due()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     // The one before is over, and is still being told of; or it was given up since try_to_keep(),
     // and what is known of its parts is forgotten before the next.
     if (to_write_ != nullptr || keeper_lost_) return;
   }
   engine_->begin_snapshot();
   if (!engine_->snapshotter().busy()) return;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   to_write_ = &engine_->snapshotter();
   background_wake_.notify_all();
 }
@@ -509,14 +510,15 @@ void SharedStore::tend_as_keeper() {
 // ------------------------------------------------------------------------------------
 
 bool SharedStore::background_stops() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return background_stop_;
 }
 
 void SharedStore::run_background() {
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   for (;;) {
-    background_wake_.wait(lock, [this] { return background_stop_ || to_write_ != nullptr; });
+    lock.wait(background_wake_,
+              [this]() HAPAX_REQUIRES(mutex_) { return background_stop_ || to_write_ != nullptr; });
     if (to_write_ == nullptr) return;
     engine::Snapshotter& snapshotter = *to_write_;
     lock.unlock();

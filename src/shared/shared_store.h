@@ -29,7 +29,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -37,6 +36,7 @@
 
 #include <hapax/store.h>
 
+#include "base/mutex.h"
 #include "engine/engine.h"
 #include "engine/machine_store.h"
 #include "engine/replay.h"
@@ -154,20 +154,20 @@ class SharedStore final : public engine::MachineStore {
   const journal::Identity identity_;
   const std::shared_ptr<journal::SegmentFiles> files_;
 
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable room_;
   std::condition_variable background_wake_;
-  // Guarded by mutex_:
-  std::deque<Task> tasks_;
-  std::size_t tasks_bytes_ = 0;
-  bool stop_ = false;
-  bool background_stop_ = false;
-  engine::Snapshotter* to_write_ = nullptr;  // handed to the background until it is done
-  bool keeper_lost_ = false;
-  std::thread::id driver_id_;
-  std::optional<std::int64_t> counted_ms_;
-  journal::SegmentUse use_;
+  std::deque<Task> tasks_ HAPAX_GUARDED_BY(mutex_);
+  std::size_t tasks_bytes_ HAPAX_GUARDED_BY(mutex_) = 0;
+  bool stop_ HAPAX_GUARDED_BY(mutex_) = false;
+  bool background_stop_ HAPAX_GUARDED_BY(mutex_) = false;
+  // Handed to the background until it is done.
+  engine::Snapshotter* to_write_ HAPAX_GUARDED_BY(mutex_) = nullptr;
+  bool keeper_lost_ HAPAX_GUARDED_BY(mutex_) = false;
+  std::thread::id driver_id_ HAPAX_GUARDED_BY(mutex_);
+  std::optional<std::int64_t> counted_ms_ HAPAX_GUARDED_BY(mutex_);
+  journal::SegmentUse use_ HAPAX_GUARDED_BY(mutex_);
 
   // The driver's:
   std::unique_ptr<engine::Engine> engine_;

@@ -72,8 +72,9 @@ void SharedStore::ask_for_time() {
   const std::int64_t until_ms = ports_.clock.steady_ms() + options_.answer_within.count();
   const auto waits = [&] {
     if (failing_ || ports_.clock.steady_ms() >= until_ms) return false;
-    std::unique_lock lock(mutex_);
-    return !wake_.wait_for(lock, options_.watch_every, [this] { return stop_; });
+    base::MutexLock lock(mutex_);
+    return !lock.wait_for(wake_, options_.watch_every,
+                          [this]() HAPAX_REQUIRES(mutex_) { return stop_; });
   };
   while (log_time_ <= asked + core::kStepMax && waits()) ask_for_news();
   engine_->clock().follow(asked + core::kStepMax);

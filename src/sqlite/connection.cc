@@ -172,14 +172,21 @@ Result<std::vector<Row>> Connection::stepped(const Statement& each) {
   }
 }
 
-Result<std::vector<Row>> Connection::ask(const std::string& sql, const std::vector<Value>& values) {
-  HAPAX_TRY(const Statement* const kept, compiled(sql));
-  sqlite3_stmt* const statement = kept->compiled.get();
+Result<std::vector<Row>> Connection::asked(const Statement& kept,
+                                           const std::vector<Value>& values) {
+  sqlite3_stmt* const statement = kept.compiled.get();
   int at = 0;
   for (const Value& value : values) {
     if (const int code = bound(statement, ++at, value); code != SQLITE_OK) return failure(code);
   }
-  auto rows = stepped(*kept);
+  return stepped(kept);
+}
+
+Result<std::vector<Row>> Connection::ask(const std::string& sql, const std::vector<Value>& values) {
+  HAPAX_TRY(const Statement* const kept, compiled(sql));
+  auto rows = asked(*kept, values);
+  // The statement is kept, and what it was bound to belongs to the caller.
+  sqlite3_stmt* const statement = kept->compiled.get();
   ::sqlite3_reset(statement);
   ::sqlite3_clear_bindings(statement);
   return rows;

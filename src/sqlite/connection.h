@@ -101,6 +101,7 @@ class Connection {
     std::shared_ptr<Heading> heading;
   };
   Result<const Statement*> compiled(const std::string& sql);
+  Result<std::vector<Row>> asked(const Statement& statement, const std::vector<Value>& values);
   Result<std::vector<Row>> stepped(const Statement& statement);
   [[nodiscard]] bool waits(int code, std::chrono::steady_clock::time_point since, int& turn) const;
   Error failure(int code) const;

@@ -22,7 +22,7 @@ namespace {
 class HttpRooms {
  public:
   explicit HttpRooms(front::Desk& desk) {
-    http::add_store_routes(router_, desk, "outbox_events");
+    http::add_store_routes(router_, desk, "outbox_events", wire::Callers::kAnybody);
     limits_.parser.body_bytes_max = std::size_t{64} << 20;  // More than the largest commit.
   }
 

@@ -10,6 +10,7 @@
 #include <hapax/sqlite.h>
 
 #include "../postgres/cluster.h"
+#include "database/columns.h"
 #include "database/migration.h"
 #include "database/tables.h"
 #include "postgres/migrate.h"
@@ -20,6 +21,33 @@ namespace hapax::contract {
 namespace {
 
 using Texts = std::vector<std::string>;
+
+// A claim as the table shows it to people: bytes in hexadecimal, times in milliseconds.
+enum ClaimColumn {
+  kFence,
+  kAttempts,
+  kFingerprint,
+  kOwner,
+  kReason,
+  kState,
+  kFirstSeen,
+  kSettledAt,
+  kLeaseUntil,
+  kExpiresAt,
+  kOutcome,
+  kColumns
+};
+enum class AuditColumn { kAct, kScope, kKey, kActor, kReason, kColumns };
+
+// The columns of one row; text(column) reads one of them.
+template <database::Columns Column, class Text>
+Texts texts_of(const Text& text) {
+  Texts all;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Column::kColumns); ++i) {
+    all.push_back(text(static_cast<Column>(i)));
+  }
+  return all;
+}
 
 std::string bytes_of(std::string_view hex) {
   std::string bytes;
@@ -56,8 +84,7 @@ class JobClaimBackend : public ClaimBackend {
       return Error{Errc::kConflict, std::string(word_of(verdict))};
     };
     const auto takes_effect = [&]() -> Status {
-      HAPAX_CHECK(ask("INSERT INTO {}effects VALUES ('paid')", {}, 0));
-      return Ok{};
+      return change("INSERT INTO {}effects VALUES ('paid')");
     };
     return database()
         .with_transaction([&]() -> Status {
@@ -78,25 +105,27 @@ class JobClaimBackend : public ClaimBackend {
     const Texts row = row_of(scope, key);
     ClaimStatus status;
     status.state = state_of(state);
-    status.fence = Fence{std::stoull(row[0])};
-    status.attempts = static_cast<std::uint32_t>(std::stoul(row[1]));
-    status.fingerprint = database::to_fingerprint(bytes_of(row[2]));
-    status.owner = row[3];
-    status.reason = row[4];
-    const bool holds = row[5] == "processing";
-    status.since = time_of(holds ? row[6] : row[7]);
-    status.until = time_of(holds ? row[8] : row[9]);
-    if (state == JobStatus::kCompleted) status.result = StoredResult{.body = bytes_of(row[10])};
+    status.fence = Fence{std::stoull(row[kFence])};
+    status.attempts = static_cast<std::uint32_t>(std::stoul(row[kAttempts]));
+    status.fingerprint = database::to_fingerprint(bytes_of(row[kFingerprint]));
+    status.owner = row[kOwner];
+    status.reason = row[kReason];
+    const bool holds = row[kState] == "processing";
+    status.since = time_of(holds ? row[kFirstSeen] : row[kSettledAt]);
+    status.until = time_of(holds ? row[kLeaseUntil] : row[kExpiresAt]);
+    if (state == JobStatus::kCompleted)
+      status.result = StoredResult{.body = bytes_of(row[kOutcome])};
     return status;
   }
 
   std::vector<std::string> audit() override {
     std::vector<std::string> lines;
-    const auto rows =
-        ask("SELECT act, scope, key, actor, reason FROM {}claim_audit ORDER BY n", {}, 5);
-    for (const Texts& row : rows.value()) {
-      lines.push_back(R"({"act":")" + row[0] + R"(","subject":")" + row[1] + "/" + row[2] +
-                      R"(","actor":")" + row[3] + R"(","reason":")" + row[4] + R"("})");
+    for (const Texts& row : audit_rows()) {
+      const auto text = [&](AuditColumn column) { return row[static_cast<std::size_t>(column)]; };
+      lines.push_back(R"({"act":")" + text(AuditColumn::kAct) + R"(","subject":")" +
+                      text(AuditColumn::kScope) + "/" + text(AuditColumn::kKey) + R"(","actor":")" +
+                      text(AuditColumn::kActor) + R"(","reason":")" + text(AuditColumn::kReason) +
+                      R"("})");
     }
     return lines;
   }
@@ -107,13 +136,14 @@ class JobClaimBackend : public ClaimBackend {
 
  protected:
   virtual Database& database() = 0;
-  // {} is what stands before the name of a table; every column that is asked for is a text.
-  virtual Result<std::vector<Texts>> ask(const std::string& sql, const Texts& values,
-                                         std::size_t columns) = 0;
-  std::string ask_one(const std::string& sql) { return ask(sql, {}, 1)->at(0).at(0); }
-  // fence, attempts, fingerprint, owner, reason, state, first_seen, settled_at, lease_until,
-  // expires_at and outcome; bytes in hexadecimal, times in milliseconds.
-  virtual Texts row_of(std::string_view scope, std::string_view key) = 0;
+  static constexpr const char* kAuditSql =
+      "SELECT act, scope, key, actor, reason FROM {}claim_audit ORDER BY n";
+
+  // {} is what stands before the name of a table.
+  virtual Status change(const std::string& sql) = 0;
+  virtual std::string ask_one(const std::string& sql) = 0;
+  virtual Texts row_of(std::string_view scope, std::string_view key) = 0;  // by ClaimColumn
+  virtual std::vector<Texts> audit_rows() = 0;                             // by AuditColumn
   // The database's clock, and not behind or before it by what it rounds.
   virtual Time earliest() = 0;
   virtual Time latest() = 0;
@@ -187,39 +217,51 @@ class OnPostgres final : public JobClaimBackend {
     EXPECT_TRUE(connection_.run("SET client_min_messages = warning"));
     const auto made = postgres::migrate(connection_, {.schema = schema_});
     EXPECT_TRUE(made) << made.error().text();
-    EXPECT_TRUE(ask("CREATE TABLE IF NOT EXISTS {}effects (what text)", {}, 0));
+    EXPECT_TRUE(ask("CREATE TABLE IF NOT EXISTS {}effects (what text)", {}));
     database_ = *on_postgres(connection_.raw(), {.schema = schema_});
   }
 
  protected:
   Database& database() override { return *database_; }
-  Result<std::vector<Texts>> ask(const std::string& sql, const Texts& values,
-                                 std::size_t columns) override {
-    postgres::Values given;
-    for (const std::string& value : values) given.text(value);
-    HAPAX_TRY(const postgres::Rows rows,
-              connection_.ask(database::expanded(sql, "", '"' + schema_ + "\"."), given));
-    std::vector<Texts> texts(rows.size());
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      for (std::size_t i = 0; i < columns; ++i) texts[row].emplace_back(rows.at(row, i));
-    }
-    return texts;
+  Status change(const std::string& sql) override {
+    HAPAX_CHECK(ask(sql, {}));
+    return Ok{};
   }
+  std::string ask_one(const std::string& sql) override {
+    return ask(sql, {}).value().text(0, database::kOnly);
+  }
+  std::vector<Texts> audit_rows() override { return read<AuditColumn>(*ask(kAuditSql, {})); }
   Texts row_of(std::string_view scope, std::string_view key) override {
     const auto ms = [](const std::string& column) {
-      return ", (extract(epoch FROM " + column + ") * 1000)::bigint";
+      return ", (extract(epoch FROM " + column + ") * 1000)::bigint AS " + column;
     };
-    return ask("SELECT fence, attempts, encode(fingerprint, 'hex'), owner, reason, state" +
-                   ms("first_seen") + ms("settled_at") + ms("lease_until") + ms("expires_at") +
-                   ", encode(outcome, 'hex') FROM {}claims WHERE scope = $1 AND key = $2",
-               {std::string(scope), std::string(key)}, 11)
-        ->at(0);
+    return read<ClaimColumn>(
+               *ask("SELECT fence, attempts, encode(fingerprint, 'hex') AS fingerprint, owner, "
+                    "reason, state" +
+                        ms("first_seen") + ms("settled_at") + ms("lease_until") + ms("expires_at") +
+                        ", encode(outcome, 'hex') AS outcome FROM {}claims "
+                        "WHERE scope = $1 AND key = $2",
+                    {std::string(scope), std::string(key)}))
+        .at(0);
   }
   // Its times have microseconds, and are told rounded to a millisecond.
   Time earliest() override { return clock("floor") - Duration{1}; }
   Time latest() override { return clock("ceil") + Duration{1}; }
 
  private:
+  Result<postgres::Rows> ask(const std::string& sql, const Texts& values) {
+    postgres::Values given;
+    for (const std::string& value : values) given.text(value);
+    return connection_.ask(database::expanded(sql, "", '"' + schema_ + "\"."), given);
+  }
+  template <database::Columns Column>
+  static std::vector<Texts> read(const postgres::Rows& rows) {
+    std::vector<Texts> all;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      all.push_back(texts_of<Column>([&](Column column) { return rows.text(row, column); }));
+    }
+    return all;
+  }
   Time clock(const std::string& rounded) {
     return time_of(ask_one("SELECT " + rounded + "(extract(epoch FROM clock_timestamp()) * 1000)"));
   }
@@ -234,33 +276,27 @@ class OnSqlite final : public JobClaimBackend {
   explicit OnSqlite(const std::string& path) : connection_(*sqlite::Connection::open(path)) {
     const auto made = sqlite::migrate(connection_, {});
     EXPECT_TRUE(made) << made.error().text();
-    EXPECT_TRUE(ask("CREATE TABLE IF NOT EXISTS {}effects (what TEXT)", {}, 0));
+    EXPECT_TRUE(ask("CREATE TABLE IF NOT EXISTS {}effects (what TEXT)", {}));
     database_ = *on_sqlite(connection_.raw());
   }
 
  protected:
   Database& database() override { return *database_; }
-  Result<std::vector<Texts>> ask(const std::string& sql, const Texts& values,
-                                 std::size_t /*columns*/) override {
-    std::vector<sqlite::Value> given;
-    for (const std::string& value : values) given.push_back(sqlite::Value::text(value));
-    HAPAX_TRY(const std::vector<sqlite::Row> rows,
-              connection_.ask(database::expanded(sql, "", "hapax_"), given));
-    std::vector<Texts> texts(rows.size());
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      for (const sqlite::Value& value : rows[row]) {
-        const bool number = value.kind == sqlite::Value::Kind::kNumber;
-        texts[row].push_back(number ? std::to_string(value.number) : value.bytes);
-      }
-    }
-    return texts;
+  Status change(const std::string& sql) override {
+    HAPAX_CHECK(ask(sql, {}));
+    return Ok{};
   }
+  std::string ask_one(const std::string& sql) override {
+    return text_of(ask(sql, {})->at(0)[database::kOnly]);
+  }
+  std::vector<Texts> audit_rows() override { return read<AuditColumn>(*ask(kAuditSql, {})); }
   Texts row_of(std::string_view scope, std::string_view key) override {
-    return ask("SELECT fence, attempts, hex(fingerprint), owner, reason, state, first_seen, "
-               "settled_at, lease_until, expires_at, hex(outcome) FROM {}claims "
-               "WHERE scope = ?1 AND key = ?2",
-               {std::string(scope), std::string(key)}, 11)
-        ->at(0);
+    return read<ClaimColumn>(
+               *ask("SELECT fence, attempts, hex(fingerprint) AS fingerprint, owner, reason, "
+                    "state, first_seen, settled_at, lease_until, expires_at, "
+                    "hex(outcome) AS outcome FROM {}claims WHERE scope = ?1 AND key = ?2",
+                    {std::string(scope), std::string(key)}))
+        .at(0);
   }
   Time earliest() override {
     return time_of(
@@ -269,6 +305,24 @@ class OnSqlite final : public JobClaimBackend {
   Time latest() override { return earliest(); }
 
  private:
+  Result<std::vector<sqlite::Row>> ask(const std::string& sql, const Texts& values) {
+    std::vector<sqlite::Value> given;
+    for (const std::string& value : values) given.push_back(sqlite::Value::text(value));
+    return connection_.ask(database::expanded(sql, "", "hapax_"), given);
+  }
+  static std::string text_of(const sqlite::Value& value) {
+    const bool number = value.kind == sqlite::Value::Kind::kNumber;
+    return number ? std::to_string(value.number) : value.bytes;
+  }
+  template <database::Columns Column>
+  static std::vector<Texts> read(const std::vector<sqlite::Row>& rows) {
+    std::vector<Texts> all;
+    for (const sqlite::Row& row : rows) {
+      all.push_back(texts_of<Column>([&](Column column) { return text_of(row[column]); }));
+    }
+    return all;
+  }
+
   sqlite::Connection connection_;
   std::unique_ptr<Database> database_;
 };

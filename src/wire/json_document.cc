@@ -69,8 +69,8 @@ class DocumentBuilder : public JsonEvents {
     stack_.push_uint64(value);
     return true;
   }
-  bool on_double(double value, Text, ErrorCode&) {
-    stack_.push_double(value);
+  bool on_double(double value, Text number, ErrorCode&) {
+    stack_.push_double(nearest_double(number, value));
     return true;
   }
   bool on_bool(bool value, ErrorCode&) {

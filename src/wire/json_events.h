@@ -2,14 +2,26 @@
 // of it. False stops the parser.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <system_error>
 
 #include <boost/json/error.hpp>
 #include <boost/json/string_view.hpp>
 
 namespace hapax::wire {
+
+// The double nearest to a number as it was written. Boost.JSON multiplies by a power of ten and may
+// end up at the neighbour, which is another whole number. REQUIRES: the whole number, as on_double
+// is given it when the text is parsed in one piece.
+[[nodiscard]] inline double nearest_double(boost::json::string_view number, double computed) {
+  double nearest = 0;
+  const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), nearest);
+  // What is out of range is infinite either way.
+  return failed == std::errc{} && end == number.data() + number.size() ? nearest : computed;
+}
 
 struct JsonEvents {
   using Text = boost::json::string_view;

@@ -198,6 +198,19 @@ TEST(WireRequest, NumbersOutOfRangeAreRefused) {
   }
 }
 
+// A fence that is read as its neighbour is the fence of somebody else.
+TEST(WireRequest, AWholeNumberWithAPointIsThatNumber) {
+  std::uint64_t written = 1;
+  for (int i = 0; i < 2'000; ++i) {
+    written = written * 6'364'136'223'846'793'005U + 1'442'695'040'888'963'407U;
+    const std::uint64_t fence = written >> 11U;  // below 2^53
+    const auto request =
+        read_op("renew", R"({"scope":"s","key":"k","fence":)" + std::to_string(fence) + ".0}", {});
+    ASSERT_TRUE(request) << fence << ": " << request.error().text();
+    ASSERT_EQ(std::get<Renew>((*request)->ops.front()).fence.value, fence);
+  }
+}
+
 TEST(WireRequest, AListIsReadWithItsOptions) {
   const auto request = read_ops("append", "records",
                                 R"({"mode":"atomic","id":"c1","records":[{"payload":"1"},

@@ -55,7 +55,9 @@ class Builder : public JsonEvents {
   bool on_uint64(std::uint64_t value, json::string_view, json::error_code&) {
     return place(static_cast<double>(value));  // too large to be an int64
   }
-  bool on_double(double value, json::string_view, json::error_code&) { return place(value); }
+  bool on_double(double value, json::string_view number, json::error_code&) {
+    return place(nearest_double(number, value));
+  }
   bool on_bool(bool value, json::error_code&) { return place(value); }
   bool on_null(json::error_code&) { return place(std::monostate{}); }
 

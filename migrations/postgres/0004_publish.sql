@@ -180,6 +180,13 @@ BEGIN
   IF array_position(types, '') IS NOT NULL OR array_position(types, NULL) IS NOT NULL THEN
     PERFORM "{schema}".refuse('the type of an event is empty or NULL; give it');
   END IF;
+  IF array_position(ids, NULL) IS NOT NULL THEN
+    PERFORM "{schema}".refuse('the id of an event is NULL; give it');
+  END IF;
+  IF cardinality(types) <> ANY (ARRAY[cardinality(payloads), cardinality(keys), cardinality(ids),
+      cardinality(headers), cardinality(correlation_ids), cardinality(causation_ids)]) THEN
+    PERFORM "{schema}".refuse('the arrays of publish_all differ in length');
+  END IF;
   PERFORM pg_advisory_xact_lock(1214345336, slot) FROM (
     SELECT DISTINCT hashtext(k) & 4095 AS slot FROM unnest(keys) AS k WHERE k IS NOT NULL
     ORDER BY slot) AS slots;

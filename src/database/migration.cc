@@ -23,10 +23,12 @@ Status check_applied(std::span<const Migration> known, const Applied& applied) {
                                            std::to_string(newest) + "; use a newer Hapax"};
   }
   if (checksum_of(*found) != applied.checksum) {
-    return Error{Errc::kFormatVersion, "migration " + step_of(applied.version, applied.name) +
-                                           " was applied with checksum " + applied.checksum +
-                                           ", this program's has " + checksum_of(*found) +
-                                           "; the tables were made by another build of Hapax"};
+    return Error{
+        Errc::kFormatVersion,
+        "migration " + step_of(applied.version, applied.name) + " was applied with checksum " +
+            applied.checksum + ", this program's has " + checksum_of(*found) +
+            "; an unreleased build of Hapax made the tables: go on with that build, or move "
+            "the data to a schema made by this one"};
   }
   return Ok{};
 }

@@ -10,8 +10,18 @@ namespace hapax::front {
 
 namespace {
 
+Status check_own_names(const wire::Request& request) {
+  const bool id = !request.id || from_outside(*request.id);
+  const bool transaction = !request.transaction || from_outside(request.transaction->name);
+  if (id && transaction) return Ok{};
+  return Error{Errc::kInvalidArgument,
+               std::string(id ? "the transaction's name" : "the commit's id") +
+                   " must not begin with the byte 0x01"};
+}
+
 Status admit(const Caller& caller, wire::Request& request, const TenantNames& names) {
   const auto keep = [&](std::string_view bytes) { return request.keep(bytes); };
+  HAPAX_CHECK(check_own_names(request));
   for (Op& op : request.ops) {
     HAPAX_CHECK(check(caller, op));
     sign(op, caller, keep);

@@ -118,6 +118,35 @@ TEST_F(DeskTest, WhatIsRepeatedIsWrittenOnce) {
   EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "d"}));
 }
 
+// Without a tenant nothing stands before a name, so a name that begins like a tenant's would be
+// one.
+TEST_F(DeskTest, NoNameOfACommitReachesIntoATenant) {
+  const auto refusal = [&](const auto& name_it) {
+    const auto request = std::make_shared<wire::Request>();
+    request->ops.push_back(Append{.stream = "s", .payload = "x"});
+    name_it(*request);
+    std::string told;
+    desk_.commit(loop_, {"", std::string(kAnybody), Rights::all()}, request,
+                 [&](const Result<Answer>& answer) { told = answer ? "" : answer.error().detail; });
+    return told;
+  };
+  EXPECT_EQ(refusal([](wire::Request& request) {
+              request.id =
+                  "\x01"
+                  "acme\x01pay";
+            }),
+            "the commit's id must not begin with the byte 0x01");
+  EXPECT_EQ(refusal([](wire::Request& request) {
+              request.transaction = TransactionRef{
+                  "\x01"
+                  "acme\x01t",
+                  Epoch{1}};
+            }),
+            "the transaction's name must not begin with the byte 0x01");
+  EXPECT_TRUE(store_.commits.empty());
+  EXPECT_EQ(refusal([](wire::Request& request) { request.id = "pay"; }), "");
+}
+
 TEST_F(DeskTest, WhatIsNotAllowedDoesNotReachTheStore) {
   const auto request = std::make_shared<wire::Request>();
   request->ops.push_back(DeleteStream{"s"});

@@ -143,11 +143,13 @@ std::string Ledger::look_at_some(const std::string& from, const Look& look) cons
   return at == books_.end() ? std::string() : at->first;
 }
 
+std::size_t Ledger::names() const {
+  const base::MutexLock lock(mutex_);
+  return books_.size();
+}
+
 std::vector<Ledger::Page> Ledger::pages() {
-  std::size_t left = [this] {
-    const std::lock_guard lock(mutex_);
-    return books_.size();
-  }();
+  std::size_t left = names();
   std::vector<Page> pages;
   const auto take = [&](const std::string& queue, const Book& book) {
     if (left == 0 || pages.size() == kPagesMax) return false;

@@ -62,6 +62,7 @@ class Ledger {
 
   // Null: there is no room.
   QueueCounts* find(std::string_view queue) HAPAX_REQUIRES(mutex_);
+  [[nodiscard]] std::size_t names() const;
   [[nodiscard]] std::vector<Page> pages();
   // While look(queue, book) says so, and not at many. Answers where to go on; empty: at the front.
   template <class Look>

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include <libpq-fe.h>
+#include <netdb.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "base/assert.h"
 #include "base/hex.h"
@@ -55,26 +57,58 @@ std::string without_quotes(std::string text, const std::string& uri) {
 }
 
 std::string without(std::string text, const char* secret) {
+  constexpr std::string_view kHidden = "…";
   const std::string_view hidden = secret == nullptr ? "" : secret;
   if (hidden.empty()) return text;
   for (std::size_t at = 0; (at = text.find(hidden, at)) != std::string::npos;) {
-    text.replace(at, hidden.size(), "…");
+    text.replace(at, hidden.size(), kHidden);
+    at += kHidden.size();
   }
   return text;
 }
 
+// Somebody else's words in our log: as much of them as tells what is the matter.
+std::string short_of(std::string text) {
+  constexpr std::size_t kMost = 500;
+  if (text.size() <= kMost) return text;
+  std::size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+  return text.substr(0, end) + "…";
+}
+
 void to_stderr(const std::string& line) { std::fprintf(stderr, "hapax: %s\n", line.c_str()); }
+
+// Whether a name stands for more than one address, as one with IPv4 and IPv6 does.
+bool has_several_addresses(const std::string& host) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), nullptr, &wanted, &found) != 0) return false;
+  const bool several = found != nullptr && found->ai_next != nullptr;
+  ::freeaddrinfo(found);
+  return several;
+}
 
 bool has_several_servers(PGconn* connection) {
   PQconninfoOption* const all = ::PQconninfo(connection);
-  bool several = false;
+  std::string host;
+  std::string address;
   for (const PQconninfoOption* one = all; one != nullptr && one->keyword != nullptr; ++one) {
     const std::string_view name = one->keyword;
-    const std::string_view value = one->val == nullptr ? "" : one->val;
-    if (name == "host" || name == "hostaddr") several |= value.find(',') != value.npos;
+    if (one->val == nullptr) continue;
+    if (name == "host") host = one->val;
+    if (name == "hostaddr") address = one->val;
   }
   ::PQconninfoFree(all);
-  return several;
+  const std::string& servers = address.empty() ? host : address;
+  const bool by_file = servers.empty() || servers.front() == '/' || servers.front() == '@';
+  return servers.find(',') != std::string::npos ||
+         (!by_file && address.empty() && has_several_addresses(host));
+}
+
+std::string server_of(const PGconn* connection) {
+  const auto text = [](const char* part) { return std::string(part == nullptr ? "" : part); };
+  return one_line(text(::PQhost(connection)) + ":" + text(::PQport(connection)));
 }
 
 // 0: the time is over.
@@ -244,7 +278,7 @@ Connection::Connection(pg_conn* connection, bool owned) : connection_(connection
 void Connection::hear(const Notice& notice) {
   const auto tell = [to = notice ? notice : Notice(to_stderr),
                      from = raw()](const std::string& text) {
-    to("PostgreSQL warns: " + without(one_line(text), ::PQpass(from)));
+    to("PostgreSQL warns: " + short_of(without(one_line(text), ::PQpass(from))));
   };
   connection_.get_deleter().notice = std::make_shared<const Notice>(tell);
   ::PQsetNoticeReceiver(
@@ -256,8 +290,8 @@ void Connection::hear(const Notice& notice) {
       const_cast<Notice*>(connection_.get_deleter().notice.get()));
 }
 
-// As PQconnectdb() does it, which nobody can listen to. Of several servers only libpq can leave out
-// one that does not answer; what was begun is then begun again. False: silence.
+// As PQconnectdb() does it, which nobody can listen to. Of several addresses only libpq can leave
+// out one that does not answer; what was begun is then begun again. False: silence.
 bool Connection::finish_connecting(std::chrono::milliseconds timeout) {
   if (::PQstatus(raw()) == CONNECTION_BAD) return true;
   if (has_several_servers(raw())) {
@@ -298,7 +332,8 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
   Connection made(::PQconnectStartParams(names.data(), values.data(), 1), true);
   made.hear(options.notice);
   if (!made.finish_connecting(options.timeout)) {
-    return Error{Errc::kUnavailable, "connect to PostgreSQL: the server does not answer within " +
+    return Error{Errc::kUnavailable, "connect to PostgreSQL: " + server_of(made.raw()) +
+                                         " does not answer within " +
                                          std::to_string(options.timeout.count()) + " ms"};
   }
   if (::PQstatus(made.raw()) == CONNECTION_OK) {

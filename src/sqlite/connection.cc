@@ -88,7 +88,9 @@ Value column(sqlite3_stmt* statement, int at) {
 std::shared_ptr<Heading> heading_of(sqlite3_stmt* statement) {
   auto heading = std::make_shared<Heading>();
   for (int at = 0; at < ::sqlite3_column_count(statement); ++at) {
-    heading->names.emplace_back(::sqlite3_column_name(statement, at));
+    // An application that set full_column_names is told the table, too.
+    const std::string_view name = ::sqlite3_column_name(statement, at);
+    heading->names.emplace_back(name.substr(name.rfind('.') + 1));
   }
   return heading;
 }

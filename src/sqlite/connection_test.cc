@@ -64,6 +64,18 @@ TEST(SqliteConnection, AValueIsGoneWithACallThatFails) {
   EXPECT_TRUE(without->front()[database::kOnly].is_null());
 }
 
+// The connection may be the application's, and so are its settings.
+TEST(SqliteConnection, ColumnsAreKnownByTheirNamesWhateverTheApplicationSet) {
+  enum Column { kLeaseUntil, kColumns };
+  Connection connection = open_memory();
+  ASSERT_TRUE(
+      connection.run("PRAGMA short_column_names = 0; PRAGMA full_column_names = 1;"
+                     "CREATE TABLE t (lease_until); INSERT INTO t VALUES (7)"));
+  const auto rows = connection.ask("SELECT lease_until FROM t", {});
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->front()[kLeaseUntil].number, 7);
+}
+
 TEST(SqliteConnection, StatementsRunUntilOneFails) {
   Connection connection = open_memory();
   EXPECT_TRUE(connection.run(""));

@@ -48,6 +48,7 @@ inline constexpr Allowed kDeadLetters{0, limits::kNameBytesMax, FirstByte::kNewO
 // Of a consumer or a producer, which is known below its stream only.
 inline constexpr Allowed kNameBelow{1, limits::kNameBytesMax};
 inline constexpr Allowed kKey{1, limits::kMessageIdBytesMax};
+inline constexpr Allowed kCommitId{1, limits::kMessageIdBytesMax, FirstByte::kNoFrame};
 inline constexpr Allowed kRegister{1, limits::kRegisterNameBytesMax, FirstByte::kNoFrame};
 
 inline constexpr Allowed kPayload{0, limits::kRecordBytesMax};

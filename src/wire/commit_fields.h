@@ -18,11 +18,11 @@ template <class V>
 void fields(V& v, CommitFields& commit) {
   v.optional("mode", commit.request.mode, "All or nothing, or each on its own");
   v.optional("id", OptionalKeyBytes{commit.request.id},
-             About{"Repeating it returns the first answer", allowed::kKey});
+             About{"Repeating it returns the first answer", allowed::kCommitId});
   v.optional("id_window_s", commit.request.id_window,
              About{"How long the answer is remembered", allowed::kWindow});
   v.optional("transaction", commit.transaction,
-             About{"Stage the operations there", allowed::kNameBelow});
+             About{"Stage the operations there", allowed::kName});
   v.optional("epoch", commit.epoch, "Of the transaction");
   together(v, {"transaction", "epoch"});
   if (commit.transaction.has_value() != commit.epoch.has_value()) {

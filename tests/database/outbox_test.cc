@@ -161,6 +161,10 @@ TEST_P(OutboxTest, an_empty_id_key_or_type_is_refused) {
                    "'{NULL}')",
                    "SELECT hapax.publish_all('{t}', '{x}', '{k}', '{\"\"}', '{NULL}', '{NULL}', "
                    "'{NULL}')",
+                   "SELECT hapax.publish_all('{t}', '{x}', '{k}', '{NULL}', '{NULL}', '{NULL}', "
+                   "'{NULL}')",
+                   "SELECT hapax.publish_all('{t,u}', '{x,x}', '{k,k}', '{i}', '{NULL,NULL}', "
+                   "'{NULL,NULL}', '{NULL,NULL}')",
                    "INSERT INTO hapax.outbox (xid, lane, id, type, key, payload) VALUES "
                    "(hapax.outbox_xid('k'), hapax.outbox_lane('k', ''), '', 't', 'k', 'x')",
                    "INSERT INTO hapax.outbox (xid, lane, id, type, key, payload) VALUES "

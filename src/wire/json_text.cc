@@ -31,9 +31,8 @@ bool is_plain(char c) {
 
 }  // namespace
 
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  out.reserve(text.size() + 2);
+void append_json_text(std::string& out, std::string_view text) {
+  out += '"';
   while (!text.empty()) {
     std::size_t plain = 0;
     while (plain < text.size() && is_plain(text[plain])) ++plain;
@@ -48,13 +47,35 @@ std::string json_text(std::string_view text) {
     }
     text.remove_prefix(size == 0 ? 1 : size);
   }
-  out.push_back('"');
+  out += '"';
+}
+
+std::string json_text(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 2);
+  append_json_text(out, text);
   return out;
 }
 
 JsonObject& JsonObject::bytes(std::string_view key, std::string_view bytes) {
   if (base::is_utf8(bytes)) return add(key, bytes);
   return add(std::string(key) + "_base64", digest::encode_base64(bytes));
+}
+
+JsonObject& JsonObject::pairs(std::string_view key,
+                              const std::vector<std::pair<std::string, std::string>>& pairs) {
+  std::string& out = name(key);
+  out += '[';
+  for (const auto& [first, second] : pairs) {
+    if (out.back() != '[') out += ',';
+    out += '[';
+    append_json_text(out, first);
+    out += ',';
+    append_json_text(out, second);
+    out += ']';
+  }
+  out += ']';
+  return *this;
 }
 
 }  // namespace hapax::wire

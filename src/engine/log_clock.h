@@ -1,5 +1,5 @@
-// Log time: what the store decides by. It never goes back and never jumps. docs/internals/time.md
-// has the rules as a whole.
+// Log time: what the store decides by. It never jumps, and goes back in one case only (W8).
+// docs/internals/time.md has the rules as a whole.
 //
 // W1: log time moves with the steady clock. It approaches the wall clock by a tenth of the elapsed
 //     time, and is set to it when it is at most kStepMax behind.
@@ -30,8 +30,8 @@ class LogClock {
   [[nodiscard]] Time now();
   // Others have written with this log time: it is not before that from now on.
   void follow(Time others);
-  // W8: others have decided by an older time: it is not after that. REQUIRES: nobody was told that
-  // something is over by a later time.
+  // W8: others have decided by an older time: log time is not after `others` from now on. REQUIRES:
+  // nobody was told that something is over by a later time, except while the log was full (W5).
   void go_back(Time others);
 
   // At the latest reading of now(): the wall clock as far as it is believed, …

@@ -34,7 +34,7 @@ struct LogTip {
 
 struct LogPart {
   std::vector<LogBatch> batches;  // oldest first; some, if there are any
-  bool all = true;                // the log ended with them when it was asked
+  bool all = true;                // the log ended with them; false: it may have, or more follows
 };
 
 class SharedLog {

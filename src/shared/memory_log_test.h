@@ -90,6 +90,12 @@ class MemoryLog final : public ports::SharedLog {
     trouble_ = trouble;
     times_ = times;
   }
+  // Batches are read so many at once, that of the tip counted. As with a database, nobody can tell
+  // from a full part whether more follows.
+  void rows_at_once(std::size_t rows) {
+    const std::lock_guard lock(place_.mutex);
+    rows_at_once_ = rows;
+  }
   // Runs before the next append, once: others were first.
   void before_append(std::function<void()> act) { before_append_ = std::move(act); }
   // Runs before each append and each reading of news, until another is given; while nothing runs.
@@ -136,10 +142,12 @@ class MemoryLog final : public ports::SharedLog {
     if (times_ > 0 && trouble_ == Trouble::kDown) return down();
     if (!tip.none && !is_there(tip)) return Error{Errc::kNotFound, "the tip is gone"};
     std::vector<ports::LogBatch> found;
+    const std::size_t most = rows_at_once_ - (tip.none ? 0 : 1);
     for (const auto& [at, batch] : place_.log) {
-      if (tip.none || at > tip.at) found.push_back(batch);
+      if (found.size() < most && (tip.none || at > tip.at)) found.push_back(batch);
     }
-    return ports::LogPart{std::move(found), true};
+    const bool all = found.size() < most;
+    return ports::LogPart{std::move(found), all};
   }
 
   Result<ports::LogPart> read_from_now(std::uint64_t lsn) {
@@ -148,9 +156,10 @@ class MemoryLog final : public ports::SharedLog {
     if (times_ > 0 && lasts) return down();
     std::vector<ports::LogBatch> found;
     for (const auto& [at, batch] : place_.log) {
-      if (batch.last >= lsn) found.push_back(batch);
+      if (found.size() < rows_at_once_ && batch.last >= lsn) found.push_back(batch);
     }
-    return ports::LogPart{std::move(found), true};
+    const bool all = found.size() < rows_at_once_;
+    return ports::LogPart{std::move(found), all};
   }
 
   static Error down() { return Error{Errc::kUnavailable, "nobody answers"}; }
@@ -167,6 +176,7 @@ class MemoryLog final : public ports::SharedLog {
   // Guarded by the place's mutex:
   Trouble trouble_ = Trouble::kNone;
   int times_ = 0;
+  std::size_t rows_at_once_ = std::numeric_limits<std::size_t>::max();
 };
 
 class MemoryFile final : public ports::File {

@@ -57,6 +57,7 @@ Status SharedStore::read_once() {
   for (const std::string& line : lines) tell(line);
   HAPAX_CHECK(read_log(read));
   read.alone = keeper_ != nullptr;
+  const bool has_news = engine_ != nullptr && durable_ >= engine_->machine().next_lsn();
   if (engine_ != nullptr) read.clock = engine_->take_clock();
   engine_ = engine::Engine::over(ports_.folder, ports_.clock, files_, identity_, std::move(read),
                                  options_.engine);
@@ -64,6 +65,8 @@ Status SharedStore::read_once() {
   engine_->machine().wake(watches());
   news_.clear();
   watches().tell_all();  // Nobody knows which facts led here.
+  // W8: a snapshot does not say whether its facts were questions only.
+  if (has_news) decided_behind_ = true;
   tell_losses();
   return Ok{};
 }

@@ -161,9 +161,12 @@ void SharedStore::end_round() {
   const std::int64_t began_ms = ports_.clock.steady_ms();
   while (!failing_) {
     engine::Machine& machine = engine_->machine();
-    if (unsure_ && !machine.in_flight() && machine.has_facts()) {
+    const bool decided = !machine.in_flight() && machine.has_facts();
+    if (decided && decided_behind_) {
+      ask_for_news();  // W8: it was decided by a time that is too late.
+    } else if (decided && unsure_) {
       ask_for_time();
-    } else if (machine.in_flight() || machine.has_facts()) {
+    } else if (decided || machine.in_flight()) {
       append();
     } else if (!machine.quiescent()) {
       ask_for_news();
@@ -260,7 +263,9 @@ void SharedStore::ask_for_news() {
   const auto news = read_news();
   if (!news) return no_news(news.error());
   silent_since_ms_.reset();
-  if (!news->batches.empty()) follow(*news);
+  // W8: a full part of the news may have been the last one. Only now this process knows it.
+  const bool goes_back = news->all && decided_behind_;
+  if (!news->batches.empty() || goes_back) follow(*news);
   if (failing_) return;
   // E7: whoever waits came before the question, and the state is that of its answer. To wait for an
   // answer without news would be to wait for as long as others write.
@@ -435,7 +440,7 @@ void SharedStore::tend() {
   try_to_keep(now_ms);
   // W8, E10: what others write is followed, too, when nobody asks here.
   if (now_ms - followed_ms_ >= options_.keep_every.count()) ask_for_news();
-  if (!failing_ && unsure_) ask_for_time();
+  if (!failing_ && unsure_ && !decided_behind_) ask_for_time();
   if (failing_) return;
   if (keeper_ != nullptr) return tend_as_keeper();
   answer_with_time();

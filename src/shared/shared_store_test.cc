@@ -210,11 +210,13 @@ TEST_F(SharedStoreTest, ALogThatCannotBeReadAnewIsReadLater) {
 
 // E5: what others wrote is not what they wrote: whoever waits is told, and nobody is asked forever.
 TEST_F(SharedStoreTest, DamageInWhatOthersWroteEndsTheService) {
-  // The keeper follows by itself and may have seen it whole; the other one does only when asked.
+  // Others follow by themselves and may have seen it whole; this one does only when it is asked.
+  constexpr std::chrono::milliseconds kPatience{100};
+  Process asked(place_, std::uint64_t{1} << 30, 0, kPatience, kNeverKeeps);
   EXPECT_EQ(word(a_.append("1")), "fresh");
   place_.damage_last();
-  EXPECT_EQ(std::get<Refused>(b_.append("2")).error.code, Errc::kCorruption);
-  EXPECT_EQ(b_.store->read({.stream = "s"}).error().code, Errc::kCorruption);
+  EXPECT_EQ(std::get<Refused>(asked.append("2")).error.code, Errc::kCorruption);
+  EXPECT_EQ(asked.store->read({.stream = "s"}).error().code, Errc::kCorruption);
 }
 
 // Who makes a store and stands still does not keep others waiting for ever.

@@ -1,9 +1,10 @@
 // W8: how the processes of a shared store agree about log time. docs/internals/time.md.
 //
 // While nothing is written, each counts log time for itself, and nothing says how far it came. Two
-// things make that safe. Nobody tells by a time much later than that of the newest batch that
-// something is over (W5), so a process may go back to that time. And a batch only goes behind the
-// newest one, so whoever answers a question knows that nobody has decided anything since.
+// things make that safe. Nobody tells that something is over by a time more than 2 s after the
+// newest batch, except while the log is full (W5), so a process may go back to that time. And a
+// batch only goes behind the newest one, so whoever answers a question knows that nobody has
+// decided anything since.
 #include <algorithm>
 #include <thread>
 
@@ -30,6 +31,10 @@ bool only_notes_time(const ports::LogBatch& batch) {
   return read && only;
 }
 
+// W1 sets log time to the wall clock at once, as it does in every other process: no question is
+// needed.
+bool near_wall(Duration lag) { return lag >= Duration{0} && lag <= core::kStepMax; }
+
 }  // namespace
 
 // A log whose newest time is that of the wall clock needs no question. Who becomes the keeper as it
@@ -39,7 +44,7 @@ void SharedStore::start_time() {
   const Time asked = engine_->machine().read_clock();
   const Duration lag = engine_->machine().moment().lag();
   const bool empty = durable_ == journal::Lsn{0};
-  if (empty || (lag >= Duration{0} && lag <= core::kStepMax)) return;
+  if (empty || near_wall(lag)) return;
   if (keeper_ == nullptr) return ask_for_time();
   if (lag < Duration{0}) return;
   put_question(asked);
@@ -47,7 +52,8 @@ void SharedStore::start_time() {
 
 // The newest batch is far behind the clock of this process: it is a question, or somebody decides
 // by an older time, or it was written while this process did not look. Of the latter two nobody can
-// tell which it is.
+// tell which it is. A part of the news that is not the last one does not say how far to go back:
+// until the last one is read, nothing that was decided here is written.
 void SharedStore::compare_time(const ports::LogPart& news) {
   engine::LogClock& clock = engine_->clock();
   clock.follow(log_time_);
@@ -58,8 +64,9 @@ void SharedStore::compare_time(const ports::LogPart& news) {
   others_behind_ = behind && !decided_behind_;
   if (!news.all || !decided_behind_) return;
   decided_behind_ = false;
-  unsure_ = true;
-  clock.go_back(log_time_ + core::kStepMax);
+  const Time back = log_time_ + core::kStepMax;
+  clock.go_back(back);
+  unsure_ = !near_wall(clock.wall() - back);
 }
 
 // Everybody looks at the log every second, so an answer comes soon. If there is none, nobody is

@@ -38,8 +38,26 @@ class SharedTimeTest : public testing::Test {
   static bool there(Process& process, std::string_view name) {
     return process.store->find_register(name)->has_value();
   }
+  // One process stands still for 50 s. Meanwhile another one writes so many batches, a lease and a
+  // register of 30 s among them. The first process reads the news in parts of three.
+  std::unique_ptr<Process> stood_still_for(std::size_t batches) {
+    auto still = start(0, kNeverKeeps, milliseconds{50});
+    EXPECT_TRUE(still->commit({CreateStream{"s", {}}}).ok());
+    still->log.rows_at_once(4);
+    still->clock.pass(50'000);
+    const std::size_t enough = place_.batches() + batches;
+    other_ = start(50'000, kNeverKeeps, milliseconds{50});
+    const Claim lease{.scope = "c", .key = "k", .owner = "b", .lease = std::chrono::seconds{30}};
+    const Expiry soon{Expiry::Kind::kAfter, {}, std::chrono::seconds{30}};
+    const Set set{.name = "r", .value = "v", .mode = SetMode::kAlways, .expiry = soon};
+    EXPECT_TRUE(other_->commit({lease, set}).ok());
+    for (int i = 0; place_.batches() < enough; ++i) other_->append(std::to_string(i));
+    EXPECT_EQ(place_.batches(), enough);
+    return still;
+  }
 
   MemoryPlace place_;
+  std::unique_ptr<Process> other_;
 };
 
 // W7: one process's start moves nobody's time.
@@ -116,6 +134,59 @@ TEST_F(SharedTimeTest, ALeaseIsNotOverForOneThatStoodStill) {
   EXPECT_EQ(claim(*b, "b"), "fresh");
   EXPECT_EQ(claim(*still, "a"), "in_progress") << "its lease has only begun";
   EXPECT_EQ(claim(*still, "b"), "in_progress");
+}
+
+// W8: … also if the last part of the news is full, so that nobody can tell that nothing follows.
+TEST_F(SharedTimeTest, ALeaseIsNotOverBehindOneFullPartOfTheNews) {
+  auto still = stood_still_for(3);
+  EXPECT_EQ(claim(*still, "a"), "in_progress") << "its lease has only begun";
+}
+
+TEST_F(SharedTimeTest, ALeaseIsNotOverBehindTwoFullPartsOfTheNews) {
+  auto still = stood_still_for(6);
+  EXPECT_EQ(claim(*still, "a"), "in_progress") << "its lease has only begun";
+}
+
+TEST_F(SharedTimeTest, ARegisterIsNotGoneBehindAFullPartOfTheNews) {
+  auto still = stood_still_for(3);
+  EXPECT_TRUE(there(*still, "r")) << "its time has only begun";
+}
+
+// W8: … also if it becomes the keeper before it has followed anything, and reads all from scratch.
+TEST_F(SharedTimeTest, ALeaseIsNotOverForOneThatStoodStillAndBecomesTheKeeper) {
+  auto keeper = start(0);
+  ASSERT_TRUE(keeper->commit({CreateStream{"s", {}}}).ok());
+  auto still = start(0, milliseconds{5}, milliseconds{0});
+  still->clock.freeze(host::HostClock().wall_ms());
+  // When the second look is answered, what was due after the first one is done.
+  for (int looks = 0; looks < 2; ++looks) EXPECT_FALSE(there(*still, "r"));
+  keeper.reset();
+  auto b = std::make_unique<Process>(place_, 8'192, 50'000, kPatience);
+  EXPECT_EQ(claim(*b, "b"), "fresh");
+  for (int i = 0; newest_snapshot(place_).empty(); ++i, std::this_thread::yield()) {
+    b->append(std::to_string(i), std::string(500, 'x'));
+  }
+  b.reset();
+  still->clock.pass(50'000);
+  const auto kept = [&] {
+    const std::lock_guard lock(place_.mutex);
+    return place_.locks.contains(kKeeperName);
+  };
+  while (!kept()) std::this_thread::yield();
+  EXPECT_EQ(claim(*still, "a"), "in_progress") << "its lease has only begun";
+}
+
+// W8: … but not after a pause of a few seconds, which W1 makes up at once: nobody is asked.
+TEST_F(SharedTimeTest, AShortPauseCostsNoQuestion) {
+  auto still = start(0, kNeverKeeps, milliseconds{0});
+  auto b = start(0, kNeverKeeps);
+  const std::int64_t now_ms = host::HostClock().wall_ms();
+  for (Process* one : {still.get(), b.get()}) one->clock.freeze(now_ms);
+  ASSERT_TRUE(b->commit({CreateStream{"s", {}}}).ok());
+  for (Process* one : {still.get(), b.get()}) one->clock.pass(3'000);
+  const std::size_t before = place_.batches();
+  EXPECT_EQ(word(still->append("1")), "fresh");
+  EXPECT_EQ(place_.batches(), before + 1);
 }
 
 // W8: … but not further than to the time that they have by then.

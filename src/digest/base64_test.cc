@@ -36,5 +36,15 @@ TEST(Base64Text, WithAForeignByteIsRefused) {
   EXPECT_FALSE(decode_base64("A=AA", Base64::kUrl));
 }
 
+// Else several texts would stand for the same bytes.
+TEST(Base64Text, HasAllOfItsPaddingOrNone) {
+  for (const char* text : {"+w", "+w=="}) EXPECT_EQ(decode_base64(text), "\xfb") << text;
+  for (const char* text : {"+/8", "+/8="}) EXPECT_EQ(decode_base64(text), "\xfb\xff") << text;
+  for (const char* text :
+       {"+w=", "+w===", "+/8==", "AAAA=", "AAAA==", "AAAA====", "A===", "=", "==", "===", "===="}) {
+    EXPECT_FALSE(decode_base64(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace hapax::digest

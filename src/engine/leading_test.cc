@@ -120,6 +120,28 @@ TEST_F(LeadingTest, ASnapshotBehindASweepHoldsNobodyUp) {
   for (int round = 1; held_up() > 1; ++round) ASSERT_LT(round, 5);
 }
 
+// One slice of a sweep looks at 4,000 streams at most; the next one goes on behind them.
+TEST_F(LeadingTest, ASweepReachesTheLastOfManyStreams) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 4'100; ++i) names.push_back("short" + std::to_string(i));
+  std::vector<Op> ops;
+  for (const std::string& name : names) {
+    ops.emplace_back(CreateStream{name, {.retention = {.count = 1}}});
+    if (ops.size() < 100 && &name != &names.back()) continue;
+    ASSERT_TRUE(store_->commit({.ops = ops}).ok());
+    ops.clear();
+  }
+  const std::vector<Op> two(2, Append{.stream = names.back(), .payload = "p"});
+  ASSERT_TRUE(store_->commit({.ops = two}).ok());
+  std::promise<void> never;
+  const std::future<void> pause = never.get_future();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  while (store_->describe(names.back())->first != Sequence{2}) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until);
+    pause.wait_for(std::chrono::milliseconds{5});
+  }
+}
+
 TEST_F(LeadingTest, ManyLeadInTurnAndNothingIsLostOrDoubled) {
   constexpr int kThreads = 6;
   constexpr int kEach = 100;

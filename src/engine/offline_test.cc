@@ -18,6 +18,7 @@ using journal::RepairMode;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class OfflineTest : public EngineRig {
  protected:
@@ -220,6 +221,24 @@ TEST_F(OfflineTest, AMissingOrCutSegmentBelowTheSnapshotIsNoticedAndGivenUp) {
     kill();
     open();
   }
+}
+
+// L20: what is there is intact, and yet facts may be lost.
+TEST_F(OfflineTest, InspectTellsThatTheLastFileWasCut) {
+  const auto lines = [this] {
+    sim::SimFolder folder(disk_);
+    const auto inspected = inspect(folder);
+    EXPECT_TRUE(inspected.ok() && !inspected->refusal);
+    return inspected->lines;
+  };
+  commit({CreateStream{"s", {}}});
+  const journal::Slot last = machine().next_slot();
+  ASSERT_GT(last.offset, journal::kHeaderBytes);
+  commit({Append{.stream = "s", .payload = "p"}});
+  kill();
+  EXPECT_THAT(lines(), Not(Contains(HasSubstr("it was cut"))));
+  disk_.truncate_raw(journal::segment_name(last.segment), last.offset);
+  EXPECT_THAT(lines(), Contains(HasSubstr("it was cut")));
 }
 
 TEST_F(OfflineTest, ABitBelowALiveRecordCostsThatRecordOnly) {

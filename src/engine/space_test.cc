@@ -11,6 +11,7 @@ namespace hapax::engine {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::SizeIs;
 
 // What the owner's loop does for a snapshot, as time goes by.
@@ -211,6 +212,29 @@ TEST_F(SpaceTest, ASweepLooksOnlyAtStreamsWhoseRecordsLeaveByThemselves) {
   EXPECT_TRUE(write().ok());
   EXPECT_EQ(state().find_stream("t")->first, Sequence{2});
   EXPECT_EQ(next, core::StreamUid{0});
+}
+
+// However many streams there are, a commit waits for one step only.
+TEST_F(SpaceTest, AStepOfASweepLooksAtSomeStreamsAndARoundAtAll) {
+  reopen(std::uint64_t{1} << 30);
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "s" + std::to_string(i);
+    commit({CreateStream{name, {.retention = {.age = Duration{60'000}}}}});
+  }
+  commit({Append{.stream = "s39", .payload = "p"}});
+  clock_.advance(100'000);
+  core::StreamUid next;
+  std::vector<core::StreamUid> from;
+  do {
+    from.push_back(next);
+    machine().act([&](core::Turn& turn) {
+      next = sweep_retention(turn, next, 1);
+      return true;
+    });
+  } while (next != core::StreamUid{0});
+  EXPECT_THAT(from, ElementsAre(core::StreamUid{0}, core::StreamUid{17}, core::StreamUid{33}));
+  EXPECT_TRUE(write().ok());
+  EXPECT_EQ(state().find_stream("s39")->first, Sequence{2});
 }
 
 // R4: that a last small batch was written does not mean that there is room.

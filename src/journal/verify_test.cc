@@ -1,5 +1,7 @@
 #include "journal/verify.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "journal/scribe.h"
@@ -123,6 +125,23 @@ TEST_F(Verify, AllowsAHoleBetweenSegmentsThatTheSnapshotMadeSuperfluous) {
   // A cut in front of the hole is not part of it.
   disk_.truncate_raw(segment_name(1), slots_[1].offset + 10);
   EXPECT_FALSE(look().intact());
+}
+
+// L20: it may have cost facts, though nothing that is there is damaged.
+TEST_F(Verify, NotesThatTheLastFileWasCut) {
+  const auto says_cut = [](const VerifyReport& report) {
+    return std::any_of(report.notes.begin(), report.notes.end(), [](const std::string& note) {
+      return note.find("it was cut") != std::string::npos;
+    });
+  };
+  EXPECT_FALSE(says_cut(look()));
+  const Slot last = slots_.back();
+  ASSERT_GT(last.offset, kHeaderBytes) << "the first batch of a segment is marked";
+  disk_.truncate_raw(segment_name(last.segment), last.offset);
+  const VerifyReport report = look();
+  EXPECT_TRUE(report.intact()) << report.problems.front().text;
+  EXPECT_EQ(report.batches, slots_.size() - 1);
+  EXPECT_TRUE(says_cut(report));
 }
 
 TEST_F(Verify, NotesWhatIsNotOurs) {

@@ -16,7 +16,7 @@ class OpArguments : public testing::Test {
     const auto found = std::find_if(op_commands().begin(), op_commands().end(),
                                     [&](const OpCommand& command) { return command.name == name; });
     Op op;
-    const Status read = found->read(kept_, headers_, {}, op);
+    const Status read = found->read(kept_, headers_, usual_, op);
     return read ? Result<Op>(op) : Result<Op>(read.error());
   }
   std::string refusal(std::string_view name, std::vector<std::string_view> arguments) {
@@ -26,6 +26,7 @@ class OpArguments : public testing::Test {
 
   std::vector<std::string_view> kept_;
   std::deque<std::vector<Header>> headers_;
+  wire::Usual usual_;
 };
 
 TEST_F(OpArguments, RequiredFieldsStandInTheirOrderAndOptionsByName) {
@@ -41,6 +42,18 @@ TEST_F(OpArguments, RequiredFieldsStandInTheirOrderAndOptionsByName) {
   EXPECT_EQ(append.headers[0].value, "v");
   ASSERT_TRUE(append.expect);
   EXPECT_EQ(append.expect->last, Sequence{7});
+}
+
+TEST_F(OpArguments, WhatIsNotSaidIsAsUsual) {
+  const Window hour{std::chrono::hours{1}};
+  usual_.window = hour;
+  const auto made = read("HX.CREATE_STREAM", {"orders"});
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(std::get<CreateStream>(*made).settings.window, hour);
+  const auto claimed = read("HX.CLAIM", {"mail", "k", "TOMBSTONE_S", "7200"});
+  ASSERT_TRUE(claimed) << claimed.error().text();
+  EXPECT_EQ(std::get<Claim>(*claimed).retention, hour);
+  EXPECT_EQ(std::get<Claim>(*claimed).tombstone, Window{std::chrono::hours{2}});
 }
 
 TEST_F(OpArguments, EveryMistakeIsNamed) {

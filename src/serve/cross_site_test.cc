@@ -55,6 +55,9 @@ TEST(CrossSite, WhoIsAskedCountsAndNotWhatHostSays) {
   request.fields.add("Host", "localhost");
   request.authority = "evil.example";
   EXPECT_FALSE(check_site(request, Hosts::kThisMachine));
+  EXPECT_TRUE(check_site(request, Hosts::kAny));
+  request.fields.add("Origin", "http://localhost");
+  EXPECT_FALSE(check_site(request, Hosts::kAny));
 }
 
 // A9: a name of theirs that leads to this machine.

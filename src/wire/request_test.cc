@@ -198,6 +198,19 @@ TEST(WireRequest, NumbersOutOfRangeAreRefused) {
   }
 }
 
+TEST(WireRequest, AWindowIsANumberOrTheWordForever) {
+  const std::vector<TextField> path{{"stream", "s"}};
+  const auto window = [&](const std::string& value) {
+    return refusal(read_op("create_stream", "{\"window_s\":" + value + "}", path));
+  };
+  EXPECT_EQ(window("60"), "accepted");
+  EXPECT_EQ(window(R"("forever")"), "accepted");
+  for (const char* text : {R"("60")", R"("")", R"("Forever")", R"("1h")"}) {
+    EXPECT_EQ(window(text), "window_s: expected a number of seconds, or \"forever\", got a string")
+        << text;
+  }
+}
+
 // A fence that is read as its neighbour is the fence of somebody else.
 TEST(WireRequest, AWholeNumberWithAPointIsThatNumber) {
   std::uint64_t written = 1;

@@ -160,6 +160,20 @@ class DiscretionTest(FolderTest):  # A12
                              200)
         self.assertEqual(len(self.lines("PostgreSQL warns: hm")), 1)
 
+    def test_a_warning_neither_breaks_the_line_nor_tells_the_password(self):
+        """Whoever may write to the database says what is in it."""
+        self.cluster.psql("CREATE FUNCTION hm() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE "
+                          "WARNING USING MESSAGE = E'hm\\n\\x1b[2J open-sesame\\x7f'; RETURN NULL; "
+                          "END $$; CREATE TRIGGER hm AFTER INSERT ON hapax_store.log EXECUTE "
+                          "FUNCTION hm()", database="postgres")
+        self.server.end()
+        uri = self.cluster.uri("postgres") + "&password=open-sesame"
+        self.server = Server(self.HAPAX, self.folder, config=f"server: {{store: '{uri}'}}\n"
+                                                             "log: {format: json}\n")
+        self.addCleanup(self.server.end)
+        self.assertEqual(self.server.call("POST", "/registers/n/add", {"by": 1}).status, 200)
+        self.assertEqual(len(self.lines("PostgreSQL warns: hm  [2J … ")), 1)
+
     def test_so_is_one_that_comes_before_it_is_connected(self):
         warning = ('database "postgres" has no actual collation version, but a version was '
                    "recorded")

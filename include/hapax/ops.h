@@ -365,9 +365,10 @@ struct Commit {
   // So many appends at the end only note the other operations: a repetition of the id may word them
   // otherwise, and is still the same commit.
   std::size_t notes = 0;
-  // Mode::kEach: the places of the operations that they note, one each, ascending. A noted
-  // operation holds with its note or not at all: if the note is refused, so is the operation, for
-  // the same reason. Empty: the notes stand on their own.
+  // Mode::kEach without a transaction: the places of the operations that they note, one each,
+  // ascending. A noted operation holds with its note or not at all: if the note is refused, so is
+  // the operation, for the same reason; if the operation does not hold by itself, the note is
+  // NotApplied. Empty: the notes stand on their own.
   std::span<const std::size_t> noted{};
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "base/only_frees.h"
 #include "core/claims.h"
 #include "core/show_text.h"
 #include "core/text_bytes.h"
@@ -94,20 +95,11 @@ void warm_up(const State& state, std::span<const Op> ops, std::span<const OpHash
        [&](base::Hash128 hash) { state.registers.prefetch_slot(hash); });
 }
 
-// What only frees something: storage, memory, or what somebody waits for.
-bool only_frees(const Op& op) {
-  return std::holds_alternative<Trim>(op) || std::holds_alternative<DeleteStream>(op) ||
-         std::holds_alternative<DeleteConsumer>(op) ||
-         std::holds_alternative<ConfigureStream>(op) ||
-         std::holds_alternative<RetireProducer>(op) || std::holds_alternative<Forget>(op) ||
-         std::holds_alternative<Resolve>(op) || std::holds_alternative<Unset>(op);
-}
-
 // Beside it stand audit lines.
 bool only_frees(const Commit& commit) {
   return std::all_of(commit.ops.begin(), commit.ops.end(), [](const Op& op) {
     const auto* append = std::get_if<Append>(&op);
-    return append != nullptr ? is_the_stores(append->stream) : only_frees(op);
+    return append != nullptr ? is_the_stores(append->stream) : base::only_frees(op);
   });
 }
 
@@ -167,18 +159,19 @@ struct Noted {
 };
 
 // A13: an act that is noted holds with its note or not at all. A7: what it freed is free for the
-// note, and one that only frees has the reserve.
+// note, and one that only frees has the reserve. The note's own verdict says which of the two was
+// refused.
 Noted run_noted(Turn& turn, const CommitRequest& request, std::size_t act, std::size_t note) {
   const std::span<const Op> ops = request.commit.ops;
   const Turn::Mark mark = turn.mark();
   const std::uint64_t reserve = turn.reserve();
-  turn.use_reserve(only_frees(ops[act]) ? kAuditReserve : 0);
+  turn.use_reserve(base::only_frees(ops[act]) ? kAuditReserve : 0);
   Noted told{run_alone(turn, ops[act], request.hashes[act])};
   if (holds(told.act)) {
     told.note = run_alone(turn, ops[note], request.hashes[note]);
     if (!holds(told.note)) {
       turn.roll_back(mark);
-      told.act = std::exchange(told.note, NotApplied{});
+      told.act = told.note;
     }
   }
   turn.use_reserve(reserve);

@@ -318,9 +318,16 @@ TEST_F(TenantsTest, AnActHoldsWithItsLineOrNotAtAll) {
       store.commit({.ops = frees, .mode = Mode::kEach, .notes = 2, .noted = both}));
   EXPECT_FALSE(holds(freed.verdicts[0]));
   EXPECT_TRUE(holds(freed.verdicts[1]));
-  EXPECT_EQ(freed.verdicts[2], Verdict{NotApplied{}});
+  EXPECT_EQ(freed.verdicts[2], freed.verdicts[0]) << "it was the line that was refused";
   EXPECT_TRUE(std::holds_alternative<Appended>(freed.verdicts[3]));
   EXPECT_EQ(store.state.find_stream(audit)->last, Sequence{1});
+  // An act that is refused for a reason of its own is told from that.
+  const std::vector<Op> none{DeleteConsumer{other, "none"}, line};
+  const std::vector<std::size_t> first{0};
+  const auto refused = std::get<Answer>(
+      store.commit({.ops = none, .mode = Mode::kEach, .notes = 1, .noted = first}));
+  EXPECT_FALSE(holds(refused.verdicts[0]));
+  EXPECT_EQ(refused.verdicts[1], Verdict{NotApplied{}});
 }
 
 // A13: without memory there is an audit all the same.

@@ -159,7 +159,7 @@ void EmbeddedStore::tell_changes() {
 // While nobody needs this thread it goes on clearing, slice by slice; and while somebody always
 // does, be it only to look, once a millisecond.
 void EmbeddedStore::clear_slice() {
-  if (!leftover_.claims && !leftover_.entries && sweeps_left_ == 0) return;
+  if (!leftover_.claims && !leftover_.entries && !may_sweep()) return;
   const std::int64_t now_ms = steady_ms();
   if (!idle_ && now_ms == sliced_ms_) return;
   sliced_ms_ = now_ms;
@@ -169,10 +169,15 @@ void EmbeddedStore::clear_slice() {
   } else if (leftover_.entries) {
     leftover_.entries = machine.expire(kSlice);
   }
-  if (sweeps_left_ != 0) {
+  if (may_sweep()) {
     sweep_slice();
     start_write();
   }
+}
+
+// E14: one commit may have filled the batch being built, so a slice begins one.
+bool EmbeddedStore::may_sweep() const {
+  return sweeps_left_ != 0 && !engine_->machine().has_facts();
 }
 
 void EmbeddedStore::sweep_slice() {

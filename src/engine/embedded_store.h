@@ -77,6 +77,7 @@ class EmbeddedStore final : public MachineStore {
   [[nodiscard]] bool worth_waking() const HAPAX_REQUIRES(mutex_);
   void tend();
   void clear_slice();
+  [[nodiscard]] bool may_sweep() const;
   void sweep_slice();
   void tell_changes();
 

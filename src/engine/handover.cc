@@ -117,8 +117,9 @@ void EmbeddedStore::wait_for_event(base::MutexLock& lock) {
            (stop_ && takes_in) || (takes_in && worth_waking());
   };
   const auto to_clear = [&]() HAPAX_REQUIRES(mutex_) {
+    if (leader_) return false;
     const bool claims = leftover_.claims && machine.quiescent();
-    return !leader_ && (leftover_.entries || claims || sweeps_left_ != 0);
+    return leftover_.entries || claims || may_sweep();
   };
   lock.wait_for(state_wake_, kTendEvery,
                 [&]() HAPAX_REQUIRES(mutex_) { return ready() || to_clear(); });

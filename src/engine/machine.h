@@ -76,6 +76,7 @@ class Machine {
 
   void submit(Prepared request, Reply reply);
   void look(Look look, Fail fail = {}, Sees sees = Sees::kState);
+  // REQUIRES, E14: the batch being built has no facts but of such acts.
   void act(Act act, Purpose purpose = Purpose::kOrdinary);
 
   // Whether the request still fits the batch being built.

@@ -271,10 +271,11 @@ Status check_notes(const Commit& commit) {
   const bool ascending = std::adjacent_find(commit.noted.begin(), commit.noted.end(),
                                             std::greater_equal<>()) == commit.noted.end();
   const bool own = commit.noted.back() < commit.ops.size() - commit.notes;
-  if (commit.mode == Mode::kEach && commit.noted.size() == commit.notes && ascending && own) {
-    return Ok{};
-  }
-  return refused("noted has the places of the operations of an `each` commit, one for each note");
+  const bool each = commit.mode == Mode::kEach && !commit.transaction;
+  if (each && commit.noted.size() == commit.notes && ascending && own) return Ok{};
+  return refused(
+      "noted has the places of the operations of an `each` commit without a transaction, one for "
+      "each note");
 }
 
 Status check_id(const Commit& commit) {
@@ -309,7 +310,8 @@ base::Hash128 register_hash(const HashKey& key, std::string_view name) {
 Result<Prepared> prepare(const Commit& commit, const HashKey& key) {
   if (commit.ops.empty()) return Error{Errc::kInvalidArgument, "a commit without operations"};
   HAPAX_CHECK(check_notes(commit));
-  // Notes do not count: what may be done may be noted.
+  // Notes do not count, neither as operations nor in bytes: what may be asked for may be noted, as
+  // far as both fit a batch of the journal.
   const std::size_t own = commit.ops.size() - commit.notes;
   if (std::max(own, commit.notes) > limits::kCommitOpsMax) {
     return core::limit_error("number of operations of a commit", std::max(own, commit.notes),
@@ -321,12 +323,15 @@ Result<Prepared> prepare(const Commit& commit, const HashKey& key) {
   prepared.commit = commit;
   prepared.hashes.reserve(commit.ops.size());
   const HashOp hash{key};
-  for (const Op& op : commit.ops) {
+  std::size_t own_bytes = 0;
+  for (std::size_t i = 0; i < commit.ops.size(); ++i) {
+    const Op& op = commit.ops[i];
     prepared.hashes.push_back(std::visit(hash, op));
     prepared.bytes += room_of(op) + (commit.id ? answer_room_of(op) : 0);
+    if (i < own) own_bytes = prepared.bytes;
   }
-  const std::size_t most = limits::kCommitBytesMax + commit.ops.size() * 600;
-  if (prepared.bytes > most) return core::limit_error("commit in bytes", prepared.bytes, most);
+  const std::size_t most = limits::kCommitBytesMax + own * 600;
+  if (own_bytes > most) return core::limit_error("commit in bytes", own_bytes, most);
   if (commit.id) {
     prepared.id = in_domain(Domain::kCommitId, digest::hash128(key, *commit.id));
     prepared.content = content_of(key, commit);

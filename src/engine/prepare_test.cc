@@ -109,12 +109,40 @@ TEST(Prepare, NotedAreOperationsOfACommitInWhichEachStandsAlone) {
   EXPECT_FALSE(noted(Mode::kEach, {1, 2}));
 }
 
-// What may be done may be noted.
+// What is staged is decided as a whole, without them.
+TEST(Prepare, NothingIsNotedInATransaction) {
+  const std::vector<Op> ops{DeleteStream{"s"}, Append{.stream = "a", .payload = "ann"}};
+  const std::vector<std::size_t> first{0};
+  Commit commit{.ops = ops, .mode = Mode::kEach, .notes = 1, .noted = first};
+  EXPECT_TRUE(prepare(commit, kKey).ok());
+  commit.transaction = TransactionRef{"t", Epoch{1}};
+  const auto staged = prepare(commit, kKey);
+  ASSERT_FALSE(staged.ok());
+  EXPECT_EQ(staged.error().code, Errc::kInvalidArgument);
+  commit.noted = {};
+  EXPECT_TRUE(prepare(commit, kKey).ok());
+}
+
+// What may be asked for may be noted.
 TEST(Prepare, NotesAreNotCountedAsOperations) {
   std::vector<Op> ops(limits::kCommitOpsMax, DeleteStream{"s"});
   ops.resize(2 * limits::kCommitOpsMax, Append{.stream = "a"});
   EXPECT_TRUE(prepare({.ops = ops, .notes = limits::kCommitOpsMax}, kKey).ok());
   EXPECT_FALSE(prepare({.ops = ops, .notes = limits::kCommitOpsMax - 1}, kKey).ok());
+}
+
+// However long their lines are.
+TEST(Prepare, NotesAreNotCountedInBytes) {
+  const std::string line(1'000, 'l');
+  std::vector<Op> ops(limits::kCommitOpsMax, DeleteStream{"s"});
+  ops.resize(2 * limits::kCommitOpsMax, Append{.stream = "a", .payload = line});
+  const auto noted = prepare({.ops = ops, .notes = limits::kCommitOpsMax}, kKey);
+  ASSERT_TRUE(noted.ok()) << noted.error().text();
+  EXPECT_GT(noted->bytes, limits::kCommitOpsMax * line.size()) << "but they need room in a batch";
+  const std::string large(limits::kCommitBytesMax + 600, 'l');
+  const Op own = Append{.stream = "s", .payload = large};
+  const std::vector<Op> too_large{own, Append{.stream = "a", .payload = line}};
+  EXPECT_EQ(prepare({.ops = too_large, .notes = 1}, kKey).error().code, Errc::kLimitExceeded);
 }
 
 TEST(Prepare, HashesOfDifferentThingsDoNotMeet) {

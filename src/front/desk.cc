@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/only_frees.h"
 #include "front/audit.h"
 
 namespace hapax::front {
@@ -51,7 +52,7 @@ Result<Answer> outside(Result<Answer> answer, const TenantNames& names) {
   return error;
 }
 
-// Why the audit that was to be written with the act was refused, and the act with it.
+// Why a line of the audit that was to be written with its act was refused, and the act with it.
 std::optional<Error> refused_audit(std::size_t own, const std::vector<Verdict>& verdicts) {
   for (std::size_t i = own; i < verdicts.size(); ++i) {
     if (const auto* refused = std::get_if<Refused>(&verdicts[i])) return refused->error;
@@ -60,9 +61,19 @@ std::optional<Error> refused_audit(std::size_t own, const std::vector<Verdict>& 
 }
 
 // Of a stream that was to be made: one that exists with other settings is there, too.
-bool is_there(const Verdict& made) {
-  const auto* refused = std::get_if<Refused>(&made);
-  return refused == nullptr || refused->error.code == Errc::kAlreadyExists;
+Status is_there(const Result<Answer>& made) {
+  if (!made) return made.error();
+  const auto* refused = std::get_if<Refused>(&made->verdicts.front());
+  if (refused == nullptr || refused->error.code == Errc::kAlreadyExists) return Ok{};
+  return refused->error;
+}
+
+// Of a commit that was refused its audit.
+bool nothing_happened(std::size_t own, const wire::Request& request, const Answer& answer) {
+  if (!answer.committed) return true;
+  if (request.id) return false;  // Its answer is remembered.
+  const auto end = answer.verdicts.begin() + static_cast<std::ptrdiff_t>(own);
+  return std::none_of(answer.verdicts.begin(), end, holds);
 }
 
 }  // namespace
@@ -84,9 +95,23 @@ void Desk::commit(const From& from, const Caller& caller, const wire::SharedRequ
   }
   if (minutes == nullptr) return submit(from, names, request, nullptr, std::move(then));
   minutes->stream = names.inside(kAuditStream);
+  submit_audited(from, names, request, minutes, std::move(then));
+}
+
+void Desk::submit_audited(const From& from, const TenantNames& names,
+                          const wire::SharedRequest& request,
+                          const std::shared_ptr<Minutes>& minutes, Then then) {
   with_stream(minutes->stream,
-              [this, from, names, request, minutes, then = std::move(then)](bool there) {
-                if (there) write_within(*minutes, *request);
+              [this, from, names, request, minutes, then = std::move(then)](const Status& there) {
+                if (there) {
+                  write_within(*minutes, *request);
+                } else if (!may_go_without(*minutes, *request, there.error().code)) {
+                  Result<Answer> refused = there.error();
+                  answered(request->ops, refused, std::chrono::steady_clock::now());
+                  refused = outside(discreet(std::move(refused), from.reference), names);
+                  from.loop.post([request, refused = std::move(refused), then] { then(refused); });
+                  return;
+                }
                 submit(from, names, request, minutes, then);
               });
 }
@@ -98,11 +123,13 @@ void Desk::submit(const From& from, const TenantNames& names, const wire::Shared
   store_.submit(commit, [this, from, names, request, minutes, since,
                          then = std::move(then)](Result<Answer> answer) {
     answered(request->ops, answer, since);
-    if (minutes != nullptr && prevented(*minutes, answer)) {
-      request->ops.resize(minutes->lines.size());
-      request->notes = minutes->within = 0;
-      request->noted.clear();
+    if (minutes != nullptr && prevented(*minutes, *request, answer)) {
+      leave_out(*minutes, *request);
       return submit(from, names, request, minutes, then);
+    }
+    if (minutes != nullptr && worth_another_try(*minutes, *request, answer)) {
+      leave_out(*minutes, *request);
+      return submit_audited(from, names, request, minutes, then);
     }
     auto shared = std::make_shared<Result<Answer>>(
         outside(discreet(std::move(answer), from.reference), names));
@@ -112,8 +139,9 @@ void Desk::submit(const From& from, const TenantNames& names, const wire::Shared
     };
     if (minutes == nullptr || !*shared) return tell();
     std::vector<Verdict>& verdicts = (*shared)->verdicts;
-    if (auto full = refused_audit(minutes->lines.size(), verdicts)) {
-      *shared = *std::move(full);
+    auto refused = refused_audit(minutes->lines.size(), verdicts);
+    if (refused && !(*shared)->committed) {
+      *shared = *std::move(refused);
       return tell();
     }
     verdicts.resize(std::min(minutes->lines.size(), verdicts.size()));
@@ -151,14 +179,48 @@ void Desk::write_within(Minutes& minutes, wire::Request& request) {
   request.notes = minutes.within;
 }
 
-// Whether it was the audit that could not be written because the disk is full. That must not keep
-// anybody from deleting: then the act goes first, and its audit follows if it can. A7: a tenant
-// that has no room for the audit left is refused the act itself; what frees room has a reserve.
-bool Desk::prevented(const Minutes& minutes, const Result<Answer>& answer) {
-  if (minutes.within == 0) return false;
-  if (!answer) return answer.error().code == Errc::kNoSpace;
-  const std::optional<Error> refused = refused_audit(minutes.lines.size(), answer->verdicts);
-  return refused && refused->code == Errc::kNoSpace;
+void Desk::leave_out(Minutes& minutes, wire::Request& request) {
+  request.ops.resize(minutes.lines.size());
+  request.notes = minutes.within = 0;
+  request.noted.clear();
+}
+
+// A13: that the store is full must not keep anybody from freeing something. Everything else holds
+// with its audit or not at all.
+bool Desk::may_go_without(const Minutes& minutes, const wire::Request& request, Errc why) {
+  if (why != Errc::kNoSpace && why != Errc::kMemoryBudget) return false;
+  for (std::size_t i = 0; i < minutes.lines.size(); ++i) {
+    if (!minutes.lines[i].empty() && !base::only_frees(request.ops[i])) return false;
+  }
+  return true;
+}
+
+// Whether it was the audit that could not be written because the disk is full. What frees something
+// goes first then, and its audit follows if it can. A7: a tenant that has no room for the audit
+// left is refused the act itself; what frees room has a reserve.
+bool Desk::prevented(const Minutes& minutes, const wire::Request& request,
+                     const Result<Answer>& answer) {
+  if (minutes.within == 0 || (answer && answer->committed)) return false;
+  const std::optional<Error> why =
+      answer ? refused_audit(minutes.lines.size(), answer->verdicts) : answer.error();
+  return why && why->code == Errc::kNoSpace && may_go_without(minutes, request, why->code);
+}
+
+// Whether the stream that was known is gone, as after a failover, and the commit may be said again
+// because nothing of it happened.
+bool Desk::worth_another_try(Minutes& minutes, const wire::Request& request,
+                             const Result<Answer>& answer) {
+  if (minutes.within == 0 || !answer || answer->repeated) return false;
+  const std::size_t own = minutes.lines.size();
+  const std::optional<Error> refused = refused_audit(own, answer->verdicts);
+  if (!refused || refused->code != Errc::kNotFound) return false;
+  return forget_stream(minutes) && nothing_happened(own, request, *answer);
+}
+
+bool Desk::forget_stream(Minutes& minutes) {
+  const base::MutexLock lock(mutex_);
+  audits_.erase(minutes.stream);
+  return !std::exchange(minutes.made_again, true);
 }
 
 // What holds although its audit could not go with it. A13: what is not written then, either, is
@@ -171,10 +233,23 @@ void Desk::write_after(const std::shared_ptr<Minutes>& minutes, const Answer& an
     ops->push_back(Append{.stream = minutes->stream, .payload = minutes->lines[i]});
   }
   if (ops->empty()) return next();
+  append_lines(minutes, ops, reference, std::move(next));
+}
+
+void Desk::append_lines(const std::shared_ptr<Minutes>& minutes,
+                        const std::shared_ptr<std::vector<Op>>& lines, const std::string& reference,
+                        Next next) {
   store_.submit(
-      {.ops = *ops, .mode = Mode::kEach},
-      [this, minutes, ops, reference, next = std::move(next)](const Result<Answer>& told) {
-        tell_unwritten(*ops, told, reference);
+      {.ops = *lines, .mode = Mode::kEach},
+      [this, minutes, lines, reference, next = std::move(next)](const Result<Answer>& told) {
+        const auto refused = told ? refused_audit(0, told->verdicts) : std::nullopt;
+        const bool gone = refused && refused->code == Errc::kNotFound;
+        if (gone && forget_stream(*minutes)) {
+          return with_stream(minutes->stream, [=, this](const Status&) {
+            append_lines(minutes, lines, reference, next);
+          });
+        }
+        tell_unwritten(*lines, told, reference);
         next();
       });
 }
@@ -196,17 +271,17 @@ void Desk::tell_unwritten(std::span<const Op> lines, const Result<Answer>& answe
   }
 }
 
-void Desk::with_stream(const std::string& stream, std::function<void(bool there)> next) {
+void Desk::with_stream(const std::string& stream, std::function<void(const Status& there)> next) {
   const bool known = [&] {
     const base::MutexLock lock(mutex_);
     return audits_.contains(stream);
   }();
-  if (known) return next(true);  // Not under the lock: it may wait for room in the store.
+  if (known) return next(Ok{});  // Not under the lock: it may wait for room in the store.
   const auto name = std::make_shared<std::string>(stream);
   const auto op = std::make_shared<Op>(CreateStream{*name, {}});
   store_.submit({.ops = {op.get(), 1}, .mode = Mode::kEach},
                 [this, name, op, next = std::move(next)](const Result<Answer>& answer) {
-                  const bool there = answer && is_there(answer->verdicts.front());
+                  const Status there = is_there(answer);
                   if (there) {
                     const base::MutexLock lock(mutex_);
                     audits_.insert(*name);
@@ -219,7 +294,7 @@ void Desk::audit(const std::string& tenant, std::string line) {
   const auto minutes = std::make_shared<Minutes>();
   minutes->stream = TenantNames(Caller{tenant, "", {}}).inside(kAuditStream);
   minutes->lines.push_back(std::move(line));
-  with_stream(minutes->stream, [this, minutes](bool) {
+  with_stream(minutes->stream, [this, minutes](const Status&) {
     const Answer answer{.committed = true, .verdicts = {Done{}}};
     write_after(minutes, answer, {}, [] {});
   });

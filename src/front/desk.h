@@ -97,19 +97,34 @@ class Desk {
     std::string stream;              // inside
     std::vector<std::string> lines;  // by operation of the caller; empty: not audited
     std::size_t within = 0;          // so many operations of the commit itself write them
+    bool made_again = false;         // the stream, because it was gone
   };
 
   static std::shared_ptr<Minutes> minutes_of(const Caller& caller, const wire::Request& request);
-  static bool prevented(const Minutes& minutes, const Result<Answer>& answer);
+  static bool may_go_without(const Minutes& minutes, const wire::Request& request, Errc why);
+  static bool prevented(const Minutes& minutes, const wire::Request& request,
+                        const Result<Answer>& answer);
   static void write_within(Minutes& minutes, wire::Request& request);
+  static void leave_out(Minutes& minutes, wire::Request& request);
+  // With its audit.
+  void submit_audited(const From& from, const TenantNames& names,
+                      const wire::SharedRequest& request, const std::shared_ptr<Minutes>& minutes,
+                      Then then);
+  [[nodiscard]] bool worth_another_try(Minutes& minutes, const wire::Request& request,
+                                       const Result<Answer>& answer);
   void submit(const From& from, const TenantNames& names, const wire::SharedRequest& request,
               const std::shared_ptr<Minutes>& minutes, Then then);
   void write_after(const std::shared_ptr<Minutes>& minutes, const Answer& answer,
                    const std::string& reference, Next next);
+  void append_lines(const std::shared_ptr<Minutes>& minutes,
+                    const std::shared_ptr<std::vector<Op>>& lines, const std::string& reference,
+                    Next next);
   void tell_unwritten(std::span<const Op> lines, const Result<Answer>& answer,
                       const std::string& reference) const;
-  // Whether the stream is there.
-  void with_stream(const std::string& stream, std::function<void(bool there)> next);
+  // Makes the stream unless it is known to be there.
+  void with_stream(const std::string& stream, std::function<void(const Status& there)> next);
+  // Makes it again next time. False: it was made again for these minutes before.
+  [[nodiscard]] bool forget_stream(Minutes& minutes);
 
   Store& store_;
   metrics::Meter* const meter_;

@@ -8,26 +8,37 @@
 namespace hapax::front {
 namespace {
 
-// Answers at once: everything is done, but appends where it is full.
+// Answers at once: everything is done, but appends where it is full or the audit is gone.
 class HeldStore final : public NoStore {
  public:
   bool full = false;
   bool repeats = false;
   bool makes_none = false;           // of streams
+  bool away = false;                 // for the next commit
+  bool lost = false;                 // the stream of the audit, until it is made again
   std::vector<std::size_t> noted;    // of the latest commit
   std::vector<std::string> commits;  // operations as letters, streams behind them
 
   Result<Answer> commit(const Commit& commit) override {
     std::string text;
-    Answer answer{.committed = true, .repeated = repeats};
+    bool refuses = false;
     for (const Op& op : commit.ops) {
       const auto* append = std::get_if<Append>(&op);
-      if (append != nullptr && full) answer.committed = false;
-      text += append != nullptr ? "a" : std::holds_alternative<CreateStream>(op) ? "c" : "d";
+      if (append != nullptr && (full || lost)) refuses = true;
+      const bool makes = std::holds_alternative<CreateStream>(op);
+      if (makes && !away && !makes_none) lost = false;
+      const bool other = std::holds_alternative<CreateConsumer>(op);
+      text += append != nullptr ? "a" : makes ? "c" : other ? "n" : "d";
     }
     commits.push_back(text);
+    if (std::exchange(away, false)) return Error{Errc::kUnavailable, "the database is away"};
     noted.assign(commit.noted.begin(), commit.noted.end());
+    Answer answer{.committed = !refuses || !noted.empty(), .repeated = repeats};
     for (const Op& op : commit.ops) answer.verdicts.push_back(verdict(op, answer.committed));
+    // As the store does: who is noted is refused as its note is.
+    for (const std::size_t place : noted) {
+      if (refuses) answer.verdicts[place] = answer.verdicts.back();
+    }
     return answer;
   }
 
@@ -35,6 +46,7 @@ class HeldStore final : public NoStore {
   Verdict verdict(const Op& op, bool committed) const {
     if (std::holds_alternative<Append>(op)) {
       if (full) return Refused{{Errc::kNoSpace, "the disk is full"}};
+      if (lost) return Refused{{Errc::kNotFound, "there is no stream"}};
       return Appended{};
     }
     if (makes_none && std::holds_alternative<CreateStream>(op)) {
@@ -46,14 +58,21 @@ class HeldStore final : public NoStore {
 
 class DeskTest : public testing::Test {
  protected:
-  Answer delete_stream(Mode mode = Mode::kAtomic) {
+  Result<Answer> act(std::vector<Op> ops, Mode mode,
+                     std::optional<std::string_view> id = std::nullopt) {
     const auto request = std::make_shared<wire::Request>();
-    request->ops.push_back(DeleteStream{"s"});
+    request->ops = std::move(ops);
     request->mode = mode;
-    Answer told;
+    request->id = id;
+    std::optional<Result<Answer>> told;
     desk_.commit(loop_, {"acme", "root", Rights::all()}, request,
-                 [&](Result<Answer> answer) { told = *answer; });
-    return told;
+                 [&](Result<Answer> answer) { told = std::move(answer); });
+    return *std::move(told);
+  }
+  Answer delete_stream(Mode mode = Mode::kAtomic) { return *act({DeleteStream{"s"}}, mode); }
+  Errc refusal(std::vector<Op> ops, Mode mode) {
+    const Result<Answer> answer = act(std::move(ops), mode);
+    return answer ? Errc::kIo : answer.error().code;
   }
 
   HeldStore store_;
@@ -109,6 +128,82 @@ TEST_F(DeskTest, AnActWithoutAStreamForItsAuditIsTold) {
   store_.makes_none = false;
   delete_stream(Mode::kEach);
   EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "d", "a", "c", "da"}));
+}
+
+// A13: the stream may be made when the database is back, and then the act takes its line with it.
+TEST_F(DeskTest, WithoutAStreamForItsAuditAnActIsRefused) {
+  for (const Mode mode : {Mode::kAtomic, Mode::kEach}) {
+    store_.away = true;
+    EXPECT_EQ(refusal({CreateConsumer{"s", "c", {}}}, mode), Errc::kUnavailable);
+    store_.away = true;
+    EXPECT_EQ(refusal({DeleteStream{"s"}}, mode), Errc::kUnavailable);
+  }
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "c", "c", "c"}));
+}
+
+// A13: only what frees something goes without.
+TEST_F(DeskTest, WhatFreesNothingDoesNotGoWithoutItsAudit) {
+  const std::vector<Op> both{DeleteStream{"s"}, CreateConsumer{"t", "c", {}}};
+  store_.makes_none = true;
+  EXPECT_EQ(refusal({CreateConsumer{"s", "c", {}}}, Mode::kEach), Errc::kMemoryBudget);
+  EXPECT_EQ(refusal(both, Mode::kAtomic), Errc::kMemoryBudget);
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "c"}));
+  store_.makes_none = false;
+  store_.full = true;
+  EXPECT_EQ(refusal({CreateConsumer{"s", "c", {}}}, Mode::kAtomic), Errc::kNoSpace);
+  EXPECT_EQ(refusal(both, Mode::kAtomic), Errc::kNoSpace);
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "c", "c", "na", "dnaa"}));
+}
+
+// A13: a failover may lose the stream.
+TEST_F(DeskTest, AStreamForTheAuditThatIsGoneIsMadeAgain) {
+  for (const Mode mode : {Mode::kAtomic, Mode::kEach}) {
+    delete_stream(mode);
+    store_.commits.clear();
+    store_.lost = true;
+    EXPECT_EQ(delete_stream(mode).verdicts, std::vector<Verdict>{hapax::Done{}});
+    EXPECT_EQ(store_.commits, (std::vector<std::string>{"da", "c", "da"}));
+  }
+}
+
+TEST_F(DeskTest, AStreamForTheAuditThatIsGoneAgainIsMadeWithTheNextAct) {
+  delete_stream();
+  store_.commits.clear();
+  store_.lost = store_.makes_none = true;
+  EXPECT_EQ(delete_stream().verdicts, std::vector<Verdict>{hapax::Done{}});
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"da", "c", "d", "a"}));
+  EXPECT_EQ(told_.size(), 1U);
+  store_.makes_none = false;
+  store_.commits.clear();
+  delete_stream();
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"c", "da"}));
+}
+
+// What held beside it must not happen twice, nor is an answer that is remembered asked for again.
+TEST_F(DeskTest, ACommitThatHoldsInPartIsNotTriedAgain) {
+  delete_stream();
+  store_.commits.clear();
+  store_.lost = true;
+  const std::vector<Op> some{Set{.name = "r"}, DeleteStream{"s"}};
+  const Result<Answer> answer = act(some, Mode::kEach);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_TRUE(holds(answer->verdicts.at(0)));
+  EXPECT_EQ(std::get<Refused>(answer->verdicts.at(1)).error.code, Errc::kNotFound);
+  EXPECT_EQ(store_.commits, std::vector<std::string>{"dda"});
+  delete_stream();
+  store_.lost = true;
+  EXPECT_FALSE(holds(act({DeleteStream{"s"}}, Mode::kEach, "id")->verdicts.at(0)));
+  delete_stream();
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"dda", "c", "da", "da", "c", "da"}));
+}
+
+TEST_F(DeskTest, ALineOfTheServersOwnMakesTheStreamAgain) {
+  delete_stream();
+  store_.commits.clear();
+  store_.lost = true;
+  desk_.audit("acme", "line");
+  EXPECT_EQ(store_.commits, (std::vector<std::string>{"a", "c", "a"}));
+  EXPECT_TRUE(told_.empty());
 }
 
 TEST_F(DeskTest, WhatIsRepeatedIsWrittenOnce) {

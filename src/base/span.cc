@@ -1,8 +1,9 @@
 #include "base/span.h"
 
-#include <charconv>
 #include <iterator>
 #include <limits>
+
+#include "base/whole_number.h"
 
 namespace hapax::base {
 
@@ -30,15 +31,6 @@ class Sum {
   std::uint64_t ms_ = 0;
   std::size_t next_ = 0;
 };
-
-// Digits from the front of the text; nothing if there are none or too many.
-std::optional<std::uint64_t> take_number(std::string_view& text) {
-  std::uint64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc{}) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
-}
 
 // The unit that a letter of ISO 8601 stands for, before or behind the T; empty: none.
 std::string_view iso_unit(char letter, bool behind_t) {

@@ -1,12 +1,12 @@
 #include "config/values.h"
 
 #include <array>
-#include <charconv>
 #include <limits>
 
 #include <hapax/limits.h>
 
 #include "base/span.h"
+#include "base/whole_number.h"
 #include "net/address.h"
 #include "wire/json_text.h"
 #include "wire/nearest.h"
@@ -34,27 +34,18 @@ constexpr std::array kSizes{Unit{"TiB", std::uint64_t{1} << 40},
 constexpr std::array kSpans{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000},
                             Unit{"s", 1'000}, Unit{"ms", 1}};
 
-// Digits from the front of the text; nothing if there are none or too many.
-std::optional<std::uint64_t> take_number(std::string_view& text) {
-  std::uint64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc{}) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
-}
-
 std::optional<std::uint64_t> times(std::uint64_t a, std::uint64_t b) {
   if (b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b) return std::nullopt;
   return a * b;
 }
 
 std::optional<std::uint64_t> parse_whole(std::string_view text) {
-  const auto number = take_number(text);
+  const auto number = base::take_number(text);
   return text.empty() ? number : std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  const auto number = take_number(text);
+  const auto number = base::take_number(text);
   if (!number || text.empty()) return number;
   for (const Unit& unit : kSizes) {
     if (text == unit.name) return times(*number, unit.value);

@@ -15,9 +15,8 @@ namespace {
 constexpr std::chrono::milliseconds kClaimsEvery{3};  // while claims that are over are left
 // One slice of clearing away: a tenth of a millisecond, the longest that a commit waits for it.
 constexpr std::size_t kSlice = 1'024;
-// One slice of the sweep for retention trims so many streams, or looks at 16 times as many: less
-// than a millisecond. Four of them each time something is to be tended go round the streams there
-// may be in less than two seconds.
+// One slice of the sweep for retention trims so many streams, or looks at 16 times as many; commits
+// wait for a slice. Four slices follow each time something is to be tended.
 constexpr std::size_t kSweepStreams = 250;
 constexpr int kSweepSlices = 4;
 

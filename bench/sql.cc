@@ -14,10 +14,10 @@
 
 #include "../tests/postgres/cluster.h"
 #include "clients.h"
-#include "database/migration.h"
 #include "options.h"
 #include "postgres/publish.h"
 #include "relay_rows.h"
+#include "tables/migration.h"
 
 namespace {
 
@@ -174,7 +174,7 @@ double pgbench(const std::string& uri, const std::string& second, double seconds
 
 // The statement that the library keeps prepared, as a line of pgbench.
 std::string prepared_publish(const std::string& payload) {
-  std::string line = database::expanded(postgres::kPublishStatement, "", "hapax");
+  std::string line = tables::expanded(postgres::kPublishStatement, "", "hapax");
   const std::pair<std::string, std::string> values[] = {
       {"$1", "'paid'"}, {"$2", payload}, {"$3", ":k"},  {"$4", ":i"},
       {"$5", "NULL"},   {"$6", "NULL"},  {"$7", "NULL"}};

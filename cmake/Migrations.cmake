@@ -25,8 +25,8 @@ function(hapax_migrations room)
 
 namespace hapax::@room@ {
 
-std::span<const database::Migration> migrations() {
-  static constexpr database::Migration kMigrations[] = {
+std::span<const tables::Migration> migrations() {
+  static constexpr tables::Migration kMigrations[] = {
 @entries@  };
   return kMigrations;
 }

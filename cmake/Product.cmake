@@ -6,8 +6,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # sim stays inside (tests only), cli is the command's own.
-set(product_rooms api base digest ports core journal engine shared host embedded database relay
-  postgres cluster sqlite)
+set(product_rooms api base digest ports core journal engine shared host embedded tables relay
+  postgres shared_postgres sqlite)
 set(product_objects "")
 foreach(room IN LISTS product_rooms)
   if(TARGET hapax_${room})

@@ -86,8 +86,9 @@ function(hapax_contract_tests)
   # The drivers write and read whole commits of 100,000 operations.
   target_compile_options(hapax_contract PRIVATE -O1 -g0)
   # No more rooms than it needs: the sanitizers' trees build all of them.
-  target_link_libraries(hapax_contract PUBLIC hapax_flags hapax_embedded hapax_cluster hapax_sqlite
-    hapax_http hapax_resp GTest::gtest)
+  target_link_libraries(hapax_contract PUBLIC hapax_flags hapax_embedded hapax_shared_postgres
+    hapax_sqlite
+    hapax_rest hapax_resp GTest::gtest)
   list(REMOVE_ITEM tests ${folder}/store_threads_test.cc)
   hapax_test(hapax_contract_test SOURCES ${tests} LINK hapax_contract hapax_sim LABELS contract
     WITHOUT "*/postgres:*/http:*/resp:*/job_postgres:*/job_sqlite")

@@ -46,7 +46,7 @@ IDIOMS = {
     "Outbox": ({"api", "config"}, FILE_SECTION),
     "Server": ({"config", "net"}, FILE_SECTION),
     "Stream": ({"config", "core"}, FILE_SECTION),
-    "TenantLimits": ({"config", "front"}, FILE_SECTION),
+    "TenantLimits": ({"config", "access"}, FILE_SECTION),
     "Tenants": ({"config", "core"}, FILE_SECTION),
 }
 

@@ -24,7 +24,7 @@ from collections import defaultdict
 from pathlib import Path
 
 FILES_WANTED, ROOMS_WANTED = 16, 8
-BELOW = set("base core journal engine embedded shared cluster ports host digest".split())
+BELOW = set("base core journal engine embedded shared shared_postgres ports host digest".split())
 WARM_UP, APPENDS = 20, 50
 BUILD = "build/house"
 ROUTING = re.compile(r"\bRouter::find\(")

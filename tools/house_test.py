@@ -104,7 +104,7 @@ calls=50 3
 fl=build/house/src/http/door.cc
 fn=http::Door::serve(int)
 3 10
-cfn=http::Router::find(int) const
+cfn=rest::Router::find(int) const
 calls=100 9
 4 90
 cfi=build/house/src/net/link.h
@@ -119,7 +119,7 @@ cfi=build/house/src/engine/store.cc
 cfn=hapax::engine::MachineStore::submit(hapax::Commit const&, X)
 calls=50 2
 4 5
-fn=http::Router::find(int) const
+fn=rest::Router::find(int) const
 9 80
 cfi=build/house/src/http/names.cc
 cfn=http::is_name(int)
@@ -142,7 +142,7 @@ class Paths(unittest.TestCase):
     def test_calls_and_first_lines(self):
         for file, function, calls, line in (
             ("src/http/door.cc", "http::Door::serve(int)", 50, 3),
-            ("src/http/door.cc", "http::Router::find(int) const", 100, 8),
+            ("src/http/door.cc", "rest::Router::find(int) const", 100, 8),
             ("src/net/link.h", "net::Link::Link()", 50, 2),
         ):
             self.assertEqual(self.profile.calls[file, function], calls)

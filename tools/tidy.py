@@ -248,7 +248,7 @@ def check_columns(tree):
         if not source.is_cpp or source.folder == "examples":
             continue
         for line, found in source.matches(POSITION, source.code):
-            remedy = "name its columns in an enum beside the statement (src/database/columns.h)"
+            remedy = "name its columns in an enum beside the statement (src/tables/columns.h)"
             yield Finding(source.path, line, f'"{found.group()}" is a column by position', remedy)
 
 

@@ -10,13 +10,13 @@
 
 namespace hapax {
 
-namespace database {
+namespace tables {
 class Tables;
 }
 
 class Database {
  public:
-  explicit Database(std::unique_ptr<database::Tables> tables);
+  explicit Database(std::unique_ptr<tables::Tables> tables);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -38,7 +38,7 @@ class Database {
   Status in_own_transaction(const std::function<Status()>& work);
   Status in_savepoint(const std::function<Status()>& work);
 
-  std::unique_ptr<database::Tables> tables_;
+  std::unique_ptr<tables::Tables> tables_;
 };
 
 }  // namespace hapax

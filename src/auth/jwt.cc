@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "auth/words.h"
+#include "base/words.h"
 #include "digest/base64.h"
 #include "wire/strict_json.h"
-#include "wire/words.h"
 
 namespace hapax::auth {
 
@@ -18,8 +18,8 @@ using wire::JsonValue;
 constexpr std::int64_t kSecondsMax = 253'402'300'799;  // the end of the year 9999
 constexpr std::size_t kKeyIdMax = 256;
 
-Refusal malformed(std::string reason) { return {Fault::kForm, std::move(reason)}; }
-Refusal unusable(std::string reason) { return {Fault::kClaims, std::move(reason)}; }
+Refusal malformed(std::string reason) { return {CredentialFault::kForm, std::move(reason)}; }
+Refusal unusable(std::string reason) { return {CredentialFault::kClaims, std::move(reason)}; }
 
 // What others wrote, shown in a log.
 std::string quoted(std::string_view text) {
@@ -102,8 +102,8 @@ Time at(double seconds, double (*round)(double)) {
   return time_from_ms(static_cast<std::int64_t>(round(seconds * 1000)));
 }
 
-std::optional<Refusal> check_times(const JsonValue& claims, const Settings& rules, Time now,
-                                   Admission& admission) {
+std::optional<Refusal> check_times(const JsonValue& claims, const VerifierSettings& rules, Time now,
+                                   Verified& verified) {
   const Seconds expires = read_seconds(claims, "exp");
   const Seconds not_before = read_seconds(claims, "nbf");
   const Seconds issued = read_seconds(claims, "iat");
@@ -111,12 +111,12 @@ std::optional<Refusal> check_times(const JsonValue& claims, const Settings& rule
     if (one->refusal) return one->refusal;
   }
   if (!expires.value) return unusable("'exp' is missing");
-  admission.until = at(*expires.value, std::floor) + rules.leeway;
-  if (now >= admission.until) return Refusal{Fault::kExpired, "'exp' is over"};
+  verified.until = at(*expires.value, std::floor) + rules.leeway;
+  if (now >= verified.until) return Refusal{CredentialFault::kExpired, "'exp' is over"};
   for (const Seconds* one : {&not_before, &issued}) {
     if (one->value && now + rules.leeway < at(*one->value, std::ceil)) {
       const char* name = one == &issued ? "iat" : "nbf";
-      return Refusal{Fault::kEarly, "'" + std::string(name) + "' is in the future"};
+      return Refusal{CredentialFault::kEarly, "'" + std::string(name) + "' is in the future"};
     }
   }
   return std::nullopt;
@@ -134,42 +134,43 @@ bool names_audience(const JsonValue* claim, std::string_view wanted) {
                      [&](const JsonValue& one) { return is_text(&one, wanted); });
 }
 
-std::optional<Refusal> check_place(const JsonValue& claims, const Settings& rules) {
+std::optional<Refusal> check_place(const JsonValue& claims, const VerifierSettings& rules) {
   if (!rules.issuer.empty() && !is_text(claims.find("iss"), rules.issuer)) {
-    return Refusal{Fault::kElsewhere, "'iss' is not " + quoted(rules.issuer)};
+    return Refusal{CredentialFault::kElsewhere, "'iss' is not " + quoted(rules.issuer)};
   }
   if (!rules.audience.empty() && !names_audience(claims.find("aud"), rules.audience)) {
-    return Refusal{Fault::kElsewhere, "'aud' is not " + quoted(rules.audience)};
+    return Refusal{CredentialFault::kElsewhere, "'aud' is not " + quoted(rules.audience)};
   }
   return std::nullopt;
 }
 
-std::optional<Refusal> read_who(const JsonValue& claims, const Settings& rules,
-                                front::Caller& caller) {
+std::optional<Refusal> read_who(const JsonValue& claims, const VerifierSettings& rules,
+                                Identity& identity) {
   const JsonValue* tenant = claims.find(rules.tenant_claim);
   const auto* name = tenant == nullptr ? nullptr : tenant->get<std::string>();
   if (name == nullptr || !is_tenant(*name)) {
-    return Refusal{Fault::kNoTenant, "the claim " + quoted(rules.tenant_claim) +
-                                         (tenant == nullptr ? " is missing" : " names no tenant")};
+    return Refusal{CredentialFault::kNoTenant,
+                   "the claim " + quoted(rules.tenant_claim) +
+                       (tenant == nullptr ? " is missing" : " names no tenant")};
   }
-  caller.tenant = *name;
-  caller.subject = *name;  // of a token that is nobody's in particular
+  identity.tenant = *name;
+  identity.subject = *name;  // of a token that is nobody's in particular
   if (const JsonValue* subject = claims.find("sub")) {
     const auto* text = subject->get<std::string>();
     if (text == nullptr || !is_subject(*text)) return unusable("'sub' is no printable text");
-    caller.subject = *text;
+    identity.subject = *text;
   }
   return std::nullopt;
 }
 
 // Roles of other services may stand beside ours.
-void add_role(front::Rights& rights, std::string_view word) {
+void add_role(Rights& rights, std::string_view word) {
   if (const auto role = role_of(word)) rights.add(*role);
 }
 
 // `scope` counts only where no roles are named: two lists would leave open which of them limits.
-std::optional<Refusal> read_roles(const JsonValue& claims, const Settings& rules,
-                                  front::Rights& rights) {
+std::optional<Refusal> read_roles(const JsonValue& claims, const VerifierSettings& rules,
+                                  Rights& rights) {
   const JsonValue* roles = claims.find(rules.roles_claim);
   const JsonValue* scope = claims.find("scope");
   if (roles != nullptr) {
@@ -188,7 +189,7 @@ std::optional<Refusal> read_roles(const JsonValue& claims, const Settings& rules
     }
   }
   if (!words_of(rights, " ").empty()) return std::nullopt;
-  return Refusal{Fault::kNoRole,
+  return Refusal{CredentialFault::kNoRole,
                  "neither " + quoted(rules.roles_claim) + " nor 'scope' has a role of this server"};
 }
 
@@ -198,11 +199,11 @@ std::optional<Refusal> read_roles(const JsonValue& claims, const Settings& rules
 bool same_type(std::string_view type, std::string_view wanted) {
   constexpr std::string_view kPrefix = "application/";
   const auto bare = [&](std::string_view text) {
-    return text.size() > kPrefix.size() && wire::same_word(text.substr(0, kPrefix.size()), kPrefix)
+    return text.size() > kPrefix.size() && base::same_word(text.substr(0, kPrefix.size()), kPrefix)
                ? text.substr(kPrefix.size())
                : text;
   };
-  return wire::same_word(bare(type), bare(wanted));
+  return base::same_word(bare(type), bare(wanted));
 }
 
 // A2: A key is used with its own algorithm only, and a token chooses among the server's keys only.
@@ -214,7 +215,8 @@ bool may_check(const Key& key, Algorithm algorithm, const Jwt& jwt) {
 std::optional<Refusal> check_signature(const Jwt& jwt, const std::vector<Key>& keys) {
   const auto algorithm = algorithm_of(jwt.algorithm);
   if (!algorithm) {
-    return Refusal{Fault::kInvalid, "the algorithm " + quoted(jwt.algorithm) + " is not accepted"};
+    return Refusal{CredentialFault::kInvalid,
+                   "the algorithm " + quoted(jwt.algorithm) + " is not accepted"};
   }
   bool tried = false;
   for (const Key& key : keys) {
@@ -222,9 +224,9 @@ std::optional<Refusal> check_signature(const Jwt& jwt, const std::vector<Key>& k
     tried = true;
     if (key.verify(jwt.signed_bytes, jwt.signature)) return std::nullopt;
   }
-  if (tried) return Refusal{Fault::kInvalid, "the signature is wrong"};
+  if (tried) return Refusal{CredentialFault::kInvalid, "the signature is wrong"};
   const std::string named = jwt.names_key ? " with the id " + quoted(jwt.key_id) : "";
-  return Refusal{Fault::kInvalid, "there is no key for " + jwt.algorithm + named};
+  return Refusal{CredentialFault::kInvalid, "there is no key for " + jwt.algorithm + named};
 }
 
 }  // namespace
@@ -252,28 +254,28 @@ Either<Jwt> parse_jwt(std::string_view text) {
   return jwt;
 }
 
-Either<Admission> read_claims(std::string_view payload, const Settings& rules, Time now) {
+Either<Verified> read_claims(std::string_view payload, const VerifierSettings& rules, Time now) {
   const auto claims = wire::read_strict_json(payload);
   if (!claims) return unusable("the claims of the token: " + claims.error().detail);
   if (claims->get<JsonValue::Object>() == nullptr) return unusable("the claims are no object");
-  Admission admission;
-  if (auto refusal = check_times(*claims, rules, now, admission)) return *std::move(refusal);
+  Verified verified;
+  if (auto refusal = check_times(*claims, rules, now, verified)) return *std::move(refusal);
   if (auto refusal = check_place(*claims, rules)) return *std::move(refusal);
-  if (auto refusal = read_who(*claims, rules, admission.caller)) return *std::move(refusal);
-  if (auto refusal = read_roles(*claims, rules, admission.caller.rights)) {
+  if (auto refusal = read_who(*claims, rules, verified.identity)) return *std::move(refusal);
+  if (auto refusal = read_roles(*claims, rules, verified.identity.rights)) {
     return *std::move(refusal);
   }
-  return admission;
+  return verified;
 }
 
-Either<Admission> verify_jwt(std::string_view text, const std::vector<Key>& keys,
-                             const Settings& rules, Time now) {
+Either<Verified> verify_jwt(std::string_view text, const std::vector<Key>& keys,
+                            const VerifierSettings& rules, Time now) {
   const auto parsed = parse_jwt(text);
   if (const auto* refusal = std::get_if<Refusal>(&parsed)) return *refusal;
   const Jwt& jwt = std::get<Jwt>(parsed);
   if (auto refusal = check_signature(jwt, keys)) return *std::move(refusal);
   if (!rules.type.empty() && !same_type(jwt.type, rules.type)) {
-    return Refusal{Fault::kElsewhere, "'typ' is not " + quoted(rules.type)};
+    return Refusal{CredentialFault::kElsewhere, "'typ' is not " + quoted(rules.type)};
   }
   return read_claims(jwt.payload, rules, now);
 }

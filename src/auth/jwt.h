@@ -8,7 +8,7 @@
 
 #include <hapax/time.h>
 
-#include "auth/admission.h"
+#include "auth/identity.h"
 #include "auth/key.h"
 #include "auth/refusal.h"
 #include "auth/settings.h"
@@ -31,10 +31,10 @@ struct Jwt {
 [[nodiscard]] Either<Jwt> parse_jwt(std::string_view text);
 
 // What a signed payload says. `now` is wall time.
-[[nodiscard]] Either<Admission> read_claims(std::string_view payload, const Settings& rules,
-                                            Time now);
+[[nodiscard]] Either<Verified> read_claims(std::string_view payload, const VerifierSettings& rules,
+                                           Time now);
 
-[[nodiscard]] Either<Admission> verify_jwt(std::string_view text, const std::vector<Key>& keys,
-                                           const Settings& rules, Time now);
+[[nodiscard]] Either<Verified> verify_jwt(std::string_view text, const std::vector<Key>& keys,
+                                          const VerifierSettings& rules, Time now);
 
 }  // namespace hapax::auth

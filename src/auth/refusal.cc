@@ -2,29 +2,29 @@
 
 namespace hapax::auth {
 
-Error told(Fault fault) {
+Error told(CredentialFault fault) {
   switch (fault) {
-    case Fault::kForm:
+    case CredentialFault::kForm:
       return {Errc::kUnauthenticated,
               "this is not a credential as it was handed out; check that it was copied whole"};
-    case Fault::kInvalid:
+    case CredentialFault::kInvalid:
       return {Errc::kUnauthenticated,
               "the credential is not valid here; get a new one, or ask who runs the server"};
-    case Fault::kClaims:
+    case CredentialFault::kClaims:
       return {Errc::kUnauthenticated,
               "a claim of the token is missing or has the wrong form; the server's log says which"};
-    case Fault::kExpired:
+    case CredentialFault::kExpired:
       return {Errc::kUnauthenticated, "the credential is over; get a new one"};
-    case Fault::kEarly:
+    case CredentialFault::kEarly:
       return {Errc::kUnauthenticated,
               "the credential is not valid yet; wait, or compare the clocks of issuer and server"};
-    case Fault::kElsewhere:
+    case CredentialFault::kElsewhere:
       return {Errc::kUnauthenticated,
               "the token is from another issuer or for another service; get one for this server"};
-    case Fault::kNoTenant:
+    case CredentialFault::kNoTenant:
       return {Errc::kForbidden,
               "the token names no tenant that can be one; ask its issuer for the tenant's claim"};
-    case Fault::kNoRole:
+    case CredentialFault::kNoRole:
       return {Errc::kForbidden,
               "the credential gives no role of this server; ask for one with produce, consume, "
               "admin or read-bodies"};

@@ -11,7 +11,7 @@ namespace hapax::auth {
 
 // A1: Before a signature or a secret was proven, a client learns only whether the form of its
 // credential was right: kForm or kInvalid.
-enum class Fault : std::uint8_t {
+enum class CredentialFault : std::uint8_t {
   kForm,       // not a credential at all, or one with a typing error
   kInvalid,    // a credential, but not one of ours: unknown, revoked, changed, badly signed
   kClaims,     // signed by one of our keys, but what it says cannot be used
@@ -23,7 +23,7 @@ enum class Fault : std::uint8_t {
 };
 
 struct Refusal {
-  Fault fault = Fault::kInvalid;
+  CredentialFault fault = CredentialFault::kInvalid;
   std::string reason;  // for the log; without a byte of the credential that is secret
 };
 
@@ -31,6 +31,6 @@ template <class Value>
 using Either = std::variant<Value, Refusal>;
 
 // What the client is told.
-[[nodiscard]] Error told(Fault fault);
+[[nodiscard]] Error told(CredentialFault fault);
 
 }  // namespace hapax::auth

@@ -24,7 +24,7 @@ struct KeySource {
   std::string id;                      // `kid`; empty: for tokens whatever key they name
 };
 
-struct Settings {
+struct VerifierSettings {
   std::vector<KeySource> keys;
   std::string issuer;    // `iss` must be this, unless empty
   std::string audience;  // `aud` must be or hold this, unless empty

@@ -8,13 +8,13 @@
 #include "auth/key.h"
 #include "auth/words.h"
 #include "base/hex.h"
+#include "base/words.h"
 #include "digest/base64.h"
 #include "digest/crc32c.h"
 #include "digest/hash.h"
 #include "wire/json_text.h"
 #include "wire/nearest.h"
 #include "wire/strict_json.h"
-#include "wire/words.h"
 
 namespace hapax::auth {
 
@@ -91,11 +91,11 @@ class Line {
     }
     return std::optional(time_from_ms(*ms));
   }
-  [[nodiscard]] Result<front::Rights> roles() const {
+  [[nodiscard]] Result<Rights> roles() const {
     const JsonValue* value = object_.find("roles");
     const auto* list = value == nullptr ? nullptr : value->get<JsonValue::Array>();
     if (list == nullptr || list->empty()) return wrong("'roles' is missing, empty or no array");
-    front::Rights rights;
+    Rights rights;
     for (const JsonValue& one : *list) {
       const auto* word = one.get<std::string>();
       const auto role = word == nullptr ? std::nullopt : role_of(*word);
@@ -119,36 +119,36 @@ class Line {
   const JsonValue& object_;
 };
 
-Status check_token(const Token& token) {
+Status check_token(const ApiToken& token) {
   if (!is_id(token.id)) return wrong("'id' is not 16 digits 0-9, a-f");
-  if (!is_tenant(token.caller.tenant)) {
+  if (!is_tenant(token.identity.tenant)) {
     return wrong(
         "the tenant is not 1 to 64 letters, digits, '.', '_' or '-' after a letter or "
         "digit");
   }
-  if (!is_subject(token.caller.subject)) {
+  if (!is_subject(token.identity.subject)) {
     return wrong("the subject is not 1 to 256 bytes of printable text");
   }
-  if (words_of(token.caller.rights, ",").empty()) return wrong("there is no role");
+  if (words_of(token.identity.rights, ",").empty()) return wrong("there is no role");
   if (!token.note.empty() && !is_subject(token.note)) {
     return wrong("the note is not up to 256 bytes of printable text");
   }
   return Ok{};
 }
 
-Result<Token> parse_line(std::string_view text) {
+Result<ApiToken> parse_line(std::string_view text) {
   HAPAX_TRY(const JsonValue object, wire::read_strict_json(text));
   const Line line(object);
   HAPAX_CHECK(line.check_members());
-  Token token;
+  ApiToken token;
   HAPAX_TRY(token.id, line.text("id"));
   HAPAX_TRY(const std::string hash, line.text("sha256"));
   const auto raw = digest::decode_base64(hash, Base64::kUrl);
   if (!raw || raw->size() != kSecretBytes) return wrong("'sha256' is not 32 bytes in base64url");
   token.sha256 = *raw;
-  HAPAX_TRY(token.caller.tenant, line.text("tenant"));
-  HAPAX_TRY(token.caller.subject, line.text("subject"));
-  HAPAX_TRY(token.caller.rights, line.roles());
+  HAPAX_TRY(token.identity.tenant, line.text("tenant"));
+  HAPAX_TRY(token.identity.subject, line.text("subject"));
+  HAPAX_TRY(token.identity.rights, line.roles());
   HAPAX_TRY(const std::optional<Time> created, line.time("created_ms"));
   if (!created) return wrong("'created_ms' is missing");
   token.created = *created;
@@ -178,13 +178,13 @@ std::vector<std::string_view> lines_of(std::string_view file) {
 }  // namespace
 
 Result<MadeToken> make_token(const NewToken& wanted, ports::Entropy& entropy) {
-  Token token;
+  ApiToken token;
   token.id = base::hex(draw(entropy, kIdDigits / 2));
   const std::string secret = draw(entropy, kSecretBytes);
   token.sha256 = digest::sha256(secret);
-  token.caller.tenant = wanted.tenant;
-  token.caller.subject = wanted.subject.empty() ? wanted.tenant : wanted.subject;
-  token.caller.rights = wanted.rights;
+  token.identity.tenant = wanted.tenant;
+  token.identity.subject = wanted.subject.empty() ? wanted.tenant : wanted.subject;
+  token.identity.rights = wanted.rights;
   token.created = wanted.created;
   token.expires = wanted.expires;
   token.note = wanted.note;
@@ -194,20 +194,20 @@ Result<MadeToken> make_token(const NewToken& wanted, ports::Entropy& entropy) {
   return MadeToken{body + checksum(body), std::move(token)};
 }
 
-std::string line_of(const Token& token) {
+std::string line_of(const ApiToken& token) {
   wire::JsonObject out;
   out.add("id", token.id).add("sha256", digest::encode_base64(token.sha256, Base64::kUrl));
-  out.add("tenant", token.caller.tenant);
-  out.raw("roles", "[\"" + words_of(token.caller.rights, "\",\"") + "\"]");
-  out.add("subject", token.caller.subject).add("created_ms", to_ms(token.created));
+  out.add("tenant", token.identity.tenant);
+  out.raw("roles", "[\"" + words_of(token.identity.rights, "\",\"") + "\"]");
+  out.add("subject", token.identity.subject).add("created_ms", to_ms(token.created));
   if (token.expires) out.add("expires_ms", to_ms(*token.expires));
   if (token.revoked) out.add("revoked_ms", to_ms(*token.revoked));
   if (!token.note.empty()) out.add("note", token.note);
   return out.text();
 }
 
-Result<std::vector<Token>> parse_tokens(std::string_view file) {
-  std::vector<Token> tokens;
+Result<std::vector<ApiToken>> parse_tokens(std::string_view file) {
+  std::vector<ApiToken> tokens;
   std::set<std::string> ids;
   std::size_t number = 0;
   for (const std::string_view line : lines_of(file)) {
@@ -225,8 +225,8 @@ Result<std::vector<Token>> parse_tokens(std::string_view file) {
   return tokens;
 }
 
-Result<std::string> with_token(std::string_view file, const Token& token) {
-  HAPAX_TRY(const std::vector<Token> tokens, parse_tokens(file));
+Result<std::string> with_token(std::string_view file, const ApiToken& token) {
+  HAPAX_TRY(const std::vector<ApiToken> tokens, parse_tokens(file));
   if (tokens.size() == kTokensMax) {
     return wrong("the file has " + std::to_string(kTokensMax) +
                  " tokens already; take revoked and expired lines out");
@@ -237,14 +237,14 @@ Result<std::string> with_token(std::string_view file, const Token& token) {
 }
 
 Result<std::string> with_revoked(std::string_view file, std::string_view id, Time when) {
-  HAPAX_TRY(const std::vector<Token> tokens, parse_tokens(file));
+  HAPAX_TRY(const std::vector<ApiToken> tokens, parse_tokens(file));
   bool found = false;
   std::string out;
   auto token = tokens.begin();
   for (const std::string_view line : lines_of(file)) {
     std::string kept(line);
     if (!is_for_people(line)) {
-      Token one = *token++;
+      ApiToken one = *token++;
       if (one.id == id) {
         found = true;
         if (!one.revoked) {
@@ -259,17 +259,18 @@ Result<std::string> with_revoked(std::string_view file, std::string_view id, Tim
   return Error{Errc::kNotFound, "no token of the file has the id '" + std::string(id) + "'"};
 }
 
-Tokens::Tokens(std::vector<Token> tokens) {
-  for (Token& token : tokens) {
+Tokens::Tokens(std::vector<ApiToken> tokens) {
+  for (ApiToken& token : tokens) {
     std::string id = token.id;
     by_id_.emplace(std::move(id), std::move(token));
   }
 }
 
-Either<Admission> Tokens::verify(std::string_view text, Time now) const {
+Either<Verified> Tokens::verify(std::string_view text, Time now) const {
   const auto parts = take_apart(text);
   if (!parts) {
-    return Refusal{Fault::kForm, "an API token whose length or checksum is wrong: a typing error"};
+    return Refusal{CredentialFault::kForm,
+                   "an API token whose length or checksum is wrong: a typing error"};
   }
   // A3: An unknown id costs the same as a wrong secret: the hash is made and compared all the same.
   static const std::string kNobody(kSecretBytes, '\0');
@@ -278,12 +279,13 @@ Either<Admission> Tokens::verify(std::string_view text, Time now) const {
   const bool same =
       equal_in_constant_time(digest::sha256(parts->secret), known ? found->second.sha256 : kNobody);
   const std::string who = "the API token " + std::string(parts->id);
-  if (!known) return Refusal{Fault::kInvalid, who + " is unknown"};
-  if (!same) return Refusal{Fault::kInvalid, who + " came with a wrong secret"};
-  const Token& token = found->second;
-  if (token.revoked) return Refusal{Fault::kInvalid, who + " was revoked"};
-  if (token.expires && now >= *token.expires) return Refusal{Fault::kExpired, who + " is over"};
-  return Admission{token.caller, token.expires.value_or(Time::max())};
+  if (!known) return Refusal{CredentialFault::kInvalid, who + " is unknown"};
+  if (!same) return Refusal{CredentialFault::kInvalid, who + " came with a wrong secret"};
+  const ApiToken& token = found->second;
+  if (token.revoked) return Refusal{CredentialFault::kInvalid, who + " was revoked"};
+  if (token.expires && now >= *token.expires)
+    return Refusal{CredentialFault::kExpired, who + " is over"};
+  return Verified{token.identity, token.expires.value_or(Time::max())};
 }
 
 }  // namespace hapax::auth

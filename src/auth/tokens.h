@@ -15,9 +15,8 @@
 #include <hapax/result.h>
 #include <hapax/time.h>
 
-#include "auth/admission.h"
+#include "auth/identity.h"
 #include "auth/refusal.h"
-#include "front/caller.h"
 #include "ports/entropy.h"
 
 namespace hapax::auth {
@@ -25,11 +24,11 @@ namespace hapax::auth {
 inline constexpr std::string_view kTokenPrefix = "hx_";
 inline constexpr std::size_t kTokensMax = 100'000;  // lines of one file
 
-struct Token {
+struct ApiToken {
   std::string id;
   std::string sha256;  // of the secret, raw; a hash that is slow on purpose protects weak secrets,
                        // and these have 256 random bits
-  front::Caller caller;
+  Identity identity;
   Time created;
   std::optional<Time> expires;
   std::optional<Time> revoked;
@@ -38,7 +37,7 @@ struct Token {
 
 struct NewToken {
   std::string tenant;
-  front::Rights rights;
+  Rights rights;
   std::string subject;  // empty: the tenant's name
   Time created;
   std::optional<Time> expires;
@@ -47,18 +46,18 @@ struct NewToken {
 
 struct MadeToken {
   std::string text;  // to be shown once; from here on nobody can tell it again
-  Token token;
+  ApiToken token;
 };
 
 [[nodiscard]] Result<MadeToken> make_token(const NewToken& wanted, ports::Entropy& entropy);
 
 // --- the file
 
-[[nodiscard]] std::string line_of(const Token& token);  // without newline
+[[nodiscard]] std::string line_of(const ApiToken& token);  // without newline
 // kInvalidArgument with the number of the line.
-[[nodiscard]] Result<std::vector<Token>> parse_tokens(std::string_view file);
+[[nodiscard]] Result<std::vector<ApiToken>> parse_tokens(std::string_view file);
 // The file with one line more.
-[[nodiscard]] Result<std::string> with_token(std::string_view file, const Token& token);
+[[nodiscard]] Result<std::string> with_token(std::string_view file, const ApiToken& token);
 // The file with that token marked as revoked, all other lines as they were. kNotFound: none has
 // this id. A second time changes nothing.
 [[nodiscard]] Result<std::string> with_revoked(std::string_view file, std::string_view id,
@@ -69,12 +68,12 @@ struct MadeToken {
 class Tokens {
  public:
   Tokens() = default;
-  explicit Tokens(std::vector<Token> tokens);
-  [[nodiscard]] Either<Admission> verify(std::string_view text, Time now) const;
+  explicit Tokens(std::vector<ApiToken> tokens);
+  [[nodiscard]] Either<Verified> verify(std::string_view text, Time now) const;
   [[nodiscard]] std::size_t size() const { return by_id_.size(); }
 
  private:
-  std::map<std::string, Token, std::less<>> by_id_;
+  std::map<std::string, ApiToken, std::less<>> by_id_;
 };
 
 }  // namespace hapax::auth

@@ -11,7 +11,7 @@ const Time kCreated = time_from_ms(1'700'000'000'000);
 
 MadeToken make(std::optional<Time> expires = std::nullopt) {
   host::HostEntropy entropy;
-  const NewToken wanted{"acme",    {front::Right::kProduce, front::Right::kReadBodies},
+  const NewToken wanted{"acme",    {Right::kProduce, Right::kReadBodies},
                         "billing", kCreated,
                         expires,   "for the \"billing\" job"};
   auto made = make_token(wanted, entropy);
@@ -19,7 +19,8 @@ MadeToken make(std::optional<Time> expires = std::nullopt) {
   return *std::move(made);
 }
 
-std::optional<Fault> fault_of(const Tokens& tokens, std::string_view text, Time now = kCreated) {
+std::optional<CredentialFault> fault_of(const Tokens& tokens, std::string_view text,
+                                        Time now = kCreated) {
   const auto either = tokens.verify(text, now);
   const auto* refusal = std::get_if<Refusal>(&either);
   return refusal == nullptr ? std::nullopt : std::optional(refusal->fault);
@@ -38,14 +39,14 @@ TEST(ApiToken, ThatWasMadeIsAccepted) {
   const Tokens tokens = read(line_of(made.token) + "\n");
   const auto either = tokens.verify(made.text, kCreated);
   ASSERT_EQ(either.index(), 0U) << std::get<Refusal>(either).reason;
-  const auto& admission = std::get<Admission>(either);
-  EXPECT_EQ(admission.caller.tenant, "acme");
-  EXPECT_EQ(admission.caller.subject, "billing");
-  EXPECT_TRUE(admission.caller.rights.has(front::Right::kProduce));
-  EXPECT_TRUE(admission.caller.rights.has(front::Right::kReadBodies));
-  EXPECT_FALSE(admission.caller.rights.has(front::Right::kConsume));
-  EXPECT_FALSE(admission.caller.rights.has(front::Right::kAdmin));
-  EXPECT_EQ(admission.until, Time::max());
+  const auto& verified = std::get<Verified>(either);
+  EXPECT_EQ(verified.identity.tenant, "acme");
+  EXPECT_EQ(verified.identity.subject, "billing");
+  EXPECT_TRUE(verified.identity.rights.has(Right::kProduce));
+  EXPECT_TRUE(verified.identity.rights.has(Right::kReadBodies));
+  EXPECT_FALSE(verified.identity.rights.has(Right::kConsume));
+  EXPECT_FALSE(verified.identity.rights.has(Right::kAdmin));
+  EXPECT_EQ(verified.until, Time::max());
 }
 
 TEST(ApiToken, NeverStandsInTheFile) {
@@ -60,9 +61,9 @@ TEST(ApiToken, EndsWhenItsTimeIsOver) {
   const MadeToken made = make(end);
   const Tokens tokens = read(line_of(made.token));
   EXPECT_FALSE(fault_of(tokens, made.text, end - Duration{1}));
-  EXPECT_EQ(fault_of(tokens, made.text, end), Fault::kExpired);
+  EXPECT_EQ(fault_of(tokens, made.text, end), CredentialFault::kExpired);
   const auto either = tokens.verify(made.text, kCreated);
-  EXPECT_EQ(std::get<Admission>(either).until, end);
+  EXPECT_EQ(std::get<Verified>(either).until, end);
 }
 
 // A3: nobody learns which ids there are, nor that a token was good once.
@@ -72,12 +73,12 @@ TEST(ApiToken, UnknownRevokedAndWrongOnesAreTheSameToTheClient) {
   MadeToken swapped = other;  // the id of one, the secret of another
   swapped.token.id = made.token.id;
   const std::string file = line_of(made.token) + "\n";
-  EXPECT_EQ(fault_of(read(file), other.text), Fault::kInvalid);
-  EXPECT_EQ(fault_of(read(line_of(swapped.token)), made.text), Fault::kInvalid);
+  EXPECT_EQ(fault_of(read(file), other.text), CredentialFault::kInvalid);
+  EXPECT_EQ(fault_of(read(line_of(swapped.token)), made.text), CredentialFault::kInvalid);
   const auto revoked = with_revoked(file, made.token.id, kCreated);
   ASSERT_TRUE(revoked);
-  EXPECT_EQ(fault_of(read(*revoked), made.text), Fault::kInvalid);
-  EXPECT_EQ(fault_of(Tokens{}, made.text), Fault::kInvalid);
+  EXPECT_EQ(fault_of(read(*revoked), made.text), CredentialFault::kInvalid);
+  EXPECT_EQ(fault_of(Tokens{}, made.text), CredentialFault::kInvalid);
 }
 
 TEST(ApiToken, WithATypingErrorIsToldFromAnUnknownOne) {
@@ -86,20 +87,20 @@ TEST(ApiToken, WithATypingErrorIsToldFromAnUnknownOne) {
   for (std::size_t i = 0; i < made.text.size(); ++i) {
     std::string typo = made.text;
     typo[i] = typo[i] == '7' ? '8' : '7';
-    EXPECT_EQ(fault_of(tokens, typo), Fault::kForm) << i;
+    EXPECT_EQ(fault_of(tokens, typo), CredentialFault::kForm) << i;
   }
-  EXPECT_EQ(fault_of(tokens, made.text.substr(0, 68)), Fault::kForm);
-  EXPECT_EQ(fault_of(tokens, made.text + "\n"), Fault::kForm);
-  EXPECT_EQ(fault_of(tokens, "hx_"), Fault::kForm);
-  EXPECT_EQ(fault_of(tokens, ""), Fault::kForm);
+  EXPECT_EQ(fault_of(tokens, made.text.substr(0, 68)), CredentialFault::kForm);
+  EXPECT_EQ(fault_of(tokens, made.text + "\n"), CredentialFault::kForm);
+  EXPECT_EQ(fault_of(tokens, "hx_"), CredentialFault::kForm);
+  EXPECT_EQ(fault_of(tokens, ""), CredentialFault::kForm);
 }
 
 TEST(ApiToken, NeedsATenantARoleAndPrintableText) {
   host::HostEntropy entropy;
-  NewToken wanted{"acme", {front::Right::kAdmin}, "", kCreated, std::nullopt, ""};
+  NewToken wanted{"acme", {Right::kAdmin}, "", kCreated, std::nullopt, ""};
   const auto made = make_token(wanted, entropy);
   ASSERT_TRUE(made);
-  EXPECT_EQ(made->token.caller.subject, "acme");
+  EXPECT_EQ(made->token.identity.subject, "acme");
   const auto refused = [&](auto change) {
     NewToken bad = wanted;
     change(bad);

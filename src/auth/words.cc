@@ -9,8 +9,7 @@ namespace hapax::auth {
 
 namespace {
 
-constexpr std::array kRoles = {front::Right::kProduce, front::Right::kConsume, front::Right::kAdmin,
-                               front::Right::kReadBodies};
+constexpr std::array kRoles = {Right::kProduce, Right::kConsume, Right::kAdmin, Right::kReadBodies};
 
 bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -39,19 +38,19 @@ bool is_subject(std::string_view text) {
   return !text.empty() && text.size() <= kSubjectMax && base::is_utf8(text) && !has_controls(text);
 }
 
-std::optional<front::Right> role_of(std::string_view word) {
-  for (const front::Right right : kRoles) {
-    if (front::word_of(right) == word) return right;
+std::optional<Right> role_of(std::string_view word) {
+  for (const Right right : kRoles) {
+    if (word_of(right) == word) return right;
   }
   return std::nullopt;
 }
 
-std::string words_of(front::Rights rights, std::string_view between) {
+std::string words_of(Rights rights, std::string_view between) {
   std::string out;
-  for (const front::Right right : kRoles) {
+  for (const Right right : kRoles) {
     if (!rights.has(right)) continue;
     if (!out.empty()) out += between;
-    out += front::word_of(right);
+    out += word_of(right);
   }
   return out;
 }

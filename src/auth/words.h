@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "front/caller.h"
+#include "auth/identity.h"
 
 namespace hapax::auth {
 
@@ -18,8 +18,8 @@ inline constexpr std::size_t kSubjectMax = 256;
 // UTF-8 without control characters: it is shown in logs.
 [[nodiscard]] bool is_subject(std::string_view text);
 
-[[nodiscard]] std::optional<front::Right> role_of(std::string_view word);
+[[nodiscard]] std::optional<Right> role_of(std::string_view word);
 // "produce,consume"
-[[nodiscard]] std::string words_of(front::Rights rights, std::string_view between);
+[[nodiscard]] std::string words_of(Rights rights, std::string_view between);
 
 }  // namespace hapax::auth

@@ -16,10 +16,10 @@ TEST(Words, OfTenants) {
 }
 
 TEST(Words, OfRoles) {
-  EXPECT_EQ(role_of("read-bodies"), front::Right::kReadBodies);
+  EXPECT_EQ(role_of("read-bodies"), Right::kReadBodies);
   EXPECT_FALSE(role_of("Admin"));
   EXPECT_FALSE(role_of(""));
-  EXPECT_EQ(words_of(front::Rights::all(), ","), "produce,consume,admin,read-bodies");
+  EXPECT_EQ(words_of(Rights::all(), ","), "produce,consume,admin,read-bodies");
   EXPECT_EQ(words_of({}, ","), "");
 }
 

@@ -1,5 +1,5 @@
 // copy: a store from a data folder into a database, and back.
-#include "cluster/copy.h"
+#include "shared_postgres/copy.h"
 
 #include <chrono>
 #include <filesystem>
@@ -16,8 +16,8 @@
 #include "cli/commands.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
-#include "database/finding.h"
-#include "database/migration.h"
+#include "tables/finding.h"
+#include "tables/migration.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
@@ -68,13 +68,13 @@ class CopyProgress {
  public:
   explicit CopyProgress(bool wanted) : wanted_(wanted || ::isatty(STDERR_FILENO) == 1) {}
 
-  bool operator()(const cluster::CopyStep& step) {
+  bool operator()(const shared_postgres::CopyStep& step) {
     const auto now = std::chrono::steady_clock::now();
     if (!wanted_ || now - told_ < std::chrono::seconds{1}) return true;
     told_ = now;
     fmt::print(stderr, "{}: {} of about {}\n", step.doing,
-               database::bytes_text(static_cast<std::int64_t>(step.done)),
-               database::bytes_text(static_cast<std::int64_t>(step.all)));
+               tables::bytes_text(static_cast<std::int64_t>(step.done)),
+               tables::bytes_text(static_cast<std::int64_t>(step.all)));
     return true;
   }
 
@@ -83,15 +83,17 @@ class CopyProgress {
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
 };
 
-Result<std::unique_ptr<cluster::CopySide>> side_of(const CopyArguments& arguments,
-                                                   cluster::CopyRole role) {
-  const std::string& place = role == cluster::CopyRole::kSource ? arguments.from : arguments.to;
-  if (!is_postgres(place)) return cluster::folder_side(place, role);
-  return cluster::tables_side({place, arguments.schema}, role,
-                              static_cast<std::uint32_t>(PostgresStoreOptions{}.segment_bytes));
+Result<std::unique_ptr<shared_postgres::CopySide>> side_of(const CopyArguments& arguments,
+                                                           shared_postgres::CopyRole role) {
+  const std::string& place =
+      role == shared_postgres::CopyRole::kSource ? arguments.from : arguments.to;
+  if (!is_postgres(place)) return shared_postgres::folder_side(place, role);
+  return shared_postgres::tables_side(
+      {place, arguments.schema}, role,
+      static_cast<std::uint32_t>(PostgresStoreOptions{}.segment_bytes));
 }
 
-void show_json(const cluster::CopyReport& report, const CopyArguments& arguments,
+void show_json(const shared_postgres::CopyReport& report, const CopyArguments& arguments,
                const journal::Journey& journey) {
   wire::JsonObject out;
   out.add("from", journey.from).add("to", journey.to).add("store", report.store_id);
@@ -108,14 +110,14 @@ void show_json(const cluster::CopyReport& report, const CopyArguments& arguments
   fmt::print("{}\n", out.text());
 }
 
-void show_text(const cluster::CopyReport& report, const CopyArguments& arguments,
+void show_text(const shared_postgres::CopyReport& report, const CopyArguments& arguments,
                const journal::Journey& journey) {
   if (report.done_before) {
     fmt::print("{} was moved to {} before: nothing to do\n", journey.from, journey.to);
     return;
   }
   const auto size = [](std::uint64_t bytes) {
-    return database::bytes_text(static_cast<std::int64_t>(bytes));
+    return tables::bytes_text(static_cast<std::int64_t>(bytes));
   };
   fmt::print("store     {} (history {}), {} streams, {} ids\n", report.store_id, report.history,
              report.streams, report.ids);
@@ -142,14 +144,15 @@ Status copy(const CopyArguments& arguments) {
   if (is_postgres(arguments.from) == is_postgres(arguments.to)) {
     return unfit("one of FROM and TO is a data folder, the other postgres://…");
   }
-  HAPAX_CHECK(database::check_name("schema", arguments.schema));
-  HAPAX_TRY(const auto source, side_of(arguments, cluster::CopyRole::kSource));
-  HAPAX_TRY(const auto target, side_of(arguments, cluster::CopyRole::kTarget));
-  cluster::CopyOptions options;
+  HAPAX_CHECK(tables::check_name("schema", arguments.schema));
+  HAPAX_TRY(const auto source, side_of(arguments, shared_postgres::CopyRole::kSource));
+  HAPAX_TRY(const auto target, side_of(arguments, shared_postgres::CopyRole::kTarget));
+  shared_postgres::CopyOptions options;
   options.journey = journey_of(arguments);
   options.keep = arguments.keep;
   options.step = CopyProgress(arguments.progress);
-  HAPAX_TRY(const cluster::CopyReport report, cluster::copy_store(*source, *target, options));
+  HAPAX_TRY(const shared_postgres::CopyReport report,
+            shared_postgres::copy_store(*source, *target, options));
   arguments.output == Output::kJson ? show_json(report, arguments, options.journey)
                                     : show_text(report, arguments, options.journey);
   return Ok{};

@@ -83,8 +83,8 @@ int run_demo_store(const std::string& folder) {
   const Op create = CreateStream{.stream = kOrders};
   const auto created = store.commit({.ops = {&create, 1}});
   if (!created) return report(created.error());
-  OrderDesk desk;
-  for (std::string line; std::getline(std::cin, line);) desk.submit(store, std::move(line));
+  OrderDesk entry;
+  for (std::string line; std::getline(std::cin, line);) entry.submit(store, std::move(line));
   opened->reset();  // Waits for what is under way.
   return kExitOk;
 }

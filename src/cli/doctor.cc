@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include "base/words.h"
 #include "cli/doctor_database.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
@@ -15,7 +16,6 @@
 #include "config/load.h"
 #include "host/clock.h"
 #include "wire/json_text.h"
-#include "wire/words.h"
 
 namespace hapax::cli {
 
@@ -68,7 +68,7 @@ class Doctor {
                          std::string(7 - kWords[at].size(), ' '), name, printable(found));
     if (!advice.empty()) text_ += fmt::format("         {:<11} do: {}\n", "", printable(advice));
     wire::JsonObject one;
-    one.add("check", name).add("state", wire::lower(kWords[at])).add("found", found);
+    one.add("check", name).add("state", base::lower(kWords[at])).add("found", found);
     if (!advice.empty()) one.add("advice", advice);
     json_.add(one.text());
     if (health == State::kBad && worst_ == kExitOk) worst_ = exit_code;

@@ -7,20 +7,20 @@
 #include "base/span.h"
 #include "cli/show.h"
 #include "cli/span.h"
-#include "cluster/checkup.h"
-#include "database/finding.h"
-#include "database/migration.h"
 #include "postgres/checkup.h"
+#include "shared_postgres/checkup.h"
 #include "sqlite/checkup.h"
+#include "tables/finding.h"
+#include "tables/migration.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
 
 namespace {
 
-using database::Finding;
-using database::Findings;
-using database::Severity;
+using tables::Finding;
+using tables::Findings;
+using tables::Severity;
 
 constexpr std::string_view kSeverityWords[] = {"ok", "warning", "critical"};
 
@@ -50,7 +50,7 @@ void check_postgres(const DatabaseDoctorOptions& options, std::int64_t patience_
   const bool has_store = postgres::has_schema(*connection, options.store_schema);
   checkup.tables_expected = !has_store || !options.schema.empty();
   postgres::check_tables(checkup, *connection, findings);
-  if (has_store) cluster::check_store(options.store_schema, *connection, findings);
+  if (has_store) shared_postgres::check_store(options.store_schema, *connection, findings);
 }
 
 void print_text(const Findings& findings) {
@@ -97,7 +97,7 @@ int run_database_doctor(const DatabaseDoctorOptions& options) {
   }
   for (const std::string* name : {&options.schema, &options.store_schema, &options.prefix}) {
     if (name == &options.schema && name->empty()) continue;
-    const Status fits = database::check_name("name", *name);
+    const Status fits = tables::check_name("name", *name);
     if (!fits) return usage(fits.error().detail);
   }
   Findings findings;

@@ -38,7 +38,7 @@ Result<postgres::MigrateOptions> postgres_options(const MigrateArguments& argume
   postgres::MigrateOptions options;
   options.dry_run = arguments.dry_run;
   if (!arguments.schema.empty()) options.schema = arguments.schema;
-  HAPAX_CHECK(database::check_name("schema", options.schema));
+  HAPAX_CHECK(tables::check_name("schema", options.schema));
   if (!arguments.prefix.empty()) return wrong("--prefix is for SQLite; PostgreSQL has --schema");
   if (arguments.retention.empty()) return options;
   const auto span = span_of(arguments.retention);
@@ -54,7 +54,7 @@ Result<sqlite::MigrateOptions> sqlite_options(const MigrateArguments& arguments)
   sqlite::MigrateOptions options;
   options.dry_run = arguments.dry_run;
   if (!arguments.prefix.empty()) options.prefix = arguments.prefix;
-  HAPAX_CHECK(database::check_name("prefix", options.prefix));
+  HAPAX_CHECK(tables::check_name("prefix", options.prefix));
   if (!arguments.schema.empty()) return wrong("--schema is for PostgreSQL; SQLite has --prefix");
   if (!arguments.retention.empty()) {
     return wrong("--retention is for PostgreSQL; on SQLite the relay has it");
@@ -62,7 +62,7 @@ Result<sqlite::MigrateOptions> sqlite_options(const MigrateArguments& arguments)
   return options;
 }
 
-void show(const database::MigrationReport& report, const MigrateArguments& arguments) {
+void show(const tables::MigrationReport& report, const MigrateArguments& arguments) {
   if (arguments.output == Output::kJson) {
     wire::JsonArray steps;
     for (const std::string& step : report.steps) steps.add(wire::json_text(step));
@@ -89,7 +89,7 @@ Status migrate_postgres(const MigrateArguments& arguments) {
   }
   HAPAX_TRY(postgres::Connection connection,
             postgres::Connection::open(arguments.database, {.application_name = "hapax migrate"}));
-  HAPAX_TRY(const database::MigrationReport report, postgres::migrate(connection, options));
+  HAPAX_TRY(const tables::MigrationReport report, postgres::migrate(connection, options));
   show(report, arguments);
   return Ok{};
 }
@@ -107,7 +107,7 @@ Status migrate_sqlite(const MigrateArguments& arguments, const std::string& path
             sqlite::Connection::open(look_only ? ":memory:" : path,
                                      options.dry_run && !look_only ? sqlite::Opening::kReadOnly
                                                                    : sqlite::Opening::kCreate));
-  HAPAX_TRY(const database::MigrationReport report, sqlite::migrate(connection, options));
+  HAPAX_TRY(const tables::MigrationReport report, sqlite::migrate(connection, options));
   show(report, arguments);
   return Ok{};
 }

@@ -31,9 +31,9 @@ Result<Duration> expiry_of(const std::string& text) {
                    "' is no span of time such as 90d, 12h or 30m (s, m, h, d, w; up to 36500d)"};
 }
 
-Result<front::Rights> parse_roles(const std::vector<std::string>& words) {
+Result<auth::Rights> parse_roles(const std::vector<std::string>& words) {
   constexpr std::string_view kKnown[] = {"produce", "consume", "admin", "read-bodies"};
-  front::Rights rights;
+  auth::Rights rights;
   for (const std::string& word : words) {
     const auto role = auth::role_of(word);
     if (!role) {
@@ -67,16 +67,16 @@ Result<auth::MadeToken> make(const TokenMakeOptions& options) {
   return made;
 }
 
-std::string_view state_of(const auth::Token& token, Time now) {
+std::string_view state_of(const auth::ApiToken& token, Time now) {
   if (token.revoked) return "revoked";
   return token.expires && *token.expires <= now ? "expired" : "valid";
 }
 
-wire::JsonObject token_json(const auth::Token& token, Time now) {
+wire::JsonObject token_json(const auth::ApiToken& token, Time now) {
   wire::JsonObject out;
-  out.add("id", token.id).add("tenant", token.caller.tenant);
-  out.raw("roles", "[\"" + auth::words_of(token.caller.rights, "\",\"") + "\"]");
-  out.add("subject", token.caller.subject).add("state", state_of(token, now));
+  out.add("id", token.id).add("tenant", token.identity.tenant);
+  out.raw("roles", "[\"" + auth::words_of(token.identity.rights, "\",\"") + "\"]");
+  out.add("subject", token.identity.subject).add("state", state_of(token, now));
   out.add("created_ms", to_ms(token.created));
   if (token.expires) out.add("expires_ms", to_ms(*token.expires));
   if (token.revoked) out.add("revoked_ms", to_ms(*token.revoked));
@@ -84,18 +84,18 @@ wire::JsonObject token_json(const auth::Token& token, Time now) {
   return out;
 }
 
-void print_tokens(const std::vector<auth::Token>& tokens, Time now) {
+void print_tokens(const std::vector<auth::ApiToken>& tokens, Time now) {
   fmt::print("{:<16}  {:<8} {:<16} {:<36} {:<20} {:<20} {}\n", "id", "state", "tenant", "roles",
              "expires", "subject", "note");
-  for (const auth::Token& token : tokens) {
+  for (const auth::ApiToken& token : tokens) {
     fmt::print("{:<16}  {:<8} {:<16} {:<36} {:<20} {:<20} {}\n", token.id, state_of(token, now),
-               token.caller.tenant, auth::words_of(token.caller.rights, ","),
+               token.identity.tenant, auth::words_of(token.identity.rights, ","),
                token.expires ? base::rfc3339_seconds(*token.expires) : "never",
-               token.caller.subject, token.note);
+               token.identity.subject, token.note);
   }
 }
 
-Result<std::vector<auth::Token>> read_tokens(const std::string& file) {
+Result<std::vector<auth::ApiToken>> read_tokens(const std::string& file) {
   HAPAX_TRY(const std::string bytes, host::read_file(file));
   auto tokens = auth::parse_tokens(bytes);
   if (!tokens) return std::move(tokens).error().within(file);
@@ -107,7 +107,7 @@ Result<std::vector<auth::Token>> read_tokens(const std::string& file) {
 int run_token_make(const TokenMakeOptions& options) {
   const auto made = make(options);
   if (!made) return report(made.error());
-  const auth::Token& token = made->token;
+  const auth::ApiToken& token = made->token;
   if (options.output == Output::kJson) {
     fmt::print("{}\n", token_json(token, token.created).add("token", made->text).text());
     return kExitOk;
@@ -117,7 +117,7 @@ int run_token_make(const TokenMakeOptions& options) {
       stderr,
       "token {} of tenant {} ({}), expires: {}\n"
       "It is shown only now; {} has its hash. A running server learns of it at its next reload.\n",
-      token.id, token.caller.tenant, auth::words_of(token.caller.rights, ", "),
+      token.id, token.identity.tenant, auth::words_of(token.identity.rights, ", "),
       token.expires ? base::rfc3339_seconds(*token.expires) : "never", options.file);
   return kExitOk;
 }
@@ -131,7 +131,7 @@ int run_token_list(const TokenListOptions& options) {
     return kExitOk;
   }
   wire::JsonArray list;
-  for (const auth::Token& token : *tokens) list.add(token_json(token, now).text());
+  for (const auth::ApiToken& token : *tokens) list.add(token_json(token, now).text());
   fmt::print("{}\n", wire::JsonObject().raw("tokens", list.text()).text());
   return kExitOk;
 }

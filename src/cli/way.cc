@@ -129,7 +129,7 @@ bool Way::open_folder() {
       return false;
     }
   }
-  auto inside = serve::Inside::open(target_.data, HAPAX_VERSION, target_.tenant);
+  auto inside = serve::PrivateServer::open(target_.data, HAPAX_VERSION, target_.tenant);
   if (!inside) {
     exit_code_ = report(inside.error());
     if (inside.error().code == Errc::kLocked) {

@@ -9,7 +9,7 @@
 
 #include "cli/commands.h"
 #include "client/client.h"
-#include "serve/inside.h"
+#include "serve/private_server.h"
 #include "wire/strict_json.h"
 
 namespace CLI {
@@ -84,7 +84,7 @@ class Way {
   [[nodiscard]] bool open_server();
 
   Target target_;
-  std::unique_ptr<serve::Inside> inside_;
+  std::unique_ptr<serve::PrivateServer> inside_;
   std::unique_ptr<client::Client> client_;
   int exit_code_ = kExitOk;
 };

@@ -8,9 +8,9 @@ namespace hapax::cli {
 namespace {
 
 // A11: another user of the machine may find the port, and gets nothing.
-TEST(Inside, AnswersNobodyWithoutItsCredential) {
+TEST(PrivateServer, AnswersNobodyWithoutItsCredential) {
   const host::TemporaryFolder folder;
-  const auto inside = serve::Inside::open(folder.path() / "data", "test");
+  const auto inside = serve::PrivateServer::open(folder.path() / "data", "test");
   ASSERT_TRUE(inside) << inside.error().text();
   const auto status = [&](const std::string& token) {
     client::Options options;
@@ -30,9 +30,9 @@ TEST(Inside, AnswersNobodyWithoutItsCredential) {
 }
 
 // A10
-TEST(Inside, ReadsNoBodyFromOthers) {
+TEST(PrivateServer, ReadsNoBodyFromOthers) {
   const host::TemporaryFolder folder;
-  const auto inside = serve::Inside::open(folder.path() / "data", "test");
+  const auto inside = serve::PrivateServer::open(folder.path() / "data", "test");
   ASSERT_TRUE(inside) << inside.error().text();
   client::Options options;
   options.url = *client::parse_url((*inside)->url());
@@ -42,11 +42,11 @@ TEST(Inside, ReadsNoBodyFromOthers) {
   EXPECT_EQ(reply->fields.get("Connection"), "close") << "what follows is not looked at";
 }
 
-TEST(Inside, HasTheFolderToItself) {
+TEST(PrivateServer, HasTheFolderToItself) {
   const host::TemporaryFolder folder;
-  const auto first = serve::Inside::open(folder.path() / "data", "test");
+  const auto first = serve::PrivateServer::open(folder.path() / "data", "test");
   ASSERT_TRUE(first);
-  const auto second = serve::Inside::open(folder.path() / "data", "test");
+  const auto second = serve::PrivateServer::open(folder.path() / "data", "test");
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Errc::kLocked);
 }

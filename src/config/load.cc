@@ -8,13 +8,13 @@
 
 #include <unistd.h>
 
+#include "base/words.h"
 #include "config/check.h"
 #include "config/document.h"
 #include "config/exactly_once.h"
 #include "config/keys.h"
 #include "config/values.h"
 #include "wire/nearest.h"
-#include "wire/words.h"
 
 namespace hapax::config {
 
@@ -193,7 +193,7 @@ class Overrides final : public Keys {
       : variables_(variables), loaded_(loaded) {}
 
   void key(const Key& key) override {
-    const std::string name = name_ + wire::upper(key.name);
+    const std::string name = name_ + base::upper(key.name);
     known_.push_back(name);
     for (const Variable& variable : variables_) {
       if (variable.name != name) continue;
@@ -207,15 +207,15 @@ class Overrides final : public Keys {
     }
   }
   void section(const Section& section, const Inside& inside) override {
-    if (name_ == kPrefix) sections_.push_back(name_ + wire::upper(section.name));
-    const std::string name = std::exchange(name_, name_ + wire::upper(section.name) + "_");
+    if (name_ == kPrefix) sections_.push_back(name_ + base::upper(section.name));
+    const std::string name = std::exchange(name_, name_ + base::upper(section.name) + "_");
     const std::string path = std::exchange(path_, path_ + std::string(section.name) + ".");
     inside(*this);
     name_ = name;
     path_ = path;
   }
   void list(const Section& section, std::size_t, const Element&) override {
-    if (name_ == kPrefix) sections_.push_back(name_ + wire::upper(section.name));
+    if (name_ == kPrefix) sections_.push_back(name_ + base::upper(section.name));
   }
   void others(const Section&, const std::vector<std::string>&, const Named&) override {}
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/words.h"
 #include "net/address.h"
-#include "wire/words.h"
 
 namespace hapax::http {
 
@@ -46,7 +46,7 @@ std::optional<std::string> host_of(std::string_view authority) {
   if (!rest.empty() && (rest.front() != ':' || !is_port(rest.substr(1)))) return std::nullopt;
   if (!(brackets ? is_ip6(host.substr(1, host.size() - 2)) : is_host_name(host)))
     return std::nullopt;
-  return wire::lower(host);
+  return base::lower(host);
 }
 
 }  // namespace hapax::http

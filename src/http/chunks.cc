@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "wire/words.h"
+#include "base/words.h"
 
 namespace hapax::http {
 
@@ -49,7 +49,7 @@ Chunked ChunkReader::take_size(std::string_view line) {
   if (digits.empty() || digits.size() > kDigitsMax) return broken("a chunk's size is none");
   left_ = 0;
   for (const char c : digits) {
-    const int digit = wire::hex_digit(c);
+    const int digit = base::hex_digit(c);
     if (digit < 0) return broken("a chunk's size is not a hexadecimal number");
     left_ = left_ * 16 + static_cast<std::uint64_t>(digit);
   }

@@ -6,7 +6,7 @@
 
 #include <boost/beast/http/status.hpp>
 
-#include "wire/words.h"
+#include "base/words.h"
 
 namespace hapax::http {
 
@@ -66,7 +66,7 @@ bool accepts(const Request& request, std::string_view type) {
   return false;
 }
 
-bool same_name(std::string_view a, std::string_view b) { return wire::same_word(a, b); }
+bool same_name(std::string_view a, std::string_view b) { return base::same_word(a, b); }
 
 void Fields::set(std::string_view name, std::string_view value) {
   std::erase_if(list_, [&](const auto& field) { return same_name(field.first, name); });
@@ -137,8 +137,8 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
     } else if (text[i] != '%') {
       out.push_back(text[i]);
     } else {
-      const int high = i + 2 < text.size() ? wire::hex_digit(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? wire::hex_digit(text[i + 2]) : -1;
+      const int high = i + 2 < text.size() ? base::hex_digit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? base::hex_digit(text[i + 2]) : -1;
       if (high < 0 || low < 0) return std::nullopt;
       out.push_back(static_cast<char>(high * 16 + low));
       i += 2;

@@ -4,7 +4,6 @@
 
 #include "http/body_encoding.h"
 #include "http/date.h"
-#include "http/problem.h"
 
 namespace hapax::http {
 
@@ -20,7 +19,7 @@ Exchange::Exchange(std::shared_ptr<Session> session, Request request, bool head_
 net::Loop& Exchange::loop() const { return session_->loop_; }
 std::string_view Exchange::peer() const { return session_->peer_; }
 bool Exchange::encrypted() const { return session_->encrypted_; }
-std::shared_ptr<front::Seat>& Exchange::seat() { return session_->seat_; }
+Attached& Exchange::connection_attachment() { return session_->attachment_; }
 bool Exchange::gone() const { return session_->link_ == nullptr; }
 
 std::size_t Exchange::unsent() const {
@@ -140,10 +139,11 @@ Session::Step Session::step(std::string_view bytes, std::size_t& used) {
 
 // A10: nothing is read from somebody who may not come in.
 bool Session::ask_gate() {
-  admission_.reset();
+  gated_.reset();
   if (gate_ == nullptr || !parser_->body_follows()) return true;
-  admission_ = (*gate_)(parser_->request(), peer_);
-  if (!admission_ || *admission_) return true;
+  Gated gated = (*gate_)(parser_->request(), peer_);
+  gated_ = std::move(gated.attachment);
+  if (gated.wants_body) return true;
   handler_(add_exchange(false));
   return false;
 }
@@ -153,7 +153,7 @@ std::shared_ptr<Exchange> Session::add_exchange(bool keep_alive) {
   const bool head_only = request.method == "HEAD";
   auto exchange =
       std::make_shared<Exchange>(shared_from_this(), std::move(request), head_only, keep_alive);
-  exchange->admission_ = std::exchange(admission_, std::nullopt);
+  exchange->attachment_ = std::exchange(gated_, nullptr);
   exchanges_.push_back(exchange);
   if (!keep_alive) closing_ = true;
   begin_request();
@@ -165,18 +165,18 @@ void Session::finish_request() {
   const std::shared_ptr<Exchange> exchange =
       add_exchange(parser_->request().keep_alive && !draining_ && !limits_.one_request);
   if (Status decoded = decode_body(exchange->request(), limits_.parser.body_bytes_max); !decoded) {
-    Response response = problem_response(decoded.error());
-    if (response.status == 415) response.fields.add("Accept-Encoding", "gzip, zstd");
-    exchange->refusal_ = std::move(response);
+    Error error = std::move(decoded).error();
+    exchange->refusal_ = Problem{static_cast<unsigned>(http_status_of(error.code)),
+                                 std::move(error.detail), error.code};
   }
   handler_(exchange);
 }
 
 // The answers that were asked for before still come first.
 void Session::refuse(const Problem& problem) {
-  Response response = problem_response(problem);  // The problem may be the parser's, which goes.
+  Problem kept = problem;  // It may be the parser's, which goes.
   const std::shared_ptr<Exchange> exchange = add_exchange(false);
-  exchange->refusal_ = std::move(response);
+  exchange->refusal_ = std::move(kept);
   handler_(exchange);
 }
 
@@ -252,7 +252,7 @@ void Session::drain() {
 
 void Session::lost() {
   link_ = nullptr;
-  seat_.reset();
+  attachment_.reset();
   tell_leaving();
   for (const auto& exchange : exchanges_) exchange->at_sent_ = nullptr;
   exchanges_.clear();

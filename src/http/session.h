@@ -8,8 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "front/account.h"
-#include "front/reception.h"
 #include "http/parser.h"
 #include "net/link.h"
 
@@ -24,6 +22,15 @@ struct SessionLimits {
   std::size_t unsent_max = std::size_t{4} << 20;  // bytes of answers that the client has not taken
   bool one_request = false;                       // then the connection ends
 };
+
+// What a handler keeps with a request, or with a connection. Only the handler knows its type.
+struct Attachment {
+  Attachment() = default;
+  Attachment(const Attachment&) = delete;
+  Attachment& operator=(const Attachment&) = delete;
+  virtual ~Attachment() = default;
+};
+using Attached = std::shared_ptr<Attachment>;
 
 class Session;
 
@@ -53,14 +60,12 @@ class Exchange {
   void when_answered(std::function<void(unsigned status)> act) { answered_ = std::move(act); }
   // The answer may be large: nothing more is taken from the connection before it is given.
   void comes_alone();
-  // Stays with the connection: the seat of the tenant that uses it.
-  [[nodiscard]] std::shared_ptr<front::Seat>& seat();
+  // Stays with the connection until it is gone.
+  [[nodiscard]] Attached& connection_attachment();
+  // What the gate left, if it was asked.
+  [[nodiscard]] Attached& attachment() { return attachment_; }
   // What is to be answered whatever was asked: the request was not understood, or took too long.
-  [[nodiscard]] const std::optional<Response>& refusal() const { return refusal_; }
-  // What the gate said, if it was asked.
-  [[nodiscard]] const std::optional<Result<front::Admission>>& admission() const {
-    return admission_;
-  }
+  [[nodiscard]] const std::optional<Problem>& refusal() const { return refusal_; }
 
   // A body that comes piece by piece.
   void begin(const Response& response);
@@ -85,8 +90,8 @@ class Exchange {
   const bool keep_alive_;
   [[nodiscard]] std::string dressed(const Response& response, Framing framing);
 
-  std::optional<Response> refusal_;
-  std::optional<Result<front::Admission>> admission_;
+  std::optional<Problem> refusal_;
+  Attached attachment_;
   std::string always_;  // header lines
   std::string reference_;
   std::function<void(unsigned)> answered_;
@@ -100,11 +105,14 @@ class Exchange {
 
 // Is given every request, those with a refusal, too, which may have nothing but that.
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
-// Asked when the header of a request is there and a body is still to come. A10: if it refuses, the
-// body is not read: the handler is given the request without it, and the connection ends with the
-// answer. Nothing: it has no opinion yet.
-using Gate = std::function<std::optional<Result<front::Admission>>(const Request& header,
-                                                                   std::string_view peer)>;
+// Asked when the header of a request is there and a body is still to come. A10: if it does not want
+// the body, that is not read: the handler is given the request without it, and the connection ends
+// with the answer.
+struct Gated {
+  bool wants_body = true;
+  Attached attachment{};  // goes to the exchange
+};
+using Gate = std::function<Gated(const Request& header, std::string_view peer)>;
 
 class Session final : public net::Session, public std::enable_shared_from_this<Session> {
  public:
@@ -138,10 +146,10 @@ class Session final : public net::Session, public std::enable_shared_from_this<S
   net::Link* link_;  // null: the connection is gone
   const SessionLimits& limits_;
   const Handler& handler_;
-  const Gate* const gate_;                             // may be null
-  std::optional<Result<front::Admission>> admission_;  // of the request whose body comes
+  const Gate* const gate_;  // may be null
+  Attached gated_;          // of the request whose body comes
   std::string peer_;
-  std::shared_ptr<front::Seat> seat_;
+  Attached attachment_;
   bool encrypted_;
   net::Loop& loop_;
   std::unique_ptr<Parser> parser_;

@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 
-#include "database/finding.h"
-#include "database/made.h"
 #include "postgres/connection.h"
 #include "postgres/look.h"
+#include "tables/finding.h"
+#include "tables/made.h"
 
 namespace hapax::postgres {
 
@@ -38,6 +38,6 @@ void check_unlogged(Look& look, const std::string& check);
 
 // Whether columns and functions are as the migrations made them, and no trigger, rule or policy of
 // somebody else stands between. What is missing as a whole is not told here.
-[[nodiscard]] bool check_drift(Look& look, std::span<const database::Made> all);
+[[nodiscard]] bool check_drift(Look& look, std::span<const tables::Made> all);
 
 }  // namespace hapax::postgres

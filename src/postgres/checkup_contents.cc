@@ -1,15 +1,15 @@
 #include <algorithm>
 
-#include "database/migration.h"
 #include "postgres/checkup.h"
+#include "tables/migration.h"
 
 namespace hapax::postgres {
 
 namespace {
 
-using database::bytes_text;
-using database::severity_of;
-using database::span_text;
+using tables::bytes_text;
+using tables::severity_of;
+using tables::span_text;
 
 // "at least 10000": the question stopped counting there.
 std::string bounded(std::int64_t count, std::int64_t bound) {
@@ -217,7 +217,7 @@ void report_stuck(const CheckupOptions& options, const Rows& rows, Findings& fin
 
 void check_lanes(const CheckupOptions& options, Look& look) {
   const auto rows = look.ask(
-      "lanes", database::expanded(kLaneSql, "patience", std::to_string(options.patience_ms)));
+      "lanes", tables::expanded(kLaneSql, "patience", std::to_string(options.patience_ms)));
   if (!rows) return;
   Findings& findings = look.findings();
   using enum LaneColumn;
@@ -433,7 +433,7 @@ void check_claims(const CheckupOptions& options, Look& look) {
   enum Column { kRenewed, kAge, kLeft, kExample, kColumns };
   const auto rows = look.ask(
       "claims",
-      database::expanded(
+      tables::expanded(
           "SELECT count(*) FILTER (WHERE held) AS renewed, max(age) FILTER (WHERE held) AS age, "
           "count(*) FILTER (WHERE NOT held) AS left, (array_agg(quote_literal(scope) || ' ' || "
           "quote_literal(key) || ' by ' || owner ORDER BY held DESC, age DESC))[1] AS example "

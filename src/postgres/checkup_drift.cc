@@ -3,15 +3,15 @@
 #include <map>
 #include <set>
 
-#include "database/made.h"
 #include "postgres/checkup.h"
 #include "postgres/migrate.h"
+#include "tables/made.h"
 
 namespace hapax::postgres {
 
 namespace {
 
-using database::Made;
+using tables::Made;
 
 struct Found {
   std::string type;
@@ -19,12 +19,12 @@ struct Found {
   bool has_default = false;
 };
 
-void check_column(Look& look, const std::string& table, const database::Column& column,
+void check_column(Look& look, const std::string& table, const tables::Column& column,
                   const Found& found) {
   const std::string name = table + "." + column.name;
   const std::string alter =
       look.named("ALTER TABLE \"{schema}\"." + table + " ALTER COLUMN " + column.name);
-  const std::string wanted = database::full_type(column.type);
+  const std::string wanted = tables::full_type(column.type);
   if (found.type != wanted) {
     look.findings().critical(
         "structure", "the column " + name + " has the type " + found.type + ", not " + wanted,
@@ -59,7 +59,7 @@ void check_columns(Look& look, std::span<const Made> all) {
   }
   for (const Made& made : all) {
     if (!tables.contains(made.name)) continue;  // Told as a missing table.
-    for (const database::Column& column : made.columns) {
+    for (const tables::Column& column : made.columns) {
       const auto one = found.find({made.name, column.name});
       if (one != found.end()) {
         check_column(look, made.name, column, one->second);

@@ -9,8 +9,8 @@ namespace hapax::postgres {
 
 namespace {
 
-using database::severity_of;
-using database::span_text;
+using tables::severity_of;
+using tables::span_text;
 
 constexpr std::int64_t kSkewWarningMs = 2'000;
 constexpr std::int64_t kSkewCriticalMs = 60'000;
@@ -234,7 +234,7 @@ void check_slots(Look& look) {
   if (!rows || rows->size() == 0) return;
   look.findings().warn("slots",
                        "nobody uses the replication slot " + rows->text(0, kSlot) +
-                           ", which keeps " + database::bytes_text(rows->number(0, kWalBytes)) +
+                           ", which keeps " + tables::bytes_text(rows->number(0, kWalBytes)) +
                            " of write-ahead log",
                        "SELECT pg_drop_replication_slot(" + rows->text(0, kSlot) + ");");
 }

@@ -2,15 +2,15 @@
 #include <map>
 #include <set>
 
-#include "database/made.h"
 #include "postgres/checkup.h"
 #include "postgres/migrate.h"
+#include "tables/made.h"
 
 namespace hapax::postgres {
 
 namespace {
 
-using database::Made;
+using tables::Made;
 
 constexpr int kLanesMade = 16;
 
@@ -36,7 +36,7 @@ bool check_tables_version(const CheckupOptions& options, Look& look) {
   }
   const std::uint32_t newest = applied->back().version;
   const std::uint32_t known = migrations().back().version;
-  const auto left = database::pending(migrations(), *applied);
+  const auto left = tables::pending(migrations(), *applied);
   if (newest > known) {
     findings.warn("schema",
                   "has version " + std::to_string(newest) + ", this program knows " +
@@ -119,7 +119,7 @@ class Structure {
     if (present_.keyed.contains(made.name)) return;
     missing("the primary key of " + made.name,
             look_.named("ALTER TABLE \"{schema}\"." + made.name + " ADD PRIMARY KEY (" +
-                        database::primary_key_of(made.sql) +
+                        tables::primary_key_of(made.sql) +
                         "); after removing the duplicates that it names"));
   }
   void index(const Made& made) {
@@ -211,7 +211,7 @@ void check_structure(Look& look) {
   present.tables.merge(names_in(rows, "p"));
   present.indexes.merge(names_in(rows, "I"));
   Structure structure(look, std::move(present));
-  const auto all = database::made_by(migrations());
+  const auto all = tables::made_by(migrations());
   for (const Made& made : all) structure.check(made);
   structure.partitions();
   const bool same = check_drift(look, all);

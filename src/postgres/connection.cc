@@ -14,7 +14,7 @@
 
 #include "base/assert.h"
 #include "base/hex.h"
-#include "database/numbered.h"
+#include "tables/numbered.h"
 
 namespace hapax::postgres {
 
@@ -194,7 +194,7 @@ void Rows::fit(std::span<const std::string_view> names) const {
   for (int at = 0; at < ::PQnfields(result_.get()); ++at) {
     columns.emplace_back(::PQfname(result_.get(), at));
   }
-  database::check_columns(names, columns);
+  tables::check_columns(names, columns);
   fitting_ = names.data();
 }
 
@@ -586,7 +586,7 @@ Error Connection::failure(const pg_result* result) {
     return {Errc::kUnavailable,
             "the connection to PostgreSQL is lost, its transaction is undone: " + text};
   }
-  std::string text(database::without_number(field(result, PG_DIAG_MESSAGE_PRIMARY)));
+  std::string text(tables::without_number(field(result, PG_DIAG_MESSAGE_PRIMARY)));
   if (text.empty()) text = trimmed(::PQerrorMessage(raw()));
   if (const auto detail = field(result, PG_DIAG_MESSAGE_DETAIL); !detail.empty()) {
     text += " (" + trimmed(detail) + ")";

@@ -16,14 +16,14 @@
 
 #include <hapax/result.h>
 
-#include "database/columns.h"
+#include "tables/columns.h"
 
 struct pg_conn;
 struct pg_result;
 
 namespace hapax::postgres {
 
-using database::kOnly;
+using tables::kOnly;
 
 // The rows that a statement answered. Text format unless the statement asked for binary.
 class Rows {
@@ -31,36 +31,36 @@ class Rows {
   explicit Rows(pg_result* result) : result_(result) {}
 
   [[nodiscard]] std::size_t size() const;
-  template <database::Columns Column>
+  template <tables::Columns Column>
   [[nodiscard]] bool is_null(std::size_t row, Column column) const {
     return is_null_at(row, place_of(column));
   }
-  template <database::Columns Column>
+  template <tables::Columns Column>
   [[nodiscard]] std::string_view at(std::size_t row, Column column) const {  // NULL is ""
     return view_at(row, place_of(column));
   }
-  template <database::Columns Column>
+  template <tables::Columns Column>
   [[nodiscard]] std::string text(std::size_t row, Column column) const {  // NULL is ""
     return std::string(at(row, column));
   }
-  template <database::Columns Column>
+  template <tables::Columns Column>
   [[nodiscard]] bool is_true(std::size_t row, Column column) const {  // boolean as text
     return at(row, column) == "t";
   }
-  template <database::Columns Column>
+  template <tables::Columns Column>
   [[nodiscard]] std::int64_t number(std::size_t row, Column column) const {  // text; NULL is 0
     return number_at(row, place_of(column));
   }
-  template <database::Columns Column>
+  template <tables::Columns Column>
   [[nodiscard]] std::string bytes(std::size_t row, Column column) const {  // bytea as text
     return bytes_at(row, place_of(column));
   }
   [[nodiscard]] std::uint64_t affected() const;  // rows that it inserted, updated, deleted
 
  private:
-  template <database::Columns Column>
+  template <tables::Columns Column>
   [[nodiscard]] int place_of(Column column) const {
-    const auto& names = database::kColumnNames<Column>;
+    const auto& names = tables::kColumnNames<Column>;
     if (fitting_ != names.data()) fit(names);
     return static_cast<int>(column);
   }

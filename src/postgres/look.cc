@@ -1,6 +1,6 @@
 #include "postgres/look.h"
 
-#include "database/migration.h"
+#include "tables/migration.h"
 
 namespace hapax::postgres {
 
@@ -24,7 +24,7 @@ std::optional<Rows> Look::ask(std::string_view check, std::string_view sql) {
 }
 
 std::string Look::named(std::string_view sql) const {
-  return database::expanded(sql, "schema", schema_);
+  return tables::expanded(sql, "schema", schema_);
 }
 
 }  // namespace hapax::postgres

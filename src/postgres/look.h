@@ -6,14 +6,14 @@
 #include <string_view>
 #include <utility>
 
-#include "database/finding.h"
 #include "postgres/connection.h"
+#include "tables/finding.h"
 
 namespace hapax::postgres {
 
-using database::Finding;
-using database::Findings;
-using database::Severity;
+using tables::Finding;
+using tables::Findings;
+using tables::Severity;
 
 // Each question is asked in a read-only transaction of its own that gives up after three seconds,
 // so that a checkup changes nothing, leaves nothing behind in a pooled session and stops nobody; it

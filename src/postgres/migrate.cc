@@ -8,21 +8,21 @@ namespace hapax::postgres {
 
 namespace {
 
-using database::Applied;
-using database::Migration;
-using database::MigrationReport;
+using tables::Applied;
+using tables::Migration;
+using tables::MigrationReport;
 
 constexpr std::string_view kLockTimeout = "55P03";
 constexpr int kLockTries = 20;  // of a second each, with as much again between them
 
 std::string table_sql(const std::string& schema) {
-  return database::expanded(migrations_table_sql(), "schema", schema);
+  return tables::expanded(migrations_table_sql(), "schema", schema);
 }
 
 std::string noted_sql(const std::string& schema, const Migration& migration) {
   return "INSERT INTO \"" + schema + "\".migrations (version, name, checksum) VALUES (" +
          std::to_string(migration.version) + ", '" + std::string(migration.name) + "', '" +
-         database::checksum_of(migration) + "');\n";
+         tables::checksum_of(migration) + "');\n";
 }
 
 // Some comments have an ellipsis, which databases of other encodings than UTF-8 cannot take.
@@ -39,7 +39,7 @@ std::string in_ascii(std::string_view text) {
 }
 
 std::string step_sql(const std::string& schema, const Migration& migration) {
-  return database::expanded(in_ascii(migration.text), "schema", schema) +
+  return tables::expanded(in_ascii(migration.text), "schema", schema) +
          noted_sql(schema, migration);
 }
 
@@ -57,10 +57,9 @@ std::string part_sql(std::chrono::seconds period) {
 }
 
 std::string retention_step(const std::string& schema, std::chrono::seconds retention) {
-  std::string sql =
-      database::expanded(retention_sql(), "seconds", std::to_string(retention.count()));
-  sql = database::expanded(sql, "part", part_sql(part_period(retention)));
-  return database::expanded(sql, "schema", schema);
+  std::string sql = tables::expanded(retention_sql(), "seconds", std::to_string(retention.count()));
+  sql = tables::expanded(sql, "part", part_sql(part_period(retention)));
+  return tables::expanded(sql, "schema", schema);
 }
 
 Result<bool> has_table(Connection& connection, const std::string& schema) {
@@ -188,9 +187,9 @@ std::chrono::seconds part_period(std::chrono::seconds retention) {
 }
 
 Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& options) {
-  HAPAX_CHECK(database::check_name("schema", options.schema));
+  HAPAX_CHECK(tables::check_name("schema", options.schema));
   HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, options.schema));
-  HAPAX_TRY(const std::vector<Migration> left, database::pending(options.known, applied));
+  HAPAX_TRY(const std::vector<Migration> left, tables::pending(options.known, applied));
   MigrationReport report;
   report.before = applied.empty() ? 0 : applied.back().version;
   report.after = options.known.back().version;
@@ -216,10 +215,10 @@ std::string script(const MigrateOptions& options) {
 }
 
 Status check_version(Connection& connection, const std::string& schema, std::uint32_t needs) {
-  HAPAX_CHECK(database::check_name("schema", schema));
+  HAPAX_CHECK(tables::check_name("schema", schema));
   HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, schema));
-  return database::check_present(migrations(), applied, needs,
-                                 "hapax migrate postgres://… --schema " + schema);
+  return tables::check_present(migrations(), applied, needs,
+                               "hapax migrate postgres://… --schema " + schema);
 }
 
 }  // namespace hapax::postgres

@@ -7,23 +7,23 @@
 #include <string>
 #include <vector>
 
-#include "database/migration.h"
 #include "postgres/connection.h"
+#include "tables/migration.h"
 
 namespace hapax::postgres {
 
 inline constexpr std::string_view kSchemaDefault = "hapax";
 
-[[nodiscard]] std::span<const database::Migration> migrations();  // generated
-[[nodiscard]] std::string_view migrations_table_sql();            // generated
-[[nodiscard]] std::string_view retention_sql();                   // generated
+[[nodiscard]] std::span<const tables::Migration> migrations();  // generated
+[[nodiscard]] std::string_view migrations_table_sql();          // generated
+[[nodiscard]] std::string_view retention_sql();                 // generated
 
 struct MigrateOptions {
   std::string schema{kSchemaDefault};
   bool dry_run = false;
   std::optional<std::chrono::seconds> retention;  // of the outbox; none: as it is
   std::chrono::milliseconds patience{60'000};     // for another run; then HX1023
-  std::span<const database::Migration> known = migrations();
+  std::span<const tables::Migration> known = migrations();
 };
 
 // The outbox is a ring of partitions, each used for this long at a time.
@@ -37,8 +37,8 @@ inline constexpr int kPartitions = 32;
 // finished by the next one. An advisory lock of its transaction lets one run at a time do it,
 // behind any pooler. No step may wait long for a lock while others wait behind it (lock_timeout);
 // it is tried again.
-[[nodiscard]] Result<database::MigrationReport> migrate(Connection& connection,
-                                                        const MigrateOptions& options);
+[[nodiscard]] Result<tables::MigrationReport> migrate(Connection& connection,
+                                                      const MigrateOptions& options);
 
 // The SQL of all steps, for people who run it themselves.
 [[nodiscard]] std::string script(const MigrateOptions& options);
@@ -49,7 +49,7 @@ inline constexpr int kPartitions = 32;
                                    std::uint32_t needs);
 
 // What the table of migrations says; nothing if there is none.
-[[nodiscard]] Result<std::vector<database::Applied>> applied_in(Connection& connection,
-                                                                const std::string& schema);
+[[nodiscard]] Result<std::vector<tables::Applied>> applied_in(Connection& connection,
+                                                              const std::string& schema);
 
 }  // namespace hapax::postgres

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "database/migration.h"
 #include "ports/entropy.h"
 #include "postgres/migrate.h"
 #include "relay/headers.h"
 #include "relay/pieces.h"
+#include "tables/migration.h"
 
 namespace hapax::postgres {
 
@@ -141,7 +141,7 @@ OutboxSource::OutboxSource(OutboxSourceOptions options) : options_(std::move(opt
 OutboxSource::~OutboxSource() { ::close(wake_); }
 
 Result<std::unique_ptr<OutboxSource>> OutboxSource::open(OutboxSourceOptions options) {
-  HAPAX_CHECK(database::check_name("schema", options.schema));
+  HAPAX_CHECK(tables::check_name("schema", options.schema));
   std::unique_ptr<OutboxSource> source(new OutboxSource(std::move(options)));
   HAPAX_CHECK(source->connect());
   HAPAX_CHECK(check_version(*source->connection_, source->options_.schema, kNeedsVersion));
@@ -166,7 +166,7 @@ Result<Connection> OutboxSource::open_session(const std::string& name) const {
 }
 
 std::string OutboxSource::named(std::string_view sql) const {
-  return database::expanded(sql, "schema", options_.schema);
+  return tables::expanded(sql, "schema", options_.schema);
 }
 
 Status OutboxSource::reconnect() {

@@ -1,6 +1,6 @@
 // The tables of an application's database in PostgreSQL: calls of the SQL functions that
 // migrations/postgres defines, one round trip each.
-#include "database/tables.h"
+#include "tables/tables.h"
 
 #include <unordered_map>
 #include <utility>
@@ -15,14 +15,14 @@ namespace hapax::postgres {
 
 namespace {
 
-using database::ClaimKey;
-using database::ClaimWish;
-using database::MessageRow;
-using database::Resolving;
-using database::Retained;
-using database::Settling;
-using database::Taken;
-using database::text_of;
+using tables::ClaimKey;
+using tables::ClaimWish;
+using tables::MessageRow;
+using tables::Resolving;
+using tables::Retained;
+using tables::Settling;
+using tables::Taken;
+using tables::text_of;
 
 std::string interval(Duration span) { return std::to_string(span.count()) + " milliseconds"; }
 
@@ -41,7 +41,7 @@ std::string ms(const std::string& column) {
          ") OPERATOR(pg_catalog.*) 1000::double precision)::bigint AS " + column;
 }
 
-template <database::Columns Column>
+template <tables::Columns Column>
 Time time_in(const Rows& rows, std::size_t row, Column column) {
   return rows.is_null(row, column) ? Time::max() : time_from_ms(rows.number(row, column));
 }
@@ -88,7 +88,7 @@ Verdict claim_verdict(const Rows& rows, const ClaimWish& wish) {
   const Fence fence{static_cast<std::uint64_t>(rows.number(0, kFence))};
   if (word == "fresh") {
     return Claimed{fence, attempt, time_in(rows, 0, kLeaseUntil),
-                   database::former_of(attempt, rows.at(0, kFormer) == "lapsed")};
+                   tables::former_of(attempt, rows.at(0, kFormer) == "lapsed")};
   }
   if (word == "in_progress") {
     return InProgress{rows.text(0, kHolder), time_in(rows, 0, kLeaseUntil), attempt};
@@ -98,14 +98,14 @@ Verdict claim_verdict(const Rows& rows, const ClaimWish& wish) {
                           time_in(rows, 0, kSettledAt)};
   }
   if (word == "conflict") {
-    return Conflict{database::to_fingerprint(rows.bytes(0, kStored)),
-                    database::to_fingerprint(wish.fingerprint), time_in(rows, 0, kFirstSeen)};
+    return Conflict{tables::to_fingerprint(rows.bytes(0, kStored)),
+                    tables::to_fingerprint(wish.fingerprint), time_in(rows, 0, kFirstSeen)};
   }
   return DuplicateClaim{StoredResult{.body = rows.bytes(0, kOutcome)}, fence,
                         time_in(rows, 0, kSettledAt), time_in(rows, 0, kExpiresAt)};
 }
 
-class PostgresTables final : public database::Tables {
+class PostgresTables final : public tables::Tables {
  public:
   PostgresTables(pg_conn* connection, const PostgresOptions& options)
       : connection_(Connection::borrow(connection)),
@@ -114,7 +114,7 @@ class PostgresTables final : public database::Tables {
 
   Status check() {
     HAPAX_CHECK(connection_.check_encoding());
-    return check_version(connection_, schema_, database::kNeeds);
+    return check_version(connection_, schema_, tables::kNeeds);
   }
 
   [[nodiscard]] bool in_transaction() const override { return connection_.in_transaction(); }
@@ -174,7 +174,7 @@ class PostgresTables final : public database::Tables {
     Values values = key_values(key);
     values.text(wish.owner).text(interval(wish.lease));
     wish.fingerprint.empty() ? values.null() : values.bytes(wish.fingerprint);
-    values.text(database::word_of(wish.on_lapse));
+    values.text(tables::word_of(wish.on_lapse));
     HAPAX_TRY(const Rows rows,
               ask("SELECT " + claim_columns() + " FROM {}.check_and_lock($1, $2, $3, $4, $5, $6)",
                   values));
@@ -209,7 +209,7 @@ class PostgresTables final : public database::Tables {
 
   Status resolve(ClaimKey key, const Resolving& resolving) override {
     Values values = key_values(key);
-    values.text(database::word_of(resolving.resolution)).text(resolving.actor);
+    values.text(tables::word_of(resolving.resolution)).text(resolving.actor);
     values.text(resolving.reason).bytes(resolving.outcome);
     add_retention(values, resolving.retention);
     HAPAX_CHECK(ask("SELECT {}.resolve($1, $2, $3, $4, $5, $6, $7)", values));
@@ -223,7 +223,7 @@ class PostgresTables final : public database::Tables {
 
   Result<JobStatus> status(ClaimKey key) override {
     HAPAX_TRY(const Rows rows, ask("SELECT {}.get_status($1, $2)", key_values(key)));
-    return database::status_of(rows.at(0, kOnly));
+    return tables::status_of(rows.at(0, kOnly));
   }
 
   Result<std::uint64_t> forget_expired(std::uint32_t most) override {
@@ -252,7 +252,7 @@ class PostgresTables final : public database::Tables {
     return connection_.ask(expanded(sql), values);
   }
   [[nodiscard]] std::string expanded(const std::string& sql) const {
-    return database::expanded(sql, "", "\"" + schema_ + "\"");
+    return tables::expanded(sql, "", "\"" + schema_ + "\"");
   }
   static Values message_values(const MessageRow& message) {
     return Values().text(message.subscriber).text(message.id);
@@ -278,7 +278,7 @@ Status PostgresTables::publish_one(const Event& event) {
   Values values;
   values.text(event.type).bytes(event.payload);
   values.text_or_null(text_of(event.key)).text(text_of(event.id));
-  values.text_or_null(database::headers_json(event));
+  values.text_or_null(tables::headers_json(event));
   values.text_or_null(event.correlation_id).text_or_null(event.causation_id);
   if (prepared_) return publish_prepared(values);
   HAPAX_CHECK(ask("SELECT {}.publish($1, $2, $3, $4, $5, $6, $7)", values));
@@ -318,7 +318,7 @@ Status PostgresTables::publish_all(std::span<const Event> events) {
   std::vector<std::string> headers;
   for (const Event& event : events) {
     payloads.push_back(hex_of(event.payload));
-    headers.push_back(database::headers_json(event));
+    headers.push_back(tables::headers_json(event));
   }
   Array types, payloads_hex, keys, ids, headers_json, correlation_ids, causation_ids;
   for (std::size_t i = 0; i < events.size(); ++i) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "access/admission.h"
+
 namespace hapax::resp {
 
 namespace {
@@ -95,12 +97,12 @@ Act::Next Act::carry_out(Session& session, Op op, Session::Say say) {
     session.queued_->ops.push_back(op);
     return queue(session, session.queued_->ops.size() - 1, say);
   }
-  if (const Status allowed = front::check(*session.caller_, op); !allowed) {
+  if (const Status allowed = access::check(*session.caller_, op); !allowed) {
     return refuse(session, allowed.error());
   }
   const auto keep = [&](std::string_view bytes) { return session.gatherer_.keep(bytes); };
-  front::sign(op, *session.caller_, keep);
-  front::scope(op, session.names_, keep);
+  access::sign(op, *session.caller_, keep);
+  access::scope(op, session.names_, keep);
   session.run_op(op, say);
   return Next::kGoOn;
 }
@@ -108,15 +110,11 @@ Act::Next Act::carry_out(Session& session, Op op, Session::Say say) {
 Act::Next Act::queue(Session& session, std::size_t first, Session::Say say) {
   std::vector<Op>& ops = session.queued_->ops;
   for (std::size_t i = first; i < ops.size(); ++i) {
-    if (const Status allowed = front::check(*session.caller_, ops[i]); !allowed) {
+    if (const Status allowed = access::check(*session.caller_, ops[i]); !allowed) {
       return refuse(session, allowed.error());
     }
   }
-  // The first was charged with the command.
-  const std::size_t count = ops.size() - first;
-  front::Account* const account = session.caller_->account.get();
-  if (account != nullptr && count > 1) account->charge_more(count - 1);
-  return queue(session, {say, count, {}, {}});
+  return queue(session, {say, ops.size() - first, {}, {}});
 }
 
 Act::Next Act::queue(Session& session, Arguments words) {
@@ -155,21 +153,23 @@ Act::Next Act::too_many(Session& session, std::size_t ops) {
                                                     std::to_string(limits::kCommitOpsMax)});
 }
 
-Act::Next Act::commit(Session& session, const front::Caller& caller,
-                      const wire::SharedRequest& request, std::vector<Session::Queued> queued,
-                      Shape shape) {
+Act::Next Act::commit(Session& session, const wire::SharedRequest& request,
+                      std::vector<Session::Queued> queued, Shape shape) {
   std::size_t promised = 0;
-  for (const Op& op : request->ops) promised += front::answer_bytes_max(op);
+  const auto is_op = [](const Session::Queued& command) { return command.say != nullptr; };
+  const auto let_in = std::count_if(queued.begin(), queued.end(), is_op);
+  for (const Op& op : request->ops) promised += access::answer_bytes_max(op);
   session.push({nullptr, false, {}, std::min(promised, limits::kAnswerBytesMax)});
   const std::uint64_t ticket = session.first_ticket_ + session.slots_.size() - 1;
-  session.hall_.desk.commit(session.loop_, caller, request,
-                            [self = session.shared_from_this(), ticket, queued = std::move(queued),
-                             shape](const Result<Answer>& answer) {
-                              if (self->link_ == nullptr) return;
-                              say_all(self->replies_, answer, queued, shape);
-                              self->fill(ticket);
-                              self->told_all();
-                            });
+  auto tell = [self = session.shared_from_this(), ticket, queued = std::move(queued),
+               shape](const Result<Answer>& answer) {
+    if (self->link_ == nullptr) return;
+    say_all(self->replies_, answer, queued, shape);
+    self->fill(ticket);
+    self->told_all();
+  };
+  session.context_.entry.commit(session.loop_, *session.caller_, request, std::move(tell),
+                                static_cast<std::size_t>(let_in));
   return Next::kGoOn;
 }
 

@@ -25,11 +25,11 @@ struct Act {
   static Next answered(Session& session);
 
   [[nodiscard]] static bool in_multi(const Session& session) { return session.multi_; }
-  [[nodiscard]] static const front::Caller& caller(const Session& session) {
+  [[nodiscard]] static const access::Caller& caller(const Session& session) {
     return *session.caller_;
   }
   [[nodiscard]] static std::string_view version(const Session& session) {
-    return session.hall_.version;
+    return session.context_.version;
   }
 
   // Copies bytes to where they live until the command is answered.
@@ -48,13 +48,12 @@ struct Act {
     const std::size_t first = request->ops.size();
     for (const std::string_view name : names) request->ops.push_back(make(request->keep(name)));
     if (session.multi_) return queue(session, first, say);
-    return commit(session, *session.caller_, request, {{say, names.size()}}, Shape::kOne);
+    return commit(session, request, {{say, names.size()}}, Shape::kOne);
   }
   // kWhole: committed, repeated, time_ms and all verdicts, whatever became of it.
   enum class Shape : std::uint8_t { kOne, kArray, kWhole };
-  static Next commit(Session& session, const front::Caller& caller,
-                     const wire::SharedRequest& request, std::vector<Session::Queued> queued,
-                     Shape shape);
+  static Next commit(Session& session, const wire::SharedRequest& request,
+                     std::vector<Session::Queued> queued, Shape shape);
 
   // Reads on a thread that may wait. `read(store)` answers a Result, which `tell(replies, value)`
   // says. Nothing is read before everything that came before is answered.
@@ -66,7 +65,7 @@ struct Act {
     if (session.busy()) return Next::kWaitFirst;
     session.push({nullptr, false, {}, ReadRange{}.bytes_max});
     const std::uint64_t ticket = session.first_ticket_;
-    session.hall_.desk.ask(
+    session.context_.entry.ask(
         session.loop_, std::move(read),
         [self = session.shared_from_this(), ticket, tell = std::move(tell)](const auto& value) {
           if (self->link_ == nullptr) return;

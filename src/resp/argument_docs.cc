@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/words.h"
 #include "resp/map_reply.h"
-#include "wire/words.h"
 
 namespace hapax::resp {
 
@@ -21,7 +21,7 @@ struct Argument {
 };
 
 bool is_token(std::string_view word) {
-  return !word.empty() && word == wire::upper(word) && word != wire::lower(word);
+  return !word.empty() && word == base::upper(word) && word != base::lower(word);
 }
 
 // "ID value", "NX", "key…"
@@ -65,7 +65,7 @@ void tell_arguments(Replies& replies, std::string_view usage) {
   for (const Argument& argument : arguments) {
     reply_map(replies, [&](MapReply& map) {
       map.add("name",
-              argument.name.empty() ? wire::lower(argument.token) : std::string(argument.name));
+              argument.name.empty() ? base::lower(argument.token) : std::string(argument.name));
       map.add("type", type_of(argument));
       if (!argument.token.empty()) map.add("token", argument.token);
       std::vector<std::string_view> flags;

@@ -15,12 +15,12 @@
 #include <hapax/ops.h>
 #include <hapax/result.h>
 
+#include "base/words.h"
 #include "wire/commit_fields.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
 #include "wire/read_fields.h"
 #include "wire/text_value.h"
-#include "wire/words.h"
 
 namespace hapax::resp {
 
@@ -50,7 +50,7 @@ class ArgumentFields {
     if (error_ || options_ == used_) return;
     bool given = false;
     each_option([&](std::string_view option, std::size_t at) {
-      if (error_ || !wire::same_word(option, name)) return;
+      if (error_ || !base::same_word(option, name)) return;
       ++used_;
       if (std::exchange(given, true)) return refuse(name, "is given twice");
       read(name, at, value);
@@ -69,11 +69,11 @@ class ArgumentFields {
   [[nodiscard]] Status unknown(std::span<const std::string_view> known) const {
     std::string_view first;
     each_option([&](std::string_view option, std::size_t) {
-      const auto same = [&](std::string_view one) { return wire::same_word(one, option); };
+      const auto same = [&](std::string_view one) { return base::same_word(one, option); };
       if (first.empty() && std::none_of(known.begin(), known.end(), same)) first = option;
     });
     return bad_argument(first,
-                        "is not an option here" + wire::suggestion(wire::lower(first), known));
+                        "is not an option here" + wire::suggestion(base::lower(first), known));
   }
   [[nodiscard]] Status finish() const { return error_ ? Status(*error_) : Status(Ok{}); }
 
@@ -86,7 +86,7 @@ class ArgumentFields {
       act(arguments_[i], i + 1);
       std::size_t pairs = 0;
       const bool valued = i + 1 < arguments_.size();
-      if (valued && wire::same_word(arguments_[i], "headers") &&
+      if (valued && base::same_word(arguments_[i], "headers") &&
           !wire::from_text(arguments_[i + 1], pairs)) {
         i += std::min(2 * pairs, arguments_.size());
       }
@@ -173,7 +173,7 @@ class Usage {
     using Plain = std::remove_cvref_t<Value>;
     const bool headers = std::is_same_v<Plain, std::span<const Header>>;
     static_cast<void>(value);
-    text += (text.empty() ? "[" : " [") + wire::upper(name) +
+    text += (text.empty() ? "[" : " [") + base::upper(name) +
             (headers ? " count name value …]" : " value]");
   }
   void refuse(std::string_view, const std::string&) {}

@@ -6,7 +6,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "front/audit.h"
+#include "access/admission.h"
+#include "access/audit.h"
+#include "base/words.h"
 #include "resp/act.h"
 #include "resp/argument_docs.h"
 #include "resp/argument_fields.h"
@@ -17,12 +19,11 @@
 #include "resp/verdict_reply.h"
 #include "wire/nearest.h"
 #include "wire/text_value.h"
-#include "wire/words.h"
 
 namespace hapax::resp {
 
-using wire::lower;
-using wire::upper;
+using base::lower;
+using base::upper;
 
 namespace {
 
@@ -125,7 +126,7 @@ struct Commands : Act {
     replies.bulk("server");
     replies.bulk("hapax");
     replies.bulk("version");
-    replies.bulk(session.hall_.version);
+    replies.bulk(session.context_.version);
     replies.bulk("proto");
     replies.integer(replies.version() == Version::kResp3 ? 3 : 2);
     replies.bulk("mode");
@@ -310,11 +311,7 @@ struct Commands : Act {
       }
     }
     if (!request->ops.empty() || whole) {
-      // Each operation was charged when it was queued.
-      front::Caller caller = *session.caller_;
-      caller.account.reset();
-      return commit(session, caller, request, std::move(queued),
-                    whole ? Shape::kWhole : Shape::kArray);
+      return commit(session, request, std::move(queued), whole ? Shape::kWhole : Shape::kArray);
     }
     session.replies_.array(queued.size());
     for (const Session::Queued& command : queued) session.replies_.raw(command.reply);
@@ -346,12 +343,8 @@ struct Commands : Act {
     if (const Status read = read_fields(kept, session.queued_->headers, how); !read) {
       return refuse(session, read.error());
     }
-    if (const front::Account* account = session.caller_->account.get();
-        account != nullptr && session.queued_->id) {
-      const auto window = account->id_window(session.queued_->id_window);
-      if (!window) return refuse(session, window.error());
-      session.queued_->id_window = *window;
-    }
+    const Status good = access::check_terms(*session.caller_, *session.queued_);
+    if (!good) return refuse(session, good.error());
     session.tell_whole_ = true;
     return ok(session);
   }
@@ -367,8 +360,8 @@ struct Commands : Act {
     const Status read = read_op(kept, headers, usual_of(*session.caller_), op);
     if (!read) return refuse(session, read.error());
     const bool ends = std::holds_alternative<End>(op);
-    if (!session.multi_ && (ends || front::is_audited(*session.caller_, op))) {
-      const Status allowed = front::check(*session.caller_, op);
+    if (!session.multi_ && (ends || access::is_audited(*session.caller_, op))) {
+      const Status allowed = access::check(*session.caller_, op);
       if (!allowed) return refuse(session, allowed.error());
       return hx_alone(session, read_op, arguments, ends ? Shape::kWhole : Shape::kOne);
     }
@@ -385,7 +378,7 @@ struct Commands : Act {
     Op& op = request->ops.emplace_back();
     const Status read = read_op(kept, request->headers, usual_of(*session.caller_), op);
     if (!read) return refuse(session, read.error());
-    return commit(session, *session.caller_, request, {{say_map, 1}}, shape);
+    return commit(session, request, {{say_map, 1}}, shape);
   }
 };
 
@@ -419,8 +412,8 @@ std::span<const Command> commands() {
         Command{"DISCARD", 1, "transactions", "", "Forgets them", Commands::discard, nullptr,
                 InMulti::kAtOnce},
         Command{"HX.COMMIT", -1, "hapax", usage_of<wire::CommitFields>(),
-                "Inside MULTI: how EXEC commits, and that it tells everything", Commands::hx_commit,
-                nullptr, InMulti::kAtOnce},
+                "PrivateServer MULTI: how EXEC commits, and that it tells everything",
+                Commands::hx_commit, nullptr, InMulti::kAtOnce},
     };
     all.insert(all.end(), key_value_commands().begin(), key_value_commands().end());
     all.insert(all.end(), read_commands().begin(), read_commands().end());
@@ -462,7 +455,7 @@ Session::Next Session::run(Arguments arguments) {
   const bool signs_in = name == "AUTH" || name == "HELLO" || name == "QUIT" || name == "RESET";
   // Answers are told in the names of whoever asked: nobody else signs in before they are.
   if (signs_in && busy()) return Next::kWaitFirst;
-  if (admission_ && !hall_.reception.holds(*admission_)) {
+  if (admission_ && !context_.authenticator.holds(*admission_)) {
     if (busy()) return Next::kWaitFirst;
     sign_in_again();
   }
@@ -471,7 +464,9 @@ Session::Next Session::run(Arguments arguments) {
   }
   const bool about_multi = multi_ && found->in_multi == InMulti::kAtOnce;
   if (caller_ && !signs_in && !about_multi) {
-    if (const Status in = let_in(); !in) return Commands::refuse(*this, in.error());
+    if (const auto refused = access::let_in(*caller_, permit_)) {
+      return Commands::refuse(*this, refused->error);
+    }
   }
   if (found->read_op != nullptr) {
     return Commands::hx(*this, found->read_op, arguments.subspan(1));

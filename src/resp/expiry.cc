@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/whole_number.h"
-#include "wire/words.h"
+#include "base/words.h"
 
 namespace hapax::resp {
 
@@ -56,7 +56,7 @@ std::variant<ExpireIf, std::string> read_expire_if(std::span<const std::string_v
   bool later = false;
   bool earlier = false;
   for (const std::string_view option : options) {
-    const std::string word = wire::upper(option);
+    const std::string word = base::upper(option);
     never = never || word == "NX";
     some = some || word == "XX";
     later = later || word == "GT";

@@ -7,14 +7,14 @@
 #include <string>
 
 #include "base/whole_number.h"
+#include "base/words.h"
 #include "resp/act.h"
 #include "resp/expiry.h"
 #include "resp/keyspace.h"
-#include "wire/words.h"
 
 namespace hapax::resp {
 
-using wire::upper;
+using base::upper;
 
 namespace {
 

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "base/whole_number.h"
+#include "base/words.h"
 #include "resp/expiry.h"
 #include "resp/glob.h"
-#include "wire/words.h"
 
 namespace hapax::resp {
 
-using wire::lower;
-using wire::upper;
+using base::lower;
+using base::upper;
 
 namespace {
 
@@ -54,7 +54,7 @@ std::string read_scan(Session::Arguments arguments, Scan& scan) {
   return "";
 }
 
-Result<RegisterPage> find(Store& store, const Scan& scan, const front::TenantNames& names) {
+Result<RegisterPage> find(Store& store, const Scan& scan, const access::TenantNames& names) {
   const std::string prefix = names.inside("");
   HAPAX_TRY(RegisterPage page, store.scan_registers({scan.cursor, scan.max, prefix}));
   names.keep_own(page.names);
@@ -117,7 +117,7 @@ void tell_store(InfoText& out, const Statistics& figures) {
 }  // namespace
 
 Act::Next Keyspace::dbsize(Session& session, Arguments) {
-  if (const Status allowed = check_right(caller(session), front::Right::kConsume); !allowed) {
+  if (const Status allowed = check_right(caller(session), access::Right::kConsume); !allowed) {
     return refuse(session, allowed.error());
   }
   return ask(
@@ -127,7 +127,7 @@ Act::Next Keyspace::dbsize(Session& session, Arguments) {
 }
 
 Act::Next Keyspace::scan(Session& session, Arguments arguments) {
-  if (const Status allowed = check_right(caller(session), front::Right::kConsume); !allowed) {
+  if (const Status allowed = check_right(caller(session), access::Right::kConsume); !allowed) {
     return refuse(session, allowed.error());
   }
   Scan scan;
@@ -136,7 +136,7 @@ Act::Next Keyspace::scan(Session& session, Arguments arguments) {
   }
   return ask(
       session, "SCAN",
-      [names = front::TenantNames(caller(session)), scan = std::move(scan)](Store& store) {
+      [names = access::TenantNames(caller(session)), scan = std::move(scan)](Store& store) {
         return find(store, scan, names);
       },
       [](Replies& replies, const RegisterPage& found) {
@@ -150,8 +150,8 @@ Act::Next Keyspace::scan(Session& session, Arguments arguments) {
 Act::Next Keyspace::info(Session& session, Arguments arguments) {
   std::vector<std::string> wanted;
   for (const std::string_view section : arguments.subspan(1)) wanted.push_back(lower(section));
-  const front::Caller& who = caller(session);
-  const bool all = who.tenant.empty() && who.rights.has(front::Right::kAdmin);
+  const access::Caller& who = caller(session);
+  const bool all = who.tenant.empty() && who.rights.has(access::Right::kAdmin);
   return ask(
       session, "INFO", [](Store& store) { return store.statistics(); },
       [wanted = std::move(wanted), all, version = std::string(version(session))](

@@ -23,7 +23,7 @@ Status read_op(std::span<const std::string_view> arguments,
 template <class AnyOp>
 OpCommand command_of(const wire::Named<AnyOp>& named) {
   const std::string name(named.name);
-  return {"HX." + wire::upper(name), std::string(usage_of<AnyOp>()), "The operation " + name,
+  return {"HX." + base::upper(name), std::string(usage_of<AnyOp>()), "The operation " + name,
           required_of<AnyOp>(), read_op<AnyOp>};
 }
 

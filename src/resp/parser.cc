@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/whole_number.h"
-#include "wire/words.h"
+#include "base/words.h"
 
 namespace hapax::resp {
 
-using wire::hex_digit;
+using base::hex_digit;
 
 namespace {
 

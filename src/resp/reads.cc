@@ -17,7 +17,7 @@ namespace hapax::resp {
 
 namespace {
 
-using front::Right;
+using access::Right;
 using Rights = std::initializer_list<Right>;
 
 constexpr Rights kAnybody{Right::kConsume, Right::kProduce, Right::kAdmin};
@@ -33,7 +33,7 @@ struct Question {
   std::string_view keep(std::string_view text) { return bytes.emplace_back(text); }
 };
 
-Status check_any(const front::Caller& caller, Rights any_of) {
+Status check_any(const access::Caller& caller, Rights any_of) {
   const auto has = [&](Right right) { return caller.rights.has(right); };
   return std::any_of(any_of.begin(), any_of.end(), has) ? Status(Ok{})
                                                         : check_right(caller, *any_of.begin());
@@ -41,11 +41,11 @@ Status check_any(const front::Caller& caller, Rights any_of) {
 
 // Names become the caller's own. A8: the audit is for administrators.
 template <class What>
-Status scope(Question<What>& question, const front::Caller& caller) {
-  const front::TenantNames names(caller);
+Status scope(Question<What>& question, const access::Caller& caller) {
+  const access::TenantNames names(caller);
   Status good = Ok{};
-  front::detail::each_name(question.what, [&](std::string_view& name) {
-    if (!front::from_outside(name)) {
+  access::detail::each_name(question.what, [&](std::string_view& name) {
+    if (!access::from_outside(name)) {
       good = Error{Errc::kInvalidArgument, "a name must not begin with the byte 0x01"};
     }
     name = names.inside(name, [&](const std::string& text) { return question.keep(text); });
@@ -82,7 +82,7 @@ struct Reads : Act {
     if (good) good = scope(*question, caller(session));
     if (!good) return refuse(session, good.error());
     return ask(
-        session, wire::upper(arguments.front()),
+        session, base::upper(arguments.front()),
         [question, read](Store& store) { return read(store, question->what); }, tell);
   }
   // The same for what is there or not.
@@ -95,7 +95,7 @@ struct Reads : Act {
   static Next read(Session& session, Arguments arguments) {
     return look<ReadRange>(
         session, arguments, {Right::kConsume},
-        [names = front::TenantNames(caller(session))](Store& store, ReadRange range) {
+        [names = access::TenantNames(caller(session))](Store& store, ReadRange range) {
           range.bytes_max = std::min(range.bytes_max, ReadRange{}.bytes_max);
           Result<Records> records = store.read(range);
           if (!records) return records;
@@ -148,7 +148,7 @@ struct Reads : Act {
   static Next scan(Session& session, Arguments arguments) {
     return look<RegisterScan>(
         session, arguments, kReaders,
-        [names = front::TenantNames(caller(session))](Store& store, const RegisterScan& scan) {
+        [names = access::TenantNames(caller(session))](Store& store, const RegisterScan& scan) {
           Result<RegisterPage> page = store.scan_registers(scan);
           if (page) names.keep_own(page->names);
           return page;
@@ -160,8 +160,8 @@ struct Reads : Act {
   static Next describe(Session& session, Arguments arguments) {
     return look<wire::DescribeStream>(
         session, arguments, kAnybody,
-        [names = front::TenantNames(caller(session))](Store& store,
-                                                      const wire::DescribeStream& what) {
+        [names = access::TenantNames(caller(session))](Store& store,
+                                                       const wire::DescribeStream& what) {
           Result<StreamStats> stats = store.describe(what.stream);
           if (stats) stats->stream = std::string(names.outside(stats->stream));
           return stats;
@@ -176,7 +176,7 @@ struct Reads : Act {
     }
     return ask(
         session, "HX.STREAMS",
-        [names = front::TenantNames(caller(session))](Store& store) {
+        [names = access::TenantNames(caller(session))](Store& store) {
           Result<std::vector<std::string>> streams = store.streams();
           if (streams) names.keep_own(*streams);
           return streams;
@@ -188,7 +188,7 @@ struct Reads : Act {
   }
   // They tell of every tenant.
   static Next statistics(Session& session, Arguments) {
-    const front::Caller& who = caller(session);
+    const access::Caller& who = caller(session);
     Status allowed = check_right(who, Right::kAdmin);
     if (allowed && !who.tenant.empty()) {
       allowed = Error{Errc::kForbidden,

@@ -8,8 +8,12 @@
 
 namespace hapax::resp {
 
-Session::Session(net::Link& link, Hall& hall, front::Gatherer& gatherer)
-    : link_(&link), hall_(hall), gatherer_(gatherer), loop_(link.loop()), parser_(hall.limits) {
+Session::Session(net::Link& link, SessionContext& context, access::Gatherer& gatherer)
+    : link_(&link),
+      context_(context),
+      gatherer_(gatherer),
+      loop_(link.loop()),
+      parser_(context.limits) {
   sign_out();
   watch_peer();
 }
@@ -18,7 +22,7 @@ std::size_t Session::take(std::string_view bytes) {
   std::size_t used = 0;
   const std::size_t unsent = link_->unsent();
   while (!closing_ && used != bytes.size()) {
-    if (slots_.size() >= hall_.pending_max || owes_too_much(unsent)) {
+    if (slots_.size() >= context_.pending_max || owes_too_much(unsent)) {
       pause();
       break;
     }
@@ -46,32 +50,26 @@ std::size_t Session::take(std::string_view bytes) {
 }
 
 Status Session::sign_in(std::string_view credential) {
-  HAPAX_TRY(front::Admission admission, hall_.reception.admit(credential, link_->peer()));
+  HAPAX_TRY(access::Admission admission,
+            context_.authenticator.authenticate(credential, link_->peer()));
   become(admission.caller);
   admission_ = std::move(admission);
   credential_ = credential;
   return Ok{};
 }
 
-void Session::become(std::optional<front::Caller> caller) {
+void Session::become(std::optional<access::Caller> caller) {
   caller_ = std::move(caller);
-  names_ = caller_ ? front::TenantNames(*caller_) : front::TenantNames();
+  names_ = caller_ ? access::TenantNames(*caller_) : access::TenantNames();
   admission_.reset();
   credential_.clear();
   parser_.expect_stranger(!caller_);
 }
 
-Status Session::let_in() {
-  if (caller_->account == nullptr) return Ok{};
-  HAPAX_CHECK(front::keep_seat(seat_, caller_->account));
-  const auto wait = caller_->account->charge();
-  return wait ? Status(front::rate_error(*wait)) : Status(Ok{});
-}
-
 // What was queued is carried out for the caller who queued it, or not at all.
 void Session::sign_in_again() {
   const std::string credential = credential_;
-  const front::Caller before = *caller_;
+  const access::Caller before = *caller_;
   if (!sign_in(credential)) {
     end_multi();
     return sign_out();
@@ -88,7 +86,7 @@ void Session::end_multi() {
 }
 
 void Session::run_op(const Op& op, Say say) {
-  const std::size_t promised = front::answer_bytes_max(op);
+  const std::size_t promised = access::answer_bytes_max(op);
   push({say, false, {}, promised});
   gatherer_.add(op, promised, *this, first_ticket_ + slots_.size() - 1);
 }
@@ -118,8 +116,8 @@ void Session::told(std::uint64_t ticket, const Op& op, Verdict& verdict, Time wh
   if (link_ == nullptr) return;
   names_.clean(verdict);
   Slot& slot = slots_[ticket - first_ticket_];
-  if (front::lacks_something(verdict)) {
-    slot.left_out = std::make_unique<front::LeftOut>(op, std::move(verdict), when);
+  if (access::lacks_something(verdict)) {
+    slot.left_out = std::make_unique<access::LeftOut>(op, std::move(verdict), when);
     return;
   }
   slot.say(replies_, {&verdict, 1}, when);
@@ -146,9 +144,9 @@ void Session::told_all() {
 void Session::read_left_out() {
   if (link_ == nullptr || slots_.empty() || slots_.front().left_out == nullptr) return;
   if (holds_too_much(link_->unsent())) return;  // sent() tells.
-  const std::shared_ptr<front::LeftOut> it = std::move(slots_.front().left_out);
-  hall_.desk.ask(
-      loop_, [it](Store& store) { return front::read_left_out(store, std::move(*it)); },
+  const std::shared_ptr<access::LeftOut> it = std::move(slots_.front().left_out);
+  context_.entry.ask(
+      loop_, [it](Store& store) { return access::read_left_out(store, std::move(*it)); },
       [self = shared_from_this(), when = it->when](Result<Verdict> verdict) {
         if (self->link_ == nullptr) return;
         self->found_left_out(std::move(verdict), when);
@@ -208,13 +206,13 @@ void Session::pause() {
 void Session::watch_peer() {
   const bool stranger = !caller_;
   const bool ours = !stranger && (busy() || paused_ || link_->unsent() != 0);
-  const bool waits = half_ || stranger || hall_.idle_time.count() != 0;
+  const bool waits = half_ || stranger || context_.idle_time.count() != 0;
   if (ours || !waits) {
     if (std::exchange(waited_, false)) link_->clear_deadline();
     return;
   }
   if (std::exchange(waited_, true)) return;
-  const auto span = half_ || stranger ? hall_.command_time : hall_.idle_time;
+  const auto span = half_ || stranger ? context_.command_time : context_.idle_time;
   link_->set_deadline(std::chrono::steady_clock::now() + span);
 }
 

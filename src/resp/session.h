@@ -10,20 +10,20 @@
 #include <string>
 #include <vector>
 
-#include "front/caller.h"
-#include "front/desk.h"
-#include "front/gatherer.h"
-#include "front/left_out.h"
-#include "front/reception.h"
+#include "access/authenticator.h"
+#include "access/caller.h"
+#include "access/entry.h"
+#include "access/gatherer.h"
+#include "access/left_out.h"
 #include "resp/parser.h"
 #include "resp/replies.h"
 
 namespace hapax::resp {
 
 // What every session of the process shares.
-struct Hall {
-  front::Desk& desk;
-  front::Reception& reception;
+struct SessionContext {
+  access::Entry& entry;
+  access::Authenticator& authenticator;
   std::string version;
   ParserLimits limits;
   std::size_t pending_max = 10'000;  // commands of one connection that wait for the store
@@ -37,10 +37,10 @@ struct Hall {
 };
 
 class Session final : public net::Session,
-                      public front::Asker,
+                      public access::Asker,
                       public std::enable_shared_from_this<Session> {
  public:
-  Session(net::Link& link, Hall& hall, front::Gatherer& gatherer);
+  Session(net::Link& link, SessionContext& context, access::Gatherer& gatherer);
 
   std::size_t take(std::string_view bytes) override;
   void half_closed() override;
@@ -49,13 +49,13 @@ class Session final : public net::Session,
   void drain() override;
   void lost() override {
     link_ = nullptr;
-    seat_.reset();
+    permit_.reset();
   }
 
   void told(std::uint64_t ticket, const Op& op, Verdict& verdict, Time when) override;
   void failed(std::uint64_t ticket, const Error& error) override;
   void told_all() override;
-  [[nodiscard]] std::shared_ptr<front::Asker> keep() override { return shared_from_this(); }
+  [[nodiscard]] std::shared_ptr<access::Asker> keep() override { return shared_from_this(); }
 
   using Arguments = std::span<const std::string_view>;
   enum class Next : std::uint8_t { kGoOn, kWaitFirst };  // kWaitFirst: again when all is answered
@@ -64,7 +64,7 @@ class Session final : public net::Session,
   // A command that waits for EXEC: operations, or one that is none, with its words.
   struct Queued {
     Say say = nullptr;
-    std::size_t ops = 1;
+    std::size_t ops = 1;  // of which one was let in with the command
     std::vector<std::string> words{};
     std::string reply{};  // of the words
   };
@@ -77,16 +77,14 @@ class Session final : public net::Session,
     Say say = nullptr;
     bool ready = false;
     std::string reply;
-    std::size_t promised = 0;                    // bytes that the reply may have; 0: few
-    std::unique_ptr<front::LeftOut> left_out{};  // until it is being read
+    std::size_t promised = 0;                     // bytes that the reply may have; 0: few
+    std::unique_ptr<access::LeftOut> left_out{};  // until it is being read
   };
 
   Next run(Arguments arguments);
   Status sign_in(std::string_view credential);
-  void sign_out() { become(hall_.reception.anybody()); }
-  void become(std::optional<front::Caller> caller);
-  // Within the limits of the tenant.
-  [[nodiscard]] Status let_in();
+  void sign_out() { become(context_.authenticator.anybody()); }
+  void become(std::optional<access::Caller> caller);
   // A5: what was admitted once is asked again when it is over or keys have changed.
   void sign_in_again();
   void end_multi();
@@ -109,24 +107,24 @@ class Session final : public net::Session,
   void pop();
   // Whether more answers are not taken, or promised, than one connection may have.
   [[nodiscard]] bool holds_too_much(std::size_t unsent) const {
-    return replies_.size() + unsent >= hall_.unsent_max;
+    return replies_.size() + unsent >= context_.unsent_max;
   }
   [[nodiscard]] bool owes_too_much(std::size_t unsent) const {
-    return promised_ >= hall_.promised_max() || holds_too_much(unsent);
+    return promised_ >= context_.promised_max() || holds_too_much(unsent);
   }
 
   net::Link* link_;  // null: the connection is gone
-  Hall& hall_;
-  front::Gatherer& gatherer_;
+  SessionContext& context_;
+  access::Gatherer& gatherer_;
   net::Loop& loop_;
   Parser parser_;
   Replies replies_;  // answers that are due, one behind the other; behind them, one being written
   std::size_t due_ = 0;  // bytes of those that are due
-  std::optional<front::Caller> caller_;
-  front::TenantNames names_;                   // of the caller
-  std::optional<front::Admission> admission_;  // of who signed in
-  std::string credential_;                     // that it was for
-  std::shared_ptr<front::Seat> seat_;
+  std::optional<access::Caller> caller_;
+  access::TenantNames names_;                   // of the caller
+  std::optional<access::Admission> admission_;  // of who signed in
+  std::string credential_;                      // that it was for
+  std::shared_ptr<access::ConnectionPermit> permit_;
   std::deque<Slot> slots_;    // commands in their order that are not answered yet
   std::size_t promised_ = 0;  // of all of them
   std::uint64_t first_ticket_ = 0;

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "front/no_store_test.h"
+#include "access/no_store_test.h"
 #include "net/held_loop_test.h"
 
 namespace hapax::resp {
@@ -37,7 +37,7 @@ class Peer final : public net::Link {
 };
 
 // Commits wait until the test answers them, in any order.
-class SlowStore final : public front::NoStore {
+class SlowStore final : public access::NoStore {
  public:
   void submit(const Commit& commit, Done done) override {
     waiting.push_back({commit.ops.size(), std::move(done)});
@@ -66,24 +66,24 @@ class SlowStore final : public front::NoStore {
   std::vector<std::string> reads;  // keys of claims; one is read at a time
 };
 
-class Open final : public front::Reception {
+class Open final : public access::Authenticator {
  public:
-  Result<front::Admission> admit(std::string_view, std::string_view) override {
-    return front::Admission{*anybody_};
+  Result<access::Admission> authenticate(std::string_view, std::string_view) override {
+    return access::Admission{*anybody_};
   }
-  bool holds(const front::Admission&) override { return true; }
-  [[nodiscard]] const std::optional<front::Caller>& anybody() const override {
+  bool holds(const access::Admission&) override { return true; }
+  [[nodiscard]] const std::optional<access::Caller>& anybody() const override {
     return closed ? nobody_ : anybody_;
   }
-  void limit(const front::TenantLimits& limits) {
-    anybody_->account = std::make_shared<front::Account>(limits);
+  void limit(const access::TenantLimits& limits) {
+    anybody_->account = std::make_shared<access::Account>(limits);
   }
 
   bool closed = false;
 
  private:
-  std::optional<front::Caller> nobody_;
-  std::optional<front::Caller> anybody_ = front::Caller{"", "anybody", front::Rights::all()};
+  std::optional<access::Caller> nobody_;
+  std::optional<access::Caller> anybody_ = access::Caller{"", "anybody", access::Rights::all()};
 };
 
 class SessionTest : public testing::Test {
@@ -97,16 +97,16 @@ class SessionTest : public testing::Test {
     for (const std::string_view line : lines) say(std::string(line) + "\r\n");
     return peer_.sent.empty() ? "" : peer_.sent.back();
   }
-  void come_again() { session_ = std::make_shared<Session>(peer_, hall_, gatherer_); }
+  void come_again() { session_ = std::make_shared<Session>(peer_, context_, gatherer_); }
 
   net::TurnByTurn loop_;
   SlowStore store_;
-  Open reception_;
-  front::Desk desk_{store_, 1};
-  Hall hall_{desk_, reception_, "1", {}};
-  front::Gatherer gatherer_{desk_, loop_};
+  Open authenticator_;
+  access::Entry entry_{store_, 1};
+  SessionContext context_{entry_, authenticator_, "1", {}};
+  access::Gatherer gatherer_{entry_, loop_};
   Peer peer_{loop_};
-  std::shared_ptr<Session> session_ = std::make_shared<Session>(peer_, hall_, gatherer_);
+  std::shared_ptr<Session> session_ = std::make_shared<Session>(peer_, context_, gatherer_);
 };
 
 TEST_F(SessionTest, WhatIsToldAtOnceLeavesAtOnce) {
@@ -140,7 +140,7 @@ TEST_F(SessionTest, ItClosesBehindTheLastAnswer) {
 }
 
 TEST_F(SessionTest, WhoAsksTooMuchIsHeardAgainWhenAllIsAnswered) {
-  hall_.pending_max = 2;
+  context_.pending_max = 2;
   const std::string_view three = "INCR a\r\nINCR b\r\nINCR c\r\n";
   EXPECT_EQ(session_->take(three), 16U);
   loop_.end_turn();
@@ -185,7 +185,7 @@ TEST_F(SessionTest, LargeAnswersAreReadOneByOneAsTheyAreTaken) {
   say("HX.CLAIM s a\r\nINCR b\r\nHX.CLAIM s c\r\nINCR d\r\n");
   store_.answer(0, {large, Held{.number = 1}, large, Held{.number = 2}});
   EXPECT_TRUE(peer_.sent.empty());
-  peer_.not_taken = hall_.unsent_max;
+  peer_.not_taken = context_.unsent_max;
   loop_.run_posted();
   ASSERT_EQ(peer_.sent.size(), 1U);
   EXPECT_NE(peer_.sent[0].find("result of a"), std::string::npos) << peer_.sent[0];
@@ -215,7 +215,7 @@ TEST_F(SessionTest, WhoDoesNotTakeItsAnswersIsHeardAgainWhenItHas) {
   const std::string echo = "ECHO " + std::string(60'000, 'x') + "\r\n";
   EXPECT_EQ(taken(*session_, echo, 100), 70U);
   EXPECT_FALSE(peer_.paused);  // They have left; the link below says that they have not.
-  peer_.not_taken = hall_.unsent_max;
+  peer_.not_taken = context_.unsent_max;
   EXPECT_EQ(taken(*session_, "PING\r\n", 1), 0U);
   EXPECT_TRUE(peer_.paused);
   peer_.not_taken = 0;
@@ -270,7 +270,7 @@ TEST_F(SessionTest, AsManyAreQueuedAsMakeOneCommit) {
 
 // Not with EXEC, or a list that is never carried out would cost nothing.
 TEST_F(SessionTest, WhatIsQueuedIsChargedToTheRate) {
-  reception_.limit({.rate = 1, .burst = 4});
+  authenticator_.limit({.rate = 1, .burst = 4});
   come_again();
   EXPECT_EQ(ask({"MULTI", "SET a 1", "PING", "GET a"}), "+QUEUED\r\n");
   std::string told = ask({"GET a"});
@@ -287,7 +287,7 @@ TEST_F(SessionTest, ACommandThatHasBegunHasItsTime) {
   EXPECT_FALSE(peer_.deadline);
   EXPECT_EQ(session_->take("*2\r\n$3\r\nGET"), 0U);
   ASSERT_TRUE(peer_.deadline);
-  EXPECT_GT(*peer_.deadline, steady_clock::now() + hall_.command_time / 2);
+  EXPECT_GT(*peer_.deadline, steady_clock::now() + context_.command_time / 2);
   const auto first = *peer_.deadline;
   EXPECT_EQ(session_->take("*2\r\n$3\r\nGET\r"), 0U);
   EXPECT_EQ(*peer_.deadline, first);  // Byte by byte takes no longer.
@@ -310,19 +310,19 @@ TEST_F(SessionTest, WhoIsLateIsToldAndLetGo) {
 TEST_F(SessionTest, WhoSaysNothingMayStayUnlessThereIsATimeForThat) {
   EXPECT_EQ(ask({"PING"}), "+PONG\r\n");
   EXPECT_FALSE(peer_.deadline);
-  hall_.idle_time = std::chrono::hours{1};
+  context_.idle_time = std::chrono::hours{1};
   EXPECT_EQ(ask({"PING"}), "+PONG\r\n");
   ASSERT_TRUE(peer_.deadline);
-  EXPECT_GT(*peer_.deadline, steady_clock::now() + hall_.idle_time / 2);
+  EXPECT_GT(*peer_.deadline, steady_clock::now() + context_.idle_time / 2);
   EXPECT_EQ(session_->take("*2\r\n"), 0U);  // The time of a command is another.
-  EXPECT_LT(*peer_.deadline, steady_clock::now() + hall_.idle_time / 2);
+  EXPECT_LT(*peer_.deadline, steady_clock::now() + context_.idle_time / 2);
   session_->late();
   EXPECT_TRUE(peer_.finished);
 }
 
 // A10: of somebody who has still to sign in no more is taken than that needs.
 TEST_F(SessionTest, WhoHasStillToSignInIsGivenLittleRoomAndTime) {
-  reception_.closed = true;
+  authenticator_.closed = true;
   come_again();
   EXPECT_TRUE(peer_.deadline);
   EXPECT_TRUE(ask({"GET a"}).starts_with("-NOAUTH"));

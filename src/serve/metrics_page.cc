@@ -184,9 +184,9 @@ class Writer {
   void share(const std::string& name, const std::string& unit, const std::string& what,
              std::uint64_t TenantUse::*taken, std::uint64_t TenantShare::*max) {
     page_.gauge("hapax_tenant_" + name + unit, what + ", as counted against the limit.");
-    each_tenant([&](const front::Account&, const TenantUse& use) { return use.*taken; });
+    each_tenant([&](const access::Account&, const TenantUse& use) { return use.*taken; });
     page_.gauge("hapax_tenant_" + name + "_max" + unit, "The limit as things are; 0 = none.");
-    each_tenant([&](const front::Account&, const TenantUse& use) { return use.share.*max; });
+    each_tenant([&](const access::Account&, const TenantUse& use) { return use.share.*max; });
   }
 
   void tenants() {
@@ -201,9 +201,9 @@ class Writer {
           &TenantShare::transactions_max);
     page_.gauge("hapax_tenant_connections", "Connections at once.");
     each_tenant(
-        [](const front::Account& account, const TenantUse&) { return account.connections(); });
+        [](const access::Account& account, const TenantUse&) { return account.connections(); });
     page_.counter("hapax_tenant_refused_total", "What was refused because of a limit.");
-    each_tenant([](const front::Account& account, const TenantUse& use) {
+    each_tenant([](const access::Account& account, const TenantUse& use) {
       return account.refused() + use.refused;
     });
   }

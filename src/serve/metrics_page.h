@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "front/account.h"
-#include "front/ledger.h"
+#include "access/account.h"
+#include "access/ledger.h"
 #include "metrics/meter.h"
 #include "net/server.h"
 #include "serve/health.h"
@@ -19,14 +19,14 @@ namespace hapax::serve {
 
 struct MetricsSources {
   const metrics::Meter& meter;
-  const front::Accounts& accounts;
+  const access::Accounts& accounts;
   const SurveyBoard& survey;
   const Health& health;
   std::string version;
   std::string outbox;  // stream whose records are outbox events
   std::map<std::string, double> slos{};
   // Bytes of the keys of claims, and of plain keys that stand for a job, by queue.
-  std::function<void(Time now, const front::Ledger::Visit& visit)> each_key_bytes{};
+  std::function<void(Time now, const access::Ledger::Visit& visit)> each_key_bytes{};
 };
 
 // A6: With a tenant, its own figures only. Without, those of all and of the process.

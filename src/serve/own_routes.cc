@@ -2,9 +2,10 @@
 
 #include <utility>
 
-#include "http/problem.h"
-#include "http/verdict_response.h"
+#include "access/admission.h"
 #include "metrics/page.h"
+#include "rest/problem.h"
+#include "rest/verdict_response.h"
 #include "wire/json_text.h"
 
 namespace hapax::serve {
@@ -12,7 +13,7 @@ namespace hapax::serve {
 namespace {
 
 http::Response live() {
-  return http::json_response(200, wire::JsonObject().add("status", "live").text());
+  return rest::json_response(200, wire::JsonObject().add("status", "live").text());
 }
 
 http::Response ready(const Health& health) {
@@ -23,12 +24,12 @@ http::Response ready(const Health& health) {
     if (const std::string warning = health.warning(); !warning.empty()) {
       told.add("warning", warning);
     }
-    return http::json_response(200, told.text());
+    return rest::json_response(200, told.text());
   }
-  return http::problem_response(Error{Errc::kUnavailable, *trouble});
+  return rest::problem_response(Error{Errc::kUnavailable, *trouble});
 }
 
-http::Response figures(const MetricsPage& page, const front::Caller& caller) {
+http::Response figures(const MetricsPage& page, const access::Caller& caller) {
   http::Response response;
   response.fields.add("Content-Type", metrics::Page::kMediaType);
   response.body =
@@ -38,20 +39,20 @@ http::Response figures(const MetricsPage& page, const front::Caller& caller) {
 
 }  // namespace
 
-void add_health_routes(http::Router& router, const Health& health) {
+void add_health_routes(rest::Router& router, const Health& health) {
   router.add({"GET", "/health/live",
-              [](const http::SharedCall& call) { call->exchange->respond(live()); },
+              [](const rest::SharedCall& call) { call->exchange->respond(live()); },
               "Whether the process answers", "", true, "", "Health"});
   router.add({"GET", "/health/ready",
-              [&health](const http::SharedCall& call) { call->exchange->respond(ready(health)); },
+              [&health](const rest::SharedCall& call) { call->exchange->respond(ready(health)); },
               "Whether it is of use, or why not", "", true, "", "Health"});
 }
 
-void add_metrics_route(http::Router& router, MetricsFor whom, MetricsPage page) {
-  const auto act = [page = std::move(page), whom](const http::SharedCall& call) {
+void add_metrics_route(rest::Router& router, MetricsFor whom, MetricsPage page) {
+  const auto act = [page = std::move(page), whom](const rest::SharedCall& call) {
     if (whom == MetricsFor::kAdministrators) {
-      const Status allowed = front::check_right(call->caller(), front::Right::kAdmin);
-      if (!allowed) return call->exchange->respond(http::problem_response(allowed.error()));
+      const Status allowed = access::check_right(call->caller(), access::Right::kAdmin);
+      if (!allowed) return call->exchange->respond(rest::problem_response(allowed.error()));
     }
     call->exchange->respond(figures(page, call->caller()));
   };

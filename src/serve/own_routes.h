@@ -5,17 +5,17 @@
 #include <optional>
 #include <string>
 
-#include "http/router.h"
+#include "rest/router.h"
 #include "serve/health.h"
 
 namespace hapax::serve {
 
 // GET /health/live and /health/ready: for everybody, and cheap.
-void add_health_routes(http::Router& router, const Health& health);
+void add_health_routes(rest::Router& router, const Health& health);
 
 enum class MetricsFor { kAdministrators, kEverybody };
 // GET /metrics. `page` is given the tenant whose figures are wanted, or none for all.
 using MetricsPage = std::function<std::string(const std::optional<std::string>& tenant)>;
-void add_metrics_route(http::Router& router, MetricsFor whom, MetricsPage page);
+void add_metrics_route(rest::Router& router, MetricsFor whom, MetricsPage page);
 
 }  // namespace hapax::serve

@@ -12,29 +12,31 @@
 #include <hapax/embedded.h>
 #include <hapax/postgres_store.h>
 
-#include "front/desk.h"
-#include "front/gatherer.h"
+#include "access/credential_authenticator.h"
+#include "access/entry.h"
+#include "access/gatherer.h"
 #include "host/clock.h"
 #include "host/entropy.h"
 #include "host/signals.h"
-#include "http/api.h"
+#include "host/whole_file.h"
 #include "http/session.h"
 #include "net/address.h"
 #include "net/server.h"
 #include "resp/session.h"
+#include "rest/api.h"
+#include "rest/rest_door.h"
+#include "rest/trace.h"
 #include "serve/descriptors.h"
 #include "serve/health.h"
-#include "serve/http_door.h"
 #include "serve/loading.h"
 #include "serve/log.h"
 #include "serve/metrics_page.h"
 #include "serve/notify.h"
 #include "serve/own_routes.h"
-#include "serve/reception.h"
 #include "serve/startable.h"
 #include "serve/streams.h"
 #include "serve/survey.h"
-#include "serve/trace.h"
+#include "serve/tenant_settings.h"
 #include "wire/json_text.h"
 
 namespace hapax::serve {
@@ -66,7 +68,7 @@ class Process {
     HAPAX_CHECK(check(options_));
     const host::Signals signals{SIGTERM, SIGINT, SIGHUP};
     for (const std::string& line : loose_secrets(options_)) log_.write(LogLevel::kWarning, line);
-    HAPAX_TRY(reception_, Reception::open(options_.auth, accounts_, clock_, log_));
+    HAPAX_TRY(authenticator_, open_authenticator());
     add_health_routes(early_router_, health_);
     HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, connection_limits_));
     server_->start();  // From here on its health can be asked for.
@@ -83,8 +85,8 @@ class Process {
     health_.draining();
     server_->stop(options_.drain);
     surveyor_->stop();
-    desk_->close();
-    while (well && desk_->ledger().keep(*store_)) {
+    entry_->close();
+    while (well && entry_->ledger().keep(*store_)) {
     }
     open_ = false;
     store_.reset();  // What it still answers finds everybody that asked.
@@ -93,6 +95,15 @@ class Process {
   }
 
  private:
+  Result<std::unique_ptr<access::CredentialAuthenticator>> open_authenticator() {
+    const auto refused = [this](std::string_view peer, const std::string& reason) {
+      log_.write_often(LogLevel::kWarning, "sign-in refused",
+                       {{"peer", std::string(peer)}, {"reason", reason}});
+    };
+    return access::CredentialAuthenticator::open(verifier_settings(options_.auth), host::read_file,
+                                                 accounts_, clock_, refused);
+  }
+
   Status open_store() {
     if (options_.database.empty()) {
       HAPAX_TRY(store_, open_embedded(options_.data, store_options()));
@@ -109,9 +120,9 @@ class Process {
     const Result<Survey> survey = take_survey(*store_, [] { return true; });
     if (survey) show(*survey);
 
-    desk_ = std::make_unique<front::Desk>(*store_, options_.readers, &meter_, &discretion_);
+    entry_ = std::make_unique<access::Entry>(*store_, options_.readers, &meter_, &redaction_);
     const bool signed_in = options_.auth.configured();
-    http::add_store_routes(router_, *desk_, options_.outbox,
+    rest::add_store_routes(router_, *entry_, options_.outbox,
                            signed_in ? wire::Callers::kSignedIn : wire::Callers::kAnybody);
     add_health_routes(router_, health_);
     add_metrics_route(router_,
@@ -119,29 +130,43 @@ class Process {
                       metrics_page_);
     add_health_routes(metrics_router_, health_);
     add_metrics_route(metrics_router_, MetricsFor::kEverybody, metrics_page_);
-    http_door_ = std::make_unique<HttpDoor>(router_, doorway_of(options_.http.address));
+    rest_door_ = std::make_unique<rest::RestDoor>(router_, door_context(options_.http.address));
     metrics_door_ =
-        std::make_unique<HttpDoor>(metrics_router_, doorway_of(options_.metrics.address));
-    hall_ = std::make_unique<resp::Hall>(resp::Hall{
-        *desk_, *reception_, options_.version, options_.resp_limits, options_.resp_pending_max,
+        std::make_unique<rest::RestDoor>(metrics_router_, door_context(options_.metrics.address));
+    context_ = std::make_unique<resp::SessionContext>(resp::SessionContext{
+        *entry_, *authenticator_, options_.version, options_.resp_limits, options_.resp_pending_max,
         connection_limits_.unsent_max, options_.resp_command_time, options_.resp_idle_time});
     for (net::Loop* loop : server_->loops()) {
-      gatherers_.push_back(std::make_unique<front::Gatherer>(*desk_, *loop));
+      gatherers_.push_back(std::make_unique<access::Gatherer>(*entry_, *loop));
     }
     open_ = true;
     health_.opened();
     look_at(survey ? Result<Statistics>(survey->store) : survey.error());
   }
 
-  Doorway doorway_of(const std::string& address) {
+  rest::DoorContext door_context(const std::string& address) {
     const auto listens = net::parse_address(address);
     const bool here = listens && listens->loopback();
-    return {*reception_,
-            tracer_,
-            meter_,
-            log_,
-            options_.log.requests,
-            here ? Hosts::kThisMachine : Hosts::kAny};
+    rest::DoorContext context{*authenticator_, tracer_, meter_};
+    if (options_.log.requests) {
+      context.log = [this](const rest::ServedRequest& served) { write(served); };
+    }
+    context.hosts = here ? rest::Hosts::kThisMachine : rest::Hosts::kAny;
+    return context;
+  }
+
+  void write(const rest::ServedRequest& served) {
+    if (!log_.wants(LogLevel::kInfo)) return;
+    log_.write(LogLevel::kInfo, "request",
+               {{"request", served.trace.request_id},
+                {"trace", served.trace.trace_id},
+                {"peer", served.peer},
+                {"tenant", served.tenant},
+                {"subject", served.subject},
+                {"method", served.method},
+                {"route", served.route},
+                {"status", std::int64_t{served.status}},
+                {"micros", std::int64_t{served.took.count()}}});
   }
 
   // Until a signal says to stop. The store is looked at beside it: it may take its time.
@@ -151,7 +176,7 @@ class Process {
     const Surveyor::Found found{[this](const Result<Statistics>& figures) { look_at(figures); },
                                 [this](Survey survey) {
                                   show(std::move(survey));
-                                  if (!health_.trouble()) desk_->ledger().keep(*store_);
+                                  if (!health_.trouble()) entry_->ledger().keep(*store_);
                                 }};
     surveyor_ = std::make_unique<Surveyor>(*store_, found, Surveyor::Every{.look = tick});
     std::uint64_t answers = 0;
@@ -234,7 +259,7 @@ class Process {
       all.push_back({options_.resp.address,
                      [this](net::Link& link) -> std::shared_ptr<net::Session> {
                        if (!open_) return std::make_shared<Loading>(link);
-                       return std::make_shared<resp::Session>(link, *hall_,
+                       return std::make_shared<resp::Session>(link, *context_,
                                                               *gatherers_[link.loop().number()]);
                      },
                      options_.resp.tls,
@@ -277,7 +302,7 @@ class Process {
     accounts_.set(limits_of(config->tenants));
     store_->set_shares(shares_of(config->tenants, options_.auth));
     if (options_.auth.configured() || config->auth.configured()) {
-      const Status reloaded = reception_->reload(config->auth);
+      const Status reloaded = authenticator_->reload(verifier_settings(config->auth));
       tell("keys and tokens were read anew", reloaded);
       if (reloaded) audit_reload();
     }
@@ -291,7 +316,7 @@ class Process {
                                  .add("actor", "server")
                                  .text();
     for (const auto& [tenant, account] : accounts_.all()) {
-      if (!tenant.empty()) desk_->audit(tenant, line);
+      if (!tenant.empty()) entry_->audit(tenant, line);
     }
   }
 
@@ -312,10 +337,10 @@ class Process {
   const http::SessionLimits brief_http_limits_ = brief(options_.http_limits);
   host::HostClock clock_;
   Log log_{options_.log, clock_};
-  front::Accounts accounts_{limits_of(options_.tenants)};
+  access::Accounts accounts_{limits_of(options_.tenants)};
   host::HostEntropy entropy_;
-  Tracer tracer_{entropy_};
-  const front::Discretion discretion_{
+  rest::Tracer tracer_{entropy_};
+  const access::Redaction redaction_{
       [this] { return tracer_.next_id(); },
       [this](const Error& error, std::string_view reference) {
         log_.write_often(LogLevel::kWarning, "the store failed",
@@ -336,43 +361,41 @@ class Process {
                                 options_.version,
                                 options_.outbox,
                                 options_.slos,
-                                [this](Time now, const front::Ledger::Visit& visit) {
-                                  if (open_) desk_->ledger().each_key_bytes(now, visit);
+                                [this](Time now, const access::Ledger::Visit& visit) {
+                                  if (open_) entry_->ledger().each_key_bytes(now, visit);
                                 }};
   const MetricsPage metrics_page_ = [this](const std::optional<std::string>& tenant) {
     return metrics_page(sources_, server_->statistics(), tenant);
   };
   bool told_trouble_ = false;       // the log said that it is not ready
   std::atomic<bool> open_ = false;  // there is a store, and everything below is made
-  http::Router early_router_;
-  http::Router router_;
-  http::Router metrics_router_;
+  rest::Router early_router_;
+  rest::Router router_;
+  rest::Router metrics_router_;
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
-    if (!open_) return HttpDoor::handle_only(exchange, early_router_, tracer_, kStarting);
-    http_door_->handle(exchange);
+    if (!open_) return rest::RestDoor::handle_only(exchange, early_router_, tracer_, kStarting);
+    rest_door_->handle(exchange);
   };
-  const http::Gate gate_ = [this](
-                               const http::Request& header,
-                               std::string_view peer) -> std::optional<Result<front::Admission>> {
-    return open_ ? http_door_->knock(header, peer) : std::nullopt;
+  const http::Gate gate_ = [this](const http::Request& header, std::string_view peer) {
+    return open_ ? rest_door_->gate(header, peer) : http::Gated{};
   };
   const http::Handler metrics_handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
-    if (!open_) return HttpDoor::handle_only(exchange, early_router_, tracer_, kStarting);
+    if (!open_) return rest::RestDoor::handle_only(exchange, early_router_, tracer_, kStarting);
     metrics_door_->handle(exchange);
   };
   // The health of a server that is full, so that it is not taken for a dead one.
   const http::Handler crowded_handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
-    HttpDoor::handle_only(exchange, early_router_, tracer_, kCrowded);
+    rest::RestDoor::handle_only(exchange, early_router_, tracer_, kCrowded);
   };
   std::uint64_t turned_away_ = 0;  // connections of which people were told
   std::chrono::steady_clock::time_point tell_crowded_from_{};
-  std::unique_ptr<Reception> reception_;
+  std::unique_ptr<access::CredentialAuthenticator> authenticator_;
   std::unique_ptr<Store> store_;  // outlives everything that asks it
-  std::unique_ptr<front::Desk> desk_;
-  std::unique_ptr<HttpDoor> http_door_;
-  std::unique_ptr<HttpDoor> metrics_door_;
-  std::unique_ptr<resp::Hall> hall_;
-  std::vector<std::unique_ptr<front::Gatherer>> gatherers_;
+  std::unique_ptr<access::Entry> entry_;
+  std::unique_ptr<rest::RestDoor> rest_door_;
+  std::unique_ptr<rest::RestDoor> metrics_door_;
+  std::unique_ptr<resp::SessionContext> context_;
+  std::vector<std::unique_ptr<access::Gatherer>> gatherers_;
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<Surveyor> surveyor_;
 };

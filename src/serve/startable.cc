@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "serve/reception.h"
+#include "serve/tenant_settings.h"
 
 namespace hapax::serve {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "front/caller.h"
+#include "access/caller.h"
 
 namespace hapax::serve {
 
@@ -16,7 +16,7 @@ Status commit_one(Store& store, const Op& op) {
 }
 
 Status make_stream(Store& store, const config::Stream& stream) {
-  const front::TenantNames names(front::Caller{stream.tenant, "configuration", {}});
+  const access::TenantNames names(access::Caller{stream.tenant, "configuration", {}});
   const std::string name = names.inside(stream.stream);
   Status made = commit_one(store, CreateStream{name, stream.settings});
   if (made || made.error().code != Errc::kAlreadyExists) return made;

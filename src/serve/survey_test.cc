@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include "front/no_store_test.h"
+#include "access/no_store_test.h"
 
 namespace hapax::serve {
 namespace {
 
 // Has many streams, and counts the questions. It answers when it is let go.
-class ManyStreams final : public front::NoStore {
+class ManyStreams final : public access::NoStore {
  public:
   std::uint64_t streams_there = 2'500;
   std::atomic<int> questions = 0;

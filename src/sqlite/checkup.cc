@@ -10,21 +10,21 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "database/made.h"
 #include "sqlite/connection.h"
 #include "sqlite/migrate.h"
+#include "tables/made.h"
 
 namespace hapax::sqlite {
 
 namespace {
 
-using database::bytes_text;
-using database::Finding;
-using database::Findings;
-using database::Made;
-using database::Severity;
-using database::severity_of;
-using database::span_text;
+using tables::bytes_text;
+using tables::Finding;
+using tables::Findings;
+using tables::Made;
+using tables::Severity;
+using tables::severity_of;
+using tables::span_text;
 
 constexpr std::int64_t kReadMax = std::int64_t{256} << 20;  // a larger file is not read as a whole
 constexpr std::int64_t kWalMax = std::int64_t{64} << 20;
@@ -58,7 +58,7 @@ class FileCheckup {
 
  private:
   [[nodiscard]] std::string named(std::string_view sql) const {
-    return database::expanded(sql, "prefix", options_.prefix);
+    return tables::expanded(sql, "prefix", options_.prefix);
   }
   [[nodiscard]] std::string shell(const std::string& sql) const {
     return "sqlite3 '" + options_.path + "' \"" + sql + "\"";
@@ -215,7 +215,7 @@ class FileCheckup {
     const std::uint32_t newest = applied->back().version;
     const std::uint32_t known = migrations().back().version;
     const std::string found = "has version " + std::to_string(newest);
-    const auto left = database::pending(migrations(), *applied);
+    const auto left = tables::pending(migrations(), *applied);
     if (newest > known) {
       findings_.warn("schema", found + ", this program knows " + std::to_string(known),
                      "use the newer Hapax everywhere, and this command from it");
@@ -239,7 +239,7 @@ class FileCheckup {
     for (const Row& row : *rows) present[row[kName].bytes] = row[kSql].bytes;
     const std::size_t before = findings_.all().size();
     bool good = true;  // The rest can be looked at.
-    const auto all = database::made_by(migrations());
+    const auto all = tables::made_by(migrations());
     for (const Made& made : all) {
       const auto found = present.find(named(made.name));
       if (found == present.end()) {
@@ -280,7 +280,7 @@ class FileCheckup {
     std::map<std::string, std::string> types;
     for (const Row& row : *rows) types[row[kName].bytes] = row[kType].bytes;
     bool complete = true;
-    for (const database::Column& column : made.columns) {
+    for (const tables::Column& column : made.columns) {
       const std::string name = named(made.name) + "." + column.name;
       const auto found = types.find(column.name);
       if (found == types.end()) {

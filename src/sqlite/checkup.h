@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "database/finding.h"
+#include "tables/finding.h"
 
 namespace hapax::sqlite {
 
@@ -15,6 +15,6 @@ struct CheckupOptions {
   std::int64_t patience_ms = 300'000;  // how long a record may wait
 };
 
-void check_file(const CheckupOptions& options, database::Findings& findings);
+void check_file(const CheckupOptions& options, tables::Findings& findings);
 
 }  // namespace hapax::sqlite

@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-#include "database/numbered.h"
+#include "tables/numbered.h"
 
 namespace hapax::sqlite {
 
@@ -122,7 +122,7 @@ Result<Connection> Connection::open(const std::string& path, Opening opening) {
 
 void Row::fit(std::span<const std::string_view> names) const {
   const std::vector<std::string_view> columns(heading_->names.begin(), heading_->names.end());
-  database::check_columns(names, columns);
+  tables::check_columns(names, columns);
   heading_->fitting = names.data();
 }
 
@@ -225,11 +225,10 @@ Error Connection::failure(int code) const {
   // The index of the log, which is shared memory, cannot grow, either; SQLite calls that I/O.
   const bool full = (code & 0xff) == SQLITE_IOERR && ::sqlite3_system_errno(raw()) == ENOSPC;
   const std::string_view message = ::sqlite3_errmsg(raw());
-  const Errc told = database::number_of(message).value_or(code_of(code));  // by one of our triggers
-  return {full ? Errc::kNoSpace : told,
-          "SQLite: " + std::string(database::without_number(message)) + " [" +
-              std::to_string(extended) + "]" +
-              std::string(advice_of(full ? SQLITE_FULL : extended))};
+  const Errc told = tables::number_of(message).value_or(code_of(code));  // by one of our triggers
+  return {full ? Errc::kNoSpace : told, "SQLite: " + std::string(tables::without_number(message)) +
+                                            " [" + std::to_string(extended) + "]" +
+                                            std::string(advice_of(full ? SQLITE_FULL : extended))};
 }
 
 }  // namespace hapax::sqlite

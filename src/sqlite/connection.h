@@ -14,14 +14,14 @@
 
 #include <hapax/result.h>
 
-#include "database/columns.h"
+#include "tables/columns.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace hapax::sqlite {
 
-using database::kOnly;
+using tables::kOnly;
 
 // What a column holds, or a parameter is given.
 struct Value {
@@ -52,9 +52,9 @@ class Row {
   Row(std::vector<Value> values, std::shared_ptr<Heading> heading)
       : values_(std::move(values)), heading_(std::move(heading)) {}
 
-  template <database::Columns Column>
+  template <tables::Columns Column>
   [[nodiscard]] const Value& operator[](Column column) const {
-    const auto& names = database::kColumnNames<Column>;
+    const auto& names = tables::kColumnNames<Column>;
     if (heading_->fitting != names.data()) fit(names);
     return values_[static_cast<std::size_t>(column)];
   }

@@ -15,7 +15,7 @@ Connection open_memory() { return *Connection::open(":memory:"); }
 
 Value echoed(Connection& connection, const Value& value) {
   const auto rows = connection.ask("SELECT ?1", {value});
-  return rows && rows->size() == 1 ? rows->front()[database::kOnly] : Value::text("no row");
+  return rows && rows->size() == 1 ? rows->front()[tables::kOnly] : Value::text("no row");
 }
 
 TEST(SqliteConnection, ValuesComeBackAsTheyWere) {
@@ -50,7 +50,7 @@ TEST(SqliteConnection, AValueIsGoneWithItsCall) {
   EXPECT_FALSE(echoed(connection, Value::text("first")).is_null());
   const auto without = connection.ask("SELECT ?1", {});
   ASSERT_TRUE(without);
-  EXPECT_TRUE(without->front()[database::kOnly].is_null());
+  EXPECT_TRUE(without->front()[tables::kOnly].is_null());
 }
 
 // The values of a call that fails point to what the caller frees.
@@ -61,7 +61,7 @@ TEST(SqliteConnection, AValueIsGoneWithACallThatFails) {
   EXPECT_EQ(failed.error().code, Errc::kInvalidArgument);
   const auto without = connection.ask("SELECT ?1", {});
   ASSERT_TRUE(without);
-  EXPECT_TRUE(without->front()[database::kOnly].is_null());
+  EXPECT_TRUE(without->front()[tables::kOnly].is_null());
 }
 
 // The connection may be the application's, and so are its settings.
@@ -86,7 +86,7 @@ TEST(SqliteConnection, StatementsRunUntilOneFails) {
   EXPECT_FALSE(status);
   const auto rows = connection.ask("SELECT count(*) FROM t", {});
   ASSERT_TRUE(rows);
-  EXPECT_EQ(rows->front()[database::kOnly].number, 1);
+  EXPECT_EQ(rows->front()[tables::kOnly].number, 1);
 }
 
 TEST(SqliteConnection, ATriggerOfOursTellsItsNumber) {

@@ -7,18 +7,18 @@ namespace hapax::sqlite {
 
 namespace {
 
-using database::Applied;
-using database::Migration;
-using database::MigrationReport;
+using tables::Applied;
+using tables::Migration;
+using tables::MigrationReport;
 
 std::string table_sql(const std::string& prefix) {
-  return database::expanded(migrations_table_sql(), "prefix", prefix);
+  return tables::expanded(migrations_table_sql(), "prefix", prefix);
 }
 
 std::string step_sql(const std::string& prefix, const Migration& migration) {
-  return database::expanded(migration.text, "prefix", prefix) + "INSERT INTO " + prefix +
+  return tables::expanded(migration.text, "prefix", prefix) + "INSERT INTO " + prefix +
          "migrations (version, name, checksum) VALUES (" + std::to_string(migration.version) +
-         ", '" + std::string(migration.name) + "', '" + database::checksum_of(migration) + "');\n";
+         ", '" + std::string(migration.name) + "', '" + tables::checksum_of(migration) + "');\n";
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ Status check_encoding(Connection& connection) {
 
 Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOptions& options) {
   HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, options.prefix));
-  HAPAX_TRY(const std::vector<Migration> left, database::pending(options.known, applied));
+  HAPAX_TRY(const std::vector<Migration> left, tables::pending(options.known, applied));
   MigrationReport report;
   report.before = applied.empty() ? 0 : applied.back().version;
   report.after = options.known.back().version;
@@ -73,7 +73,7 @@ Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOpti
 }  // namespace
 
 Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& options) {
-  HAPAX_CHECK(database::check_name("prefix", options.prefix));
+  HAPAX_CHECK(tables::check_name("prefix", options.prefix));
   HAPAX_CHECK(check_encoding(connection));
   if (options.dry_run) return migrate_locked(connection, options);
   HAPAX_CHECK(connection.run("PRAGMA journal_mode = WAL"));
@@ -92,11 +92,11 @@ std::string script(const MigrateOptions& options) {
 }
 
 Status check_version(Connection& connection, const std::string& prefix, std::uint32_t needs) {
-  HAPAX_CHECK(database::check_name("prefix", prefix));
+  HAPAX_CHECK(tables::check_name("prefix", prefix));
   HAPAX_CHECK(check_encoding(connection));
   HAPAX_TRY(const std::vector<Applied> applied, applied_in(connection, prefix));
-  return database::check_present(migrations(), applied, needs,
-                                 "hapax migrate sqlite:FILE --prefix " + prefix);
+  return tables::check_present(migrations(), applied, needs,
+                               "hapax migrate sqlite:FILE --prefix " + prefix);
 }
 
 }  // namespace hapax::sqlite

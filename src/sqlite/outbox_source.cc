@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "database/migration.h"
 #include "relay/headers.h"
 #include "relay/pieces.h"
 #include "sqlite/migrate.h"
+#include "tables/migration.h"
 
 namespace hapax::sqlite {
 
@@ -90,7 +90,7 @@ OutboxSource::~OutboxSource() {
 }
 
 Result<std::unique_ptr<OutboxSource>> OutboxSource::open(OutboxSourceOptions options) {
-  HAPAX_CHECK(database::check_name("prefix", options.prefix));
+  HAPAX_CHECK(tables::check_name("prefix", options.prefix));
   if (::access(options.path.c_str(), F_OK) != 0) {
     return Error{Errc::kNotFound, "there is no file " + options.path};
   }
@@ -109,7 +109,7 @@ Result<std::unique_ptr<OutboxSource>> OutboxSource::open(OutboxSourceOptions opt
 }
 
 Result<std::vector<Row>> OutboxSource::ask(std::string_view sql, const std::vector<Value>& values) {
-  return connection_.ask(database::expanded(sql, "prefix", options_.prefix), values);
+  return connection_.ask(tables::expanded(sql, "prefix", options_.prefix), values);
 }
 
 template <class Act>

@@ -1,6 +1,6 @@
 // The tables of an application's database in an SQLite file. What takes several statements runs in
 // a transaction that begins as a writer (BEGIN IMMEDIATE): one that begins as a reader cannot wait.
-#include "database/tables.h"
+#include "tables/tables.h"
 
 #include <functional>
 #include <utility>
@@ -14,14 +14,14 @@ namespace hapax::sqlite {
 
 namespace {
 
-using database::ClaimKey;
-using database::ClaimWish;
-using database::MessageRow;
-using database::Resolving;
-using database::Retained;
-using database::Settling;
-using database::Taken;
-using database::text_of;
+using tables::ClaimKey;
+using tables::ClaimWish;
+using tables::MessageRow;
+using tables::Resolving;
+using tables::Retained;
+using tables::Settling;
+using tables::Taken;
+using tables::text_of;
 
 // The clock of the database; all processes that open one file share a machine.
 constexpr const char* kNow = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)";
@@ -98,14 +98,14 @@ bool lapses_unknown(const Held& held, OnLapse wish) {
   return wish == OnLapse::kUnknown || held.on_lapse == "unknown";
 }
 
-class SqliteTables final : public database::Tables {
+class SqliteTables final : public tables::Tables {
  public:
   SqliteTables(sqlite3* connection, const SqliteOptions& options)
       : connection_(Connection::borrow(connection)), prefix_(options.prefix) {
     connection_.set_patience(options.patience);
   }
 
-  Status check() { return check_version(connection_, prefix_, database::kNeeds); }
+  Status check() { return check_version(connection_, prefix_, tables::kNeeds); }
 
   [[nodiscard]] bool in_transaction() const override { return connection_.in_transaction(); }
   Status begin() override { return run("BEGIN IMMEDIATE"); }
@@ -139,7 +139,7 @@ class SqliteTables final : public database::Tables {
  private:
   // {} in the statement is our prefix, {now} the time in milliseconds.
   Result<std::vector<Row>> ask(const std::string& sql, const std::vector<Value>& values) {
-    return connection_.ask(database::expanded(database::expanded(sql, "", prefix_), "now", kNow),
+    return connection_.ask(tables::expanded(tables::expanded(sql, "", prefix_), "now", kNow),
                            values);
   }
   Status does(const std::string& sql, const std::vector<Value>& values) {
@@ -194,7 +194,7 @@ Status SqliteTables::publish(std::span<const Event> events) {
         does("INSERT INTO {}outbox (id, type, key, payload, headers, correlation_id, "
              "causation_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
              {text(text_of(event.id)), text(event.type), Value::text_or_null(text_of(event.key)),
-              blob(event.payload), Value::text_or_null(database::headers_json(event)),
+              blob(event.payload), Value::text_or_null(tables::headers_json(event)),
               Value::text_or_null(event.correlation_id), Value::text_or_null(event.causation_id)}));
   }
   return Ok{};
@@ -272,8 +272,8 @@ Status SqliteTables::claim_in_transaction(ClaimKey key, const ClaimWish& wish, V
   const bool other = !wish.fingerprint.empty() && !found->fingerprint.empty() &&
                      found->fingerprint != wish.fingerprint;
   if (other) {
-    verdict = Conflict{database::to_fingerprint(found->fingerprint),
-                       database::to_fingerprint(wish.fingerprint), found->first_seen};
+    verdict = Conflict{tables::to_fingerprint(found->fingerprint),
+                       tables::to_fingerprint(wish.fingerprint), found->first_seen};
   } else if (found->state == "completed") {
     verdict = DuplicateClaim{StoredResult{.body = found->outcome}, found->fence, found->settled_at,
                              found->expires_at};
@@ -305,9 +305,9 @@ Status SqliteTables::take_claim(ClaimKey key, const ClaimWish& wish, std::option
            {text(key.scope), text(key.key), text(wish.owner), rows[0][kOnly], Value::of(attempt),
             Value::of(to_ms(lease_until)), Value::blob_or_null(print),
             Value::of(to_ms(former ? former->first_seen : instant)),
-            text(database::word_of(wish.on_lapse)), Value::of(former && former->lapsed ? 1 : 0)}));
+            text(tables::word_of(wish.on_lapse)), Value::of(former && former->lapsed ? 1 : 0)}));
   verdict = Claimed{fence_in(rows[0][kOnly]), attempt, lease_until,
-                    database::former_of(attempt, former && former->lapsed)};
+                    tables::former_of(attempt, former && former->lapsed)};
   return Ok{};
 }
 
@@ -372,7 +372,7 @@ Status SqliteTables::audit(ClaimKey key, std::string_view act, std::string_view 
 }
 
 Status SqliteTables::resolve(ClaimKey key, const Resolving& resolving) {
-  HAPAX_CHECK(database::check_signed(key, resolving.actor, resolving.reason));
+  HAPAX_CHECK(tables::check_signed(key, resolving.actor, resolving.reason));
   return atomically([&] { return resolve_locked(key, resolving); });
 }
 
@@ -384,15 +384,14 @@ Status SqliteTables::resolve_locked(ClaimKey key, const Resolving& resolving) {
                                                 std::string(hapax::word_of(standing)) +
                                                 "; only an unknown outcome can be resolved"};
   }
-  HAPAX_CHECK(
-      audit(key, database::act_of(resolving.resolution), resolving.actor, resolving.reason));
+  HAPAX_CHECK(audit(key, tables::act_of(resolving.resolution), resolving.actor, resolving.reason));
   if (resolving.resolution == Resolution::kRelease) {
     return does("DELETE FROM {}claims WHERE scope = ?1 AND key = ?2",
                 {text(key.scope), text(key.key)});
   }
   const bool completed = resolving.resolution == Resolution::kCompleted;
   const bool forever = resolving.retention.is_forever();
-  const Window retention = completed || !forever ? resolving.retention : database::kFailedRetention;
+  const Window retention = completed || !forever ? resolving.retention : tables::kFailedRetention;
   return does(
       "UPDATE {}claims SET state = ?3, outcome = ?4, reason = ?5, settled_at = {now}, "
       "expires_at = {now} + ?6 WHERE scope = ?1 AND key = ?2",
@@ -402,7 +401,7 @@ Status SqliteTables::resolve_locked(ClaimKey key, const Resolving& resolving) {
 }
 
 Status SqliteTables::forget(ClaimKey key, std::string_view actor, std::string_view reason) {
-  HAPAX_CHECK(database::check_signed(key, actor, reason));
+  HAPAX_CHECK(tables::check_signed(key, actor, reason));
   return atomically([&]() -> Status {
     HAPAX_TRY(const JobStatus standing, status(key));
     if (standing == JobStatus::kNotSeen) {
@@ -421,7 +420,7 @@ Result<JobStatus> SqliteTables::status(ClaimKey key) {
                 "{now} THEN 'unknown' ELSE state END FROM {}claims WHERE scope = ?1 AND key = ?2 "
                 "AND (expires_at IS NULL OR expires_at > {now})",
                 {text(key.scope), text(key.key)}));
-  return rows.empty() ? JobStatus::kNotSeen : database::status_of(rows[0][kOnly].bytes);
+  return rows.empty() ? JobStatus::kNotSeen : tables::status_of(rows[0][kOnly].bytes);
 }
 
 Result<std::uint64_t> SqliteTables::forget_expired(std::uint32_t most) {

@@ -9,7 +9,7 @@
 namespace hapax::contract {
 
 Behind::Behind(std::unique_ptr<Store> store)
-    : store_(std::move(store)), desk_(std::make_unique<front::Desk>(*store_, 4)) {}
+    : store_(std::move(store)), entry_(std::make_unique<access::Entry>(*store_, 4)) {}
 
 void Behind::start(net::MakeSession make_session) {
   const net::Endpoint endpoint{"127.0.0.1:0", std::move(make_session), std::nullopt};

@@ -13,7 +13,7 @@
 
 #include <hapax/store.h>
 
-#include "front/desk.h"
+#include "access/entry.h"
 #include "net/server.h"
 
 namespace hapax::contract {
@@ -29,13 +29,13 @@ class Behind {
   void start(net::MakeSession make_session);
   void stop();
 
-  [[nodiscard]] front::Desk& desk() { return *desk_; }
+  [[nodiscard]] access::Entry& entry() { return *entry_; }
   [[nodiscard]] net::Loop& loop() { return *server_->loops().front(); }
   [[nodiscard]] std::uint16_t port() const;
 
  private:
   std::unique_ptr<Store> store_;
-  std::unique_ptr<front::Desk> desk_;
+  std::unique_ptr<access::Entry> entry_;
   std::unique_ptr<net::Server> server_;
 };
 

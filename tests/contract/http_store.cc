@@ -6,11 +6,11 @@
 
 #include "answer_json.h"
 #include "behind.h"
-#include "http/api.h"
-#include "http/problem.h"
-#include "http/router.h"
 #include "http/session.h"
 #include "op_json.h"
+#include "rest/api.h"
+#include "rest/problem.h"
+#include "rest/router.h"
 #include "store_contract.h"
 
 namespace hapax::contract {
@@ -21,8 +21,8 @@ namespace {
 
 class HttpRooms {
  public:
-  explicit HttpRooms(front::Desk& desk) {
-    http::add_store_routes(router_, desk, "outbox_events", wire::Callers::kAnybody);
+  explicit HttpRooms(access::Entry& entry) {
+    rest::add_store_routes(router_, entry, "outbox_events", wire::Callers::kAnybody);
     limits_.parser.body_bytes_max = std::size_t{64} << 20;  // More than the largest commit.
   }
 
@@ -32,19 +32,20 @@ class HttpRooms {
 
  private:
   void handle(const std::shared_ptr<http::Exchange>& exchange) {
-    if (const auto& refusal = exchange->refusal()) return exchange->respond(*refusal);
-    http::Router::Found found = router_.find(exchange->request().method, exchange->request().path);
+    if (const auto& refusal = exchange->refusal())
+      return exchange->respond(rest::problem_response(*refusal));
+    rest::Router::Found found = router_.find(exchange->request().method, exchange->request().path);
     if (found.route == nullptr) {
-      return exchange->respond(http::problem_response(http::Problem{404, "there is nothing"}));
+      return exchange->respond(rest::problem_response(http::Problem{404, "there is nothing"}));
     }
-    auto call = std::make_shared<http::Call>();
+    auto call = std::make_shared<rest::Call>();
     call->exchange = exchange;
-    call->admission.caller = {"", std::string(front::kAnybody), front::Rights::all()};
+    call->admission.caller = {"", std::string(access::kAnybody), access::Rights::all()};
     call->names = std::move(found.names);
     found.route->act(call);
   }
 
-  http::Router router_;
+  rest::Router router_;
   http::SessionLimits limits_;
   const http::Handler handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
     handle(exchange);
@@ -114,7 +115,7 @@ Answer answer_of_one(const Reply& reply, const Json& json) {
 class HttpStore final : public Store {
  public:
   explicit HttpStore(std::unique_ptr<Store> store)
-      : behind_(std::move(store)), rooms_(behind_.desk()) {
+      : behind_(std::move(store)), rooms_(behind_.entry()) {
     behind_.start([this](net::Link& link) { return rooms_.session(link); });
   }
   ~HttpStore() override {

@@ -10,11 +10,11 @@
 #include <hapax/sqlite.h>
 
 #include "../postgres/cluster.h"
-#include "database/columns.h"
-#include "database/migration.h"
-#include "database/tables.h"
 #include "postgres/migrate.h"
 #include "sqlite/migrate.h"
+#include "tables/columns.h"
+#include "tables/migration.h"
+#include "tables/tables.h"
 
 namespace hapax::contract {
 
@@ -40,7 +40,7 @@ enum ClaimColumn {
 enum class AuditColumn { kAct, kScope, kKey, kActor, kReason, kColumns };
 
 // The columns of one row; text(column) reads one of them.
-template <database::Columns Column, class Text>
+template <tables::Columns Column, class Text>
 Texts texts_of(const Text& text) {
   Texts all;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Column::kColumns); ++i) {
@@ -107,7 +107,7 @@ class JobClaimBackend : public ClaimBackend {
     status.state = state_of(state);
     status.fence = Fence{std::stoull(row[kFence])};
     status.attempts = static_cast<std::uint32_t>(std::stoul(row[kAttempts]));
-    status.fingerprint = database::to_fingerprint(bytes_of(row[kFingerprint]));
+    status.fingerprint = tables::to_fingerprint(bytes_of(row[kFingerprint]));
     status.owner = row[kOwner];
     status.reason = row[kReason];
     const bool holds = row[kState] == "processing";
@@ -228,7 +228,7 @@ class OnPostgres final : public JobClaimBackend {
     return Ok{};
   }
   std::string ask_one(const std::string& sql) override {
-    return ask(sql, {}).value().text(0, database::kOnly);
+    return ask(sql, {}).value().text(0, tables::kOnly);
   }
   std::vector<Texts> audit_rows() override { return read<AuditColumn>(*ask(kAuditSql, {})); }
   Texts row_of(std::string_view scope, std::string_view key) override {
@@ -252,9 +252,9 @@ class OnPostgres final : public JobClaimBackend {
   Result<postgres::Rows> ask(const std::string& sql, const Texts& values) {
     postgres::Values given;
     for (const std::string& value : values) given.text(value);
-    return connection_.ask(database::expanded(sql, "", '"' + schema_ + "\"."), given);
+    return connection_.ask(tables::expanded(sql, "", '"' + schema_ + "\"."), given);
   }
-  template <database::Columns Column>
+  template <tables::Columns Column>
   static std::vector<Texts> read(const postgres::Rows& rows) {
     std::vector<Texts> all;
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -287,7 +287,7 @@ class OnSqlite final : public JobClaimBackend {
     return Ok{};
   }
   std::string ask_one(const std::string& sql) override {
-    return text_of(ask(sql, {})->at(0)[database::kOnly]);
+    return text_of(ask(sql, {})->at(0)[tables::kOnly]);
   }
   std::vector<Texts> audit_rows() override { return read<AuditColumn>(*ask(kAuditSql, {})); }
   Texts row_of(std::string_view scope, std::string_view key) override {
@@ -308,13 +308,13 @@ class OnSqlite final : public JobClaimBackend {
   Result<std::vector<sqlite::Row>> ask(const std::string& sql, const Texts& values) {
     std::vector<sqlite::Value> given;
     for (const std::string& value : values) given.push_back(sqlite::Value::text(value));
-    return connection_.ask(database::expanded(sql, "", "hapax_"), given);
+    return connection_.ask(tables::expanded(sql, "", "hapax_"), given);
   }
   static std::string text_of(const sqlite::Value& value) {
     const bool number = value.kind == sqlite::Value::Kind::kNumber;
     return number ? std::to_string(value.number) : value.bytes;
   }
-  template <database::Columns Column>
+  template <tables::Columns Column>
   static std::vector<Texts> read(const std::vector<sqlite::Row>& rows) {
     std::vector<Texts> all;
     for (const sqlite::Row& row : rows) {

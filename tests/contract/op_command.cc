@@ -2,9 +2,9 @@
 
 #include <span>
 
+#include "base/words.h"
 #include "op_parts.h"
 #include "wire/text_value.h"
-#include "wire/words.h"
 
 namespace hapax::contract {
 
@@ -25,7 +25,7 @@ class WordWriter {
 
   template <class Value>
   void put(std::string_view name, const Value& value) {
-    words.emplace_back(wire::upper(name));
+    words.emplace_back(base::upper(name));
     words.push_back(text(value));
   }
   template <class Value>
@@ -78,7 +78,7 @@ Words command_of(const Op& op) {
   return std::visit(
       []<class AnyOp>(const AnyOp& one) {
         WordWriter writer;
-        writer.words.push_back("HX." + wire::upper(name_of_op<AnyOp>()));
+        writer.words.push_back("HX." + base::upper(name_of_op<AnyOp>()));
         write_op(writer, one);
         return writer.words;
       },

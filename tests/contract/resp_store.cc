@@ -3,10 +3,10 @@
 #include <charconv>
 #include <utility>
 
+#include "access/authenticator.h"
+#include "access/gatherer.h"
 #include "answer_json.h"
 #include "behind.h"
-#include "front/gatherer.h"
-#include "front/reception.h"
 #include "op_command.h"
 #include "resp/session.h"
 #include "store_contract.h"
@@ -17,17 +17,17 @@ namespace {
 
 // --- the server's side
 
-class OpenReception final : public front::Reception {
+class OpenAuthenticator final : public access::Authenticator {
  public:
-  Result<front::Admission> admit(std::string_view, std::string_view) override {
+  Result<access::Admission> authenticate(std::string_view, std::string_view) override {
     return Error{Errc::kUnauthenticated, "nobody signs in here"};
   }
-  bool holds(const front::Admission&) override { return true; }
-  const std::optional<front::Caller>& anybody() const override { return anybody_; }
+  bool holds(const access::Admission&) override { return true; }
+  const std::optional<access::Caller>& anybody() const override { return anybody_; }
 
  private:
-  const std::optional<front::Caller> anybody_ =
-      front::Caller{"", std::string(front::kAnybody), front::Rights::all()};
+  const std::optional<access::Caller> anybody_ =
+      access::Caller{"", std::string(access::kAnybody), access::Rights::all()};
 };
 
 // --- the client's side
@@ -127,11 +127,11 @@ void greet(Socket& socket) {
 class RespStore final : public Store {
  public:
   explicit RespStore(std::unique_ptr<Store> store)
-      : behind_(std::move(store)), hall_{behind_.desk(), reception_, "tests", {}} {
+      : behind_(std::move(store)), context_{behind_.entry(), authenticator_, "tests", {}} {
     behind_.start([this](net::Link& link) -> std::shared_ptr<net::Session> {
-      return std::make_shared<resp::Session>(link, hall_, *gatherer_);
+      return std::make_shared<resp::Session>(link, context_, *gatherer_);
     });
-    gatherer_.emplace(behind_.desk(), behind_.loop());
+    gatherer_.emplace(behind_.entry(), behind_.loop());
   }
   ~RespStore() override {
     pool_.close();
@@ -234,9 +234,9 @@ class RespStore final : public Store {
   }
 
   Behind behind_;
-  OpenReception reception_;
-  resp::Hall hall_;
-  std::optional<front::Gatherer> gatherer_;
+  OpenAuthenticator authenticator_;
+  resp::SessionContext context_;
+  std::optional<access::Gatherer> gatherer_;
   Pool pool_{greet};
 };
 

@@ -14,8 +14,8 @@
 namespace hapax::sqlite {
 namespace {
 
-using database::Finding;
-using database::Severity;
+using tables::Finding;
+using tables::Severity;
 using testing::HasSubstr;
 using testing_relay::Ids;
 
@@ -48,7 +48,7 @@ class SqliteRetryCheckup : public testing::Test {
         "UPDATE hapax_outbox_lane SET moved_at = moved_at - 600000");
   }
   [[nodiscard]] Finding found(const std::string& check) const {
-    database::Findings findings;
+    tables::Findings findings;
     check_file({.path = path_}, findings);
     const auto& all = findings.all();
     const auto it = std::find_if(all.begin(), all.end(),

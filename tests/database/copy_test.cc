@@ -1,6 +1,6 @@
 // A store moved from a folder into a database and back: everything is as it was, whatever the copy
 // went through, and never are there two stores.
-#include "cluster/copy.h"
+#include "shared_postgres/copy.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -29,9 +29,9 @@
 namespace hapax {
 namespace {
 
-using cluster::CopyReport;
-using cluster::CopyRole;
-using cluster::CopyStep;
+using shared_postgres::CopyReport;
+using shared_postgres::CopyRole;
+using shared_postgres::CopyStep;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
@@ -244,17 +244,18 @@ class CopyTest : public ::testing::Test {
   }
 
   Result<CopyReport> to_tables(Steps steps = {}, bool keep = false) {
-    HAPAX_TRY(const auto source, cluster::folder_side(folder_, CopyRole::kSource));
+    HAPAX_TRY(const auto source, shared_postgres::folder_side(folder_, CopyRole::kSource));
     HAPAX_TRY(const auto target,
-              cluster::tables_side({uri_, "hapax_store"}, CopyRole::kTarget, 64 << 20));
-    return cluster::copy_store(*source, *target,
-                               {{folder_, uri_, "again"}, keep, std::move(steps)});
+              shared_postgres::tables_side({uri_, "hapax_store"}, CopyRole::kTarget, 64 << 20));
+    return shared_postgres::copy_store(*source, *target,
+                                       {{folder_, uri_, "again"}, keep, std::move(steps)});
   }
   Result<CopyReport> to_folder(Steps steps = {}, bool keep = false) {
     HAPAX_TRY(const auto source,
-              cluster::tables_side({uri_, "hapax_store"}, CopyRole::kSource, 64 << 20));
-    HAPAX_TRY(const auto target, cluster::folder_side(back_, CopyRole::kTarget));
-    return cluster::copy_store(*source, *target, {{uri_, back_, "again"}, keep, std::move(steps)});
+              shared_postgres::tables_side({uri_, "hapax_store"}, CopyRole::kSource, 64 << 20));
+    HAPAX_TRY(const auto target, shared_postgres::folder_side(back_, CopyRole::kTarget));
+    return shared_postgres::copy_store(*source, *target,
+                                       {{uri_, back_, "again"}, keep, std::move(steps)});
   }
   [[nodiscard]] auto open_tables() const {
     PostgresStoreOptions options;

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "../postgres/cluster.h"
-#include "database/migration.h"
 #include "sqlite/migrate.h"
+#include "tables/migration.h"
 
 namespace hapax {
 namespace {
@@ -18,34 +18,34 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_postgres::Cluster;
 
-constexpr database::Migration kOne{1, "one", "first"};
-constexpr database::Migration kTwo{2, "two", "second"};
+constexpr tables::Migration kOne{1, "one", "first"};
+constexpr tables::Migration kTwo{2, "two", "second"};
 
 TEST(Migration, what_is_not_applied_is_pending) {
-  const database::Migration known[] = {kOne, kTwo};
-  const database::Applied applied[] = {{1, "one", database::checksum_of(kOne)}};
-  const auto left = database::pending(known, applied);
+  const tables::Migration known[] = {kOne, kTwo};
+  const tables::Applied applied[] = {{1, "one", tables::checksum_of(kOne)}};
+  const auto left = tables::pending(known, applied);
   ASSERT_TRUE(left);
   ASSERT_EQ(left->size(), 1u);
   EXPECT_EQ(left->front().version, 2u);
 }
 
 TEST(Migration, an_altered_or_a_newer_one_is_refused) {
-  const database::Migration known[] = {kOne};
-  const database::Applied altered[] = {{1, "one", "0123"}};
-  EXPECT_THAT(database::pending(known, altered).error().text(),
+  const tables::Migration known[] = {kOne};
+  const tables::Applied altered[] = {{1, "one", "0123"}};
+  EXPECT_THAT(tables::pending(known, altered).error().text(),
               HasSubstr("HX1022 format_version: migration 1 (one) was applied with checksum 0123"));
-  const database::Applied newer[] = {{1, "one", database::checksum_of(kOne)}, {7, "seven", "x"}};
-  EXPECT_THAT(database::pending(known, newer).error().detail,
+  const tables::Applied newer[] = {{1, "one", tables::checksum_of(kOne)}, {7, "seven", "x"}};
+  EXPECT_THAT(tables::pending(known, newer).error().detail,
               HasSubstr("have migration 7 (seven), this program knows them up to 1"));
   // A program that is not upgraded yet goes on.
-  EXPECT_TRUE(database::check_present(known, newer, 1, "x"));
+  EXPECT_TRUE(tables::check_present(known, newer, 1, "x"));
 }
 
 TEST(Migration, names_that_would_be_sql_are_refused) {
-  EXPECT_TRUE(database::check_name("schema", "my_hapax2"));
+  EXPECT_TRUE(tables::check_name("schema", "my_hapax2"));
   for (const char* name : {"", "2x", "a\"b", "a b", "A", "a'; drop table x; --"}) {
-    EXPECT_FALSE(database::check_name("schema", name)) << name;
+    EXPECT_FALSE(tables::check_name("schema", name)) << name;
   }
 }
 
@@ -177,7 +177,7 @@ TEST(PostgresMigrate, a_database_of_another_encoding_is_migrated) {
 }
 
 TEST(PostgresMigrate, new_migrations_are_ascii) {
-  for (const database::Migration& one : postgres::migrations().subspan(2)) {
+  for (const tables::Migration& one : postgres::migrations().subspan(2)) {
     for (const char c : one.text) ASSERT_GE(c, 0) << one.name;
   }
 }
@@ -249,8 +249,8 @@ TEST_F(PostgresUpgrade, needs_no_lock_that_a_writer_holds_and_rewrites_nothing) 
 
 // A step that cannot do without: it lets go again and again, and writers pass.
 TEST_F(PostgresUpgrade, that_must_lock_a_table_lets_writers_pass_while_it_waits) {
-  std::vector<database::Migration> known(postgres::migrations().begin(),
-                                         postgres::migrations().end());
+  std::vector<tables::Migration> known(postgres::migrations().begin(),
+                                       postgres::migrations().end());
   known.push_back({static_cast<std::uint32_t>(known.size() + 1), "later",
                    "ALTER TABLE \"{schema}\".outbox ADD COLUMN later text;\n"});
   auto upgrading = *postgres::Connection::open(uri_);

@@ -19,15 +19,15 @@
 namespace hapax {
 namespace {
 
-using database::Finding;
-using database::Severity;
+using tables::Finding;
+using tables::Severity;
 using testing::HasSubstr;
 using testing_relay::Receiver;
 using testing_relay::Relay;
 
 constexpr Duration kBeyondPauses{60'000};
 
-Finding found_in(const database::Findings& findings, const std::string& check) {
+Finding found_in(const tables::Findings& findings, const std::string& check) {
   const auto& all = findings.all();
   const auto found = std::find_if(all.begin(), all.end(),
                                   [&](const Finding& each) { return each.check == check; });
@@ -55,7 +55,7 @@ class PostgresCheckup : public testing::Test {
     return std::unique_ptr<relay::Source>(std::move(source));
   }
   Finding found(const std::string& check) {
-    database::Findings findings;
+    tables::Findings findings;
     postgres::check_tables({.uri = uri_, .shown = "DB"}, app_, findings);
     return found_in(findings, check);
   }
@@ -158,7 +158,7 @@ class SqliteCheckup : public testing::Test {
     return std::unique_ptr<relay::Source>(std::move(source));
   }
   Finding found(const std::string& check) const {
-    database::Findings findings;
+    tables::Findings findings;
     sqlite::check_file({.path = path_}, findings);
     return found_in(findings, check);
   }

@@ -8,9 +8,9 @@
 #include <hapax/postgres_store.h>
 
 #include "../postgres/cluster.h"
-#include "cluster/folder.h"
-#include "cluster/log.h"
 #include "journal/names.h"
+#include "shared_postgres/folder.h"
+#include "shared_postgres/log.h"
 
 namespace hapax {
 namespace {
@@ -89,7 +89,7 @@ TEST_F(SharedDatabase, OneThatAnswersBeforeItWritesIsRefused) {
 // … also if the server is told otherwise while it is in use.
 TEST_F(SharedDatabase, WhatASessionWasFoundToWriteItGoesOnWriting) {
   auto session = *postgres::Connection::open(uri_);
-  ASSERT_TRUE(cluster::settle_session(session, cluster::kNoLockTimeout));
+  ASSERT_TRUE(shared_postgres::settle_session(session, shared_postgres::kNoLockTimeout));
   set_system("synchronous_commit", "off");
   const auto kept = session.run("SHOW synchronous_commit");
   set_system("synchronous_commit", "on");
@@ -101,11 +101,11 @@ TEST_F(SharedDatabase, WhatASessionWasFoundToWriteItGoesOnWriting) {
 // order.
 TEST_F(SharedDatabase, NothingIsAppendedBeforeTheEndOfTheLog) {
   using Put = ports::SharedLog::Put;
-  const cluster::StorePlace place{uri_, "hapax_store"};
-  ASSERT_TRUE(cluster::make_store_tables(place, 4'096));
-  cluster::DatabaseClock clock;
-  cluster::RecentBatches recent;
-  cluster::PostgresLog log(place, clock, recent);
+  const shared_postgres::StorePlace place{uri_, "hapax_store"};
+  ASSERT_TRUE(shared_postgres::make_store_tables(place, 4'096));
+  shared_postgres::DatabaseClock clock;
+  shared_postgres::RecentBatches recent;
+  shared_postgres::PostgresLog log(place, clock, recent);
   const std::vector<ports::LogBatch> all{
       {{1, 64}, 1, 101, "one"}, {{2, 64}, 2, 102, "two"}, {{3, 64}, 3, 103, "three"}};
   const ports::LogTip none;
@@ -124,11 +124,11 @@ TEST_F(SharedDatabase, NothingIsAppendedBeforeTheEndOfTheLog) {
 
 // … nor removed before who looked for the end has appended.
 TEST_F(SharedDatabase, NoSegmentIsRemovedWhileSomebodyAppends) {
-  const cluster::StorePlace place{uri_, "hapax_store"};
-  ASSERT_TRUE(cluster::make_store_tables(place, 4'096));
+  const shared_postgres::StorePlace place{uri_, "hapax_store"};
+  ASSERT_TRUE(shared_postgres::make_store_tables(place, 4'096));
   run("INSERT INTO hapax_store.log SELECT n, 64, n, n, '' FROM generate_series(1, 3) AS n");
-  cluster::RecentBatches recent;
-  cluster::PostgresFolder folder(place, recent);
+  shared_postgres::RecentBatches recent;
+  shared_postgres::PostgresFolder folder(place, recent);
   const auto lock = folder.lock("KEEPER");
   ASSERT_TRUE(lock) << lock.error().text();
   auto appends = *postgres::Connection::open(uri_);
@@ -145,13 +145,13 @@ TEST_F(SharedDatabase, NoSegmentIsRemovedWhileSomebodyAppends) {
 
 // Appending costs the same however long the log is.
 TEST_F(SharedDatabase, WhoAppendsDoesNotReadTheLog) {
-  const cluster::StorePlace place{uri_, "hapax_store"};
-  ASSERT_TRUE(cluster::make_store_tables(place, 4'096));
+  const shared_postgres::StorePlace place{uri_, "hapax_store"};
+  ASSERT_TRUE(shared_postgres::make_store_tables(place, 4'096));
   run("INSERT INTO hapax_store.log SELECT 1, 64 + n, n, n, '' FROM generate_series(1, 20000) AS n");
   {
-    cluster::DatabaseClock clock;
-    cluster::RecentBatches recent;
-    cluster::PostgresLog log(place, clock, recent);
+    shared_postgres::DatabaseClock clock;
+    shared_postgres::RecentBatches recent;
+    shared_postgres::PostgresLog log(place, clock, recent);
     ports::LogTip tip{{1, 20'064}, 20'000, false};
     for (std::uint32_t n = 1; n <= 20; ++n) {  // From the sixth on the plan is the generic one.
       const ports::LogBatch batch{{1, 20'064 + n}, 20'000 + n, 20'000 + n, "x"};
@@ -167,13 +167,13 @@ TEST_F(SharedDatabase, WhoAppendsDoesNotReadTheLog) {
 
 // A start reads a long log from its newest snapshot on, and nothing before it.
 TEST_F(SharedDatabase, WhatComesBeforeASnapshotIsNotLookedThrough) {
-  const cluster::StorePlace place{uri_, "hapax_store"};
-  ASSERT_TRUE(cluster::make_store_tables(place, 4'096));
+  const shared_postgres::StorePlace place{uri_, "hapax_store"};
+  ASSERT_TRUE(shared_postgres::make_store_tables(place, 4'096));
   run("INSERT INTO hapax_store.log SELECT 1, 64 + n, n, n, '' FROM generate_series(1, 20000) AS n");
   run("ANALYZE hapax_store.log");
-  cluster::DatabaseClock clock;
-  cluster::RecentBatches recent;
-  cluster::PostgresLog log(place, clock, recent);
+  shared_postgres::DatabaseClock clock;
+  shared_postgres::RecentBatches recent;
+  shared_postgres::PostgresLog log(place, clock, recent);
   const auto first = log.read_from(19'990);
   ASSERT_TRUE(first) << first.error().text();
   EXPECT_EQ(first->batches.size(), 11U);
@@ -237,7 +237,7 @@ TEST_F(SharedDatabase, APlaceThatAnotherHoldsIsWaitedForWithABound) {
 
 // --- the batches that are kept in memory
 
-using cluster::RecentBatches;
+using shared_postgres::RecentBatches;
 
 std::string bytes_at(const RecentBatches& recent, std::uint32_t segment, std::uint64_t offset,
                      std::size_t size) {

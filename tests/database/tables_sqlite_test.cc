@@ -137,10 +137,10 @@ TEST_F(SqliteTables, AFileOfUtf16IsReadAndRefused) {
   const auto opened = on_sqlite(other.raw());
   ASSERT_FALSE(opened);
   EXPECT_THAT(opened.error().detail, HasSubstr("UTF-16le"));
-  database::Findings findings;
+  tables::Findings findings;
   check_file({.path = path}, findings);
   EXPECT_TRUE(std::any_of(findings.all().begin(), findings.all().end(), [](const auto& each) {
-    return each.check == "encoding" && each.severity == database::Severity::kCritical;
+    return each.check == "encoding" && each.severity == tables::Severity::kCritical;
   }));
 }
 

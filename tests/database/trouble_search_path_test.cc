@@ -185,13 +185,13 @@ TEST_F(SearchPath, nothing_that_relays_and_checkups_ask_is_taken_for_the_servers
   EXPECT_EQ(report->dead_letters, 1U);
   const auto letters = relay.source->dead_letters(10);
   ASSERT_TRUE(letters) << letters.error().text();
-  database::Findings findings;
+  tables::Findings findings;
   auto connection = *postgres::Connection::open(address_);
   const postgres::CheckupOptions options{.uri = address_, .shown = "DB"};
   postgres::check_server(options, connection, findings);
   postgres::check_tables(options, connection, findings);
   EXPECT_GT(findings.all().size(), 15U);
-  for (const database::Finding& each : findings.all()) {
+  for (const tables::Finding& each : findings.all()) {
     EXPECT_THAT(each.found, Not(HasSubstr("could not be looked at"))) << each.check;
   }
   const auto again = relay.source->redrive({});

@@ -63,12 +63,12 @@ class TogetherTest(SharedTest):
     def test_who_waits_at_one_hears_of_records_of_another(self):
         self.call(0, "PUT", "/streams/s", {})
         got = []
-        waiter = threading.Thread(target=lambda: got.append(
+        poll = threading.Thread(target=lambda: got.append(
             self.call(2, "GET", "/streams/s/records?from=1&wait_ms=20000").json))
         began = time.monotonic()
-        waiter.start()
+        poll.start()
         self.call(0, "POST", "/streams/s/records", {"records": [{"payload": "tea"}]})
-        waiter.join(30)
+        poll.join(30)
         self.assertEqual([one["payload"] for one in got[0]["records"]], ["tea"])
         self.assertLess(time.monotonic() - began, 15)
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "http/record_frames.h"
+#include "rest/record_frames.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data), size);

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "auth/guard.h"
 #include "auth/jwt.h"
 #include "auth/key_files.h"
+#include "auth/verifier.h"
 #include "auth/words.h"
 #include "digest/base64.h"
 
@@ -42,8 +42,8 @@ void try_token(std::string_view text) {
 }
 
 // A secret that no input knows.
-const Guard& guard() {
-  static const auto kGuard = Guard::build(
+const Verifier& guard() {
+  static const auto kGuard = Verifier::build(
       {.keys = {{"key", KeyKind::kSecret, std::nullopt, ""}}, .tokens_file = ""},
       [](const std::string&) -> hapax::Result<std::string> { return std::string(64, '\x8f'); });
   return **kGuard;

@@ -1,0 +1,26 @@
+// The HTTP interface of the store under /api/v1.
+#pragma once
+
+#include <string>
+
+#include "access/entry.h"
+#include "rest/router.h"
+#include "wire/json_schema.h"
+
+namespace hapax::rest {
+
+// Adds every route of the store. The OpenAPI document tells of all routes there are when it is
+// asked for, also of those added later.
+// `outbox` is the stream that the endpoints of the outbox tell of.
+void add_store_routes(Router& router, access::Entry& entry, const std::string& outbox,
+                      wire::Callers callers);
+
+// The parts of it.
+void add_operation_routes(Router& router, access::Entry& entry);
+void add_read_routes(Router& router, access::Entry& entry);
+void add_record_routes(Router& router, access::Entry& entry);
+void add_receive_route(Router& router, access::Entry& entry);
+void add_dedup_routes(Router& router, access::Entry& entry);
+void add_outbox_routes(Router& router, access::Entry& entry, const std::string& table);
+
+}  // namespace hapax::rest

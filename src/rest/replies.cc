@@ -1,0 +1,78 @@
+#include "rest/replies.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace hapax::rest {
+
+namespace {
+
+// Names below another one, which keeps tenants apart already: they are any bytes.
+bool is_below(const Call& call, std::string_view name) {
+  return name == "consumer" || name == "producer" || name == "id" ||
+         (name == "key" && !call.name("scope").empty());
+}
+
+Status admit(const Call& call, const std::vector<access::Right>& any_of) {
+  const auto has = [&](access::Right right) { return call.caller().rights.has(right); };
+  if (std::none_of(any_of.begin(), any_of.end(), has)) {
+    return access::check_right(call.caller(), any_of.front());
+  }
+  for (const auto& [name, value] : call.names) {
+    if (!is_below(call, name) && !access::from_outside(value)) {
+      return Error{Errc::kInvalidArgument, name + ": must not begin with the byte 0x01"};
+    }
+    if (name == "stream") HAPAX_CHECK(access::check_stream(call.caller(), value));
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+wire::Bodies bodies_for(const access::Caller& caller) {
+  return caller.rights.has(access::Right::kReadBodies) ? wire::Bodies::kShown
+                                                       : wire::Bodies::kHidden;
+}
+
+std::string inside_name(const SharedCall& call, std::string_view name) {
+  if (!access::from_outside(name)) return {};
+  return access::TenantNames(call->caller()).inside(name);
+}
+std::string inside(const SharedCall& call, std::string_view name) {
+  return inside_name(call, call->name(name));
+}
+
+Act guarded(std::initializer_list<access::Right> any_of, Act act) {
+  return
+      [any_of = std::vector<access::Right>(any_of), act = std::move(act)](const SharedCall& call) {
+        if (Status admitted = admit(*call, any_of); !admitted) {
+          return respond_error(call, std::move(admitted).error());
+        }
+        act(call);
+      };
+}
+
+Status check_name(const SharedCall& call, std::string_view option, const wire::Allowed& allowed) {
+  const auto name = call->request().query_value(option);
+  if (!name) return Ok{};
+  const auto bad = [&](Errc code, const std::string& why) {
+    return Error{code, std::string(option) + ": " + why};
+  };
+  if (name->empty()) return bad(Errc::kInvalidArgument, "is empty; leave it out instead");
+  if (allowed.first != wire::FirstByte::kAny && !access::from_outside(*name)) {
+    return bad(Errc::kInvalidArgument, "must not begin with the byte 0x01");
+  }
+  if (allowed.most && name->size() > *allowed.most) {
+    return bad(Errc::kLimitExceeded, "has " + std::to_string(name->size()) + "; the most is " +
+                                         std::to_string(*allowed.most));
+  }
+  return Ok{};
+}
+
+void respond_error(const SharedCall& call, Error error) {
+  access::TenantNames(call->caller()).clean(error.detail);
+  call->exchange->respond(problem_response(error, call->request()));
+}
+
+}  // namespace hapax::rest

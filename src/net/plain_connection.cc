@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "net/carriers.h"
-#include "net/watch.h"
+#include "net/epoll_set.h"
 
 namespace hapax::net {
 
@@ -38,7 +38,7 @@ namespace {
 
 bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-class PlainConnection final : public Connection, public Watched {
+class PlainConnection final : public Connection, public SocketOwner {
  public:
   PlainConnection(AsioLoop& loop, int socket, const MakeSession& make_session, std::string peer)
       : Connection(loop, make_session, std::move(peer)), socket_(socket) {}
@@ -47,7 +47,7 @@ class PlainConnection final : public Connection, public Watched {
   }
 
   void start() override {
-    if (!own_loop().watch().add(socket_, watched_for_, *this)) return cut();
+    if (!own_loop().epoll_set().add(socket_, watched_for_, *this)) return cut();
     watching_ = true;
     open();
   }
@@ -79,7 +79,7 @@ class PlainConnection final : public Connection, public Watched {
   void watch_for(std::uint32_t events) {
     if (events == watched_for_) return;
     watched_for_ = events;
-    own_loop().watch().change(socket_, events, *this);
+    own_loop().epoll_set().change(socket_, events, *this);
   }
 
   std::size_t receive() {
@@ -132,7 +132,7 @@ class PlainConnection final : public Connection, public Watched {
   }
 
   void close() override {
-    if (watching_) own_loop().watch().remove(socket_, *this, shared_from_this());
+    if (watching_) own_loop().epoll_set().remove(socket_, *this, shared_from_this());
     ::close(socket_);
     socket_ = -1;
   }

@@ -18,15 +18,15 @@ constexpr std::chrono::seconds kBriefHandshakeTime{2};
 class TlsConnection final : public Connection {
  public:
   TlsConnection(AsioLoop& loop, tcp::socket socket, const MakeSession& make_session,
-                std::shared_ptr<asio::ssl::context> tls, Stay stay)
+                std::shared_ptr<asio::ssl::context> tls, SessionKind kind)
       : Connection(loop, make_session, name_of_peer(socket)),
         tls_(std::move(tls)),
-        stay_(stay),
+        kind_(kind),
         stream_(std::move(socket), *tls_) {}
 
   void start() override {
     prepare_socket(stream_.next_layer());
-    const auto time = stay_ == Stay::kBrief ? kBriefHandshakeTime : kHandshakeTime;
+    const auto time = kind_ == SessionKind::kBrief ? kBriefHandshakeTime : kHandshakeTime;
     set_deadline(std::chrono::steady_clock::now() + time);
     stream_.async_handshake(TlsStream::server, [self = self()](const error_code& error) {
       if (error) return self->cut();
@@ -106,7 +106,7 @@ class TlsConnection final : public Connection {
   }
 
   const std::shared_ptr<asio::ssl::context> tls_;  // Outlives the stream made from it.
-  const Stay stay_;
+  const SessionKind kind_;
   TlsStream stream_;
   std::string writing_;
   std::size_t gone_ = 0;  // bytes of it
@@ -118,9 +118,9 @@ class TlsConnection final : public Connection {
 std::shared_ptr<Connection> make_tls_connection(AsioLoop& loop, tcp::socket socket,
                                                 const MakeSession& make_session,
                                                 std::shared_ptr<asio::ssl::context> tls,
-                                                Stay stay) {
+                                                SessionKind kind) {
   return std::make_shared<TlsConnection>(loop, std::move(socket), make_session, std::move(tls),
-                                         stay);
+                                         kind);
 }
 
 }  // namespace hapax::net

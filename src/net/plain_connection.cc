@@ -60,7 +60,7 @@ class PlainConnection final : public Connection, public SocketOwner {
     }
     if ((events & EPOLLOUT) != 0) {
       watch_for(watched_for_ & ~std::uint32_t{EPOLLOUT});
-      set_writing(false);
+      out().carrier_is_ready();
       flush();
     }
     if ((events & ~std::uint32_t{EPOLLOUT}) == 0 || closed()) return 0;
@@ -83,16 +83,18 @@ class PlainConnection final : public Connection, public SocketOwner {
   }
 
   std::size_t receive() {
-    const Room free = room();
-    const ssize_t count = ::recv(socket_, free.begin, free.size, 0);
+    const std::span<char> space = lend_space();
+    const ssize_t count = ::recv(socket_, space.data(), space.size(), 0);
     if (count > 0) {
       arrived(static_cast<std::size_t>(count));
       return static_cast<std::size_t>(count);
     }
+    const int error = errno;
+    nothing_arrived();
     if (count == 0) {
       watch_for(watched_for_ & ~std::uint32_t{EPOLLIN});  // The end would be told for ever.
       ended();
-    } else if (!is_for_later(errno)) {
+    } else if (!is_for_later(error)) {
       cut();
     }
     return 0;
@@ -100,30 +102,18 @@ class PlainConnection final : public Connection, public SocketOwner {
 
   void write() override {
     while (unsent() != 0) {
-      if (under_way() == 0) take_out();
-      const ssize_t count = ::send(socket_, sending_.data() + gone_, under_way(), MSG_NOSIGNAL);
+      const std::string_view next = out().front();
+      const ssize_t count = ::send(socket_, next.data(), next.size(), MSG_NOSIGNAL);
       if (count < 0 && !is_for_later(errno)) return cut();
-      if (count > 0) {
-        left(static_cast<std::size_t>(count));
-        gone_ += static_cast<std::size_t>(count);
-      }
-      if (under_way() != 0) {
-        set_writing(true);
+      const std::size_t gone = count > 0 ? static_cast<std::size_t>(count) : 0;
+      left(gone);
+      if (gone != next.size()) {
+        out().carrier_begins();
         return watch_for(watched_for_ | EPOLLOUT);
       }
     }
-    give_back(sending_);
-    gone_ = 0;
     sent_all();
   }
-
-  // What a slow reader takes piece by piece stays where it is.
-  void take_out() {
-    sending_.clear();
-    gone_ = 0;
-    std::swap(sending_, out());
-  }
-  [[nodiscard]] std::size_t under_way() const override { return sending_.size() - gone_; }
 
   void end_sending() override {
     ::shutdown(socket_, SHUT_WR);
@@ -138,8 +128,6 @@ class PlainConnection final : public Connection, public SocketOwner {
   }
 
   int socket_;
-  std::string sending_;
-  std::size_t gone_ = 0;  // bytes of it
   std::uint32_t watched_for_ = EPOLLIN;
   bool watching_ = false;
 };

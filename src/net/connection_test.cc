@@ -59,6 +59,7 @@ class ManualConnection final : public Connection {
     EXPECT_TRUE(wants_bytes());
     const std::span<char> space = lend_space();
     ASSERT_LE(bytes.size(), space.size());
+    space_lent = space.size();
     std::ranges::copy(bytes, space.begin());
     arrived(bytes.size());
   }
@@ -71,6 +72,7 @@ class ManualConnection final : public Connection {
   }
 
   std::string wire;
+  std::size_t space_lent = 0;  // for the last read
   int writes = 0;
   bool sending_ended = false;
   bool is_closed = false;
@@ -166,8 +168,9 @@ TEST_F(ConnectionTest, WhatComesAfterTheLastAnswerIsThrownAwayForAWhile) {
   connection_->open();
   connection_->finish();
   end_turn();
-  connection_->receive("ignored");
-  connection_->receive("ignored");
+  const std::string ignored(ReceiveBuffer::kReadBytes, 'x');
+  for (int i = 0; i < 100; ++i) connection_->receive(ignored);
+  EXPECT_LE(connection_->space_lent, ReceiveBuffer::kReadBytesMax);
   EXPECT_EQ(told_.asked, 0);
   connection_->check_deadline(later(seconds{0}));
   EXPECT_FALSE(connection_->is_closed);

@@ -28,6 +28,7 @@ TEST(SendQueue, BytesThatLeaveStayWhereTheyAre) {
   queue.append(std::string(100, 'a'));
   const char* const begin = queue.front().data();
   queue.append(std::string(std::size_t{1} << 20, 'b'));
+  EXPECT_EQ(queue.front().data(), begin);
   queue.sent(1);
   EXPECT_EQ(queue.front().data(), begin + 1);
   EXPECT_EQ(queue.front(), std::string(99, 'a'));

@@ -15,19 +15,19 @@ constexpr std::chrono::milliseconds kDeadlineGrain{250};
 
 }  // namespace
 
-AsioLoop::AsioLoop(std::size_t number, const ServerLimits& limits, Counters& counters)
+AsioLoop::AsioLoop(std::size_t number, const ServerLimits& limits, TrafficCounters& counters)
     : number_(number),
       limits_(limits),
       counters_(counters),
       work_(context_.get_executor()),
-      watch_(context_),
+      epoll_set_(context_),
       alarm_(context_),
       deadlines_(context_) {}
 
 AsioLoop::~AsioLoop() { join(); }
 
 void AsioLoop::start() {
-  watch_.start();
+  epoll_set_.start();
   thread_ = std::thread([this] { context_.run(); });
 }
 
@@ -35,7 +35,7 @@ void AsioLoop::join() {
   if (!thread_.joinable()) return;
   asio::post(context_, [this] {
     cut_all();
-    watch_.stop();
+    epoll_set_.stop();
     alarm_.cancel();
     deadlines_.cancel();
     appointments_.clear();

@@ -12,16 +12,16 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "net/epoll_set.h"
 #include "net/link.h"
 #include "net/server.h"
-#include "net/watch.h"
 
 namespace hapax::net {
 
 namespace asio = boost::asio;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-struct Counters {
+struct TrafficCounters {
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
   std::atomic<std::uint64_t> paused = 0;
@@ -34,7 +34,7 @@ class Connection;
 
 class AsioLoop final : public Loop {
  public:
-  AsioLoop(std::size_t number, const ServerLimits& limits, Counters& counters);
+  AsioLoop(std::size_t number, const ServerLimits& limits, TrafficCounters& counters);
   ~AsioLoop();
 
   void start();
@@ -47,8 +47,8 @@ class AsioLoop final : public Loop {
 
   [[nodiscard]] asio::io_context& context() { return context_; }
   [[nodiscard]] const ServerLimits& limits() const { return limits_; }
-  [[nodiscard]] Counters& counters() { return counters_; }
-  [[nodiscard]] Watch& watch() { return watch_; }
+  [[nodiscard]] TrafficCounters& counters() { return counters_; }
+  [[nodiscard]] EpollSet& epoll_set() { return epoll_set_; }
 
   // On the loop's thread. REQUIRES: it is counted as open.
   void add(const std::shared_ptr<Connection>& connection);
@@ -66,11 +66,11 @@ class AsioLoop final : public Loop {
 
   const std::size_t number_;
   const ServerLimits limits_;
-  Counters& counters_;
+  TrafficCounters& counters_;
 
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  Watch watch_;
+  EpollSet epoll_set_;
   asio::steady_timer alarm_;
   asio::steady_timer deadlines_;
   std::multimap<SteadyTime, std::function<void()>> appointments_;

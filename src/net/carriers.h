@@ -4,28 +4,21 @@
 #include <cstdint>
 #include <memory>
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 
 #include "net/connection.h"
+#include "net/peer_socket.h"
 
 namespace hapax::net {
 
-using asio::ip::tcp;
-
-// Who comes when there are too many has little time for its handshake: it takes the place of others
-// that would be told so.
-enum class Stay : std::uint8_t { kUsual, kBrief };
+// A connection beyond the limit has a brief session and little time for its handshake: it takes the
+// place of others that would be told that there are too many.
+enum class SessionKind : std::uint8_t { kUsual, kBrief };
 
 [[nodiscard]] std::shared_ptr<Connection> make_plain_connection(AsioLoop& loop, tcp::socket socket,
                                                                 const MakeSession& make_session);
 [[nodiscard]] std::shared_ptr<Connection> make_tls_connection(
     AsioLoop& loop, tcp::socket socket, const MakeSession& make_session,
-    std::shared_ptr<asio::ssl::context> tls, Stay stay);
-
-// As every connection wants its socket: it never blocks, sends at once, and notices in the end that
-// a peer has gone without a word.
-void prepare_socket(tcp::socket& socket);
-[[nodiscard]] std::string name_of_peer(const tcp::socket& socket);  // "127.0.0.1:40112"
+    std::shared_ptr<asio::ssl::context> tls, SessionKind kind);
 
 }  // namespace hapax::net

@@ -2,22 +2,25 @@
 // bytes, a socket or TLS over one, is below.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "net/asio_loop.h"
+#include "net/close_state.h"
 #include "net/link.h"
+#include "net/read_pause.h"
+#include "net/receive_buffer.h"
+#include "net/send_progress.h"
+#include "net/send_queue.h"
 
 namespace hapax::net {
 
 class Connection : public Link, public std::enable_shared_from_this<Connection> {
  public:
-  static constexpr std::size_t kReadBytes = std::size_t{16} << 10;  // at a time, of a quiet peer
-
   Connection(AsioLoop& loop, const MakeSession& make_session, std::string peer)
       : loop_(loop), make_session_(make_session), peer_(std::move(peer)) {}
   Connection(const Connection&) = delete;
@@ -38,15 +41,15 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
   void finish() override;
   // Once the last answer is on its way, only its progress counts.
   void set_deadline(SteadyTime deadline) override {
-    if (!finishing_) deadline_ = deadline;
+    if (close_state_.open()) deadline_ = deadline;
   }
   void clear_deadline() override {
-    if (!finishing_) deadline_.reset();
+    if (close_state_.open()) deadline_.reset();
   }
-  void pause() override { paused_ = true; }
+  void pause() override { read_pause_.pause(); }
   void resume() override;
 
-  [[nodiscard]] std::size_t unsent() const override { return out_.size() + under_way(); }
+  [[nodiscard]] std::size_t unsent() const override { return out_.size(); }
   [[nodiscard]] const std::string& peer() const override { return peer_; }
   [[nodiscard]] Loop& loop() override { return loop_; }
 
@@ -56,9 +59,9 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
   // Bytes are wanted: arrived() tells them, once or, if the carrier goes on by itself, as they come
   // while wants_bytes().
   virtual void ask_for_bytes() = 0;
-  // Sends of out() what it can; calls sent() for it, and flush() again when it can send more.
+  // Sends of out() what it can and calls left() for it. Then either all has left, and it calls
+  // sent_all(); or it tells out() that it will call flush() when it can send more.
   virtual void write() = 0;
-  [[nodiscard]] virtual std::size_t under_way() const { return 0; }
   // Ends our side, and reads on until the peer ends its own.
   virtual void end_sending() = 0;
   virtual void close() = 0;
@@ -66,57 +69,37 @@ class Connection : public Link, public std::enable_shared_from_this<Connection> 
   // --- what a carrier tells
 
   void open();
-  struct Room {
-    char* begin;
-    std::size_t size;
-  };
-  [[nodiscard]] Room room();
   [[nodiscard]] bool wants_bytes() const;
+  // Each loan of space ends with one of the two below.
+  [[nodiscard]] std::span<char> lend_space() { return in_.lend(loop_.limits().read_max); }
   void arrived(std::size_t count);
+  void nothing_arrived() { in_.take_back(0); }
   void ended();  // The peer sends no more.
   void left(std::size_t count);
   void sent_all();
-  // Empties a buffer. One that was needed for something large is not kept for what is small.
-  static void give_back(std::string& buffer);
 
-  [[nodiscard]] std::string& out() { return out_; }
+  [[nodiscard]] SendQueue& out() { return out_; }
   [[nodiscard]] AsioLoop& own_loop() { return loop_; }
-  [[nodiscard]] bool closed() const { return closed_; }
-  [[nodiscard]] bool peer_ended() const { return ended_; }
-  void set_reading(bool reading) { reading_ = reading; }
-  void set_writing(bool writing) { writing_ = writing; }
+  [[nodiscard]] bool closed() const { return close_state_.closed(); }
+  [[nodiscard]] bool peer_ended() const { return close_state_.peer_ended(); }
 
  private:
   void read();
   void offer();
   void want_flush();
   void linger();
-  // Asked four times a second.
-  [[nodiscard]] bool is_stuck(SteadyTime now);
 
   AsioLoop& loop_;
   const MakeSession& make_session_;
   const std::string peer_;
+  // From open() until the session is told that the connection is lost.
   std::shared_ptr<Session> session_;
-  std::string in_;  // as long as the room there is; filled_ bytes of it were read and not taken
-  std::size_t filled_ = 0;
-  std::size_t read_size_ = kReadBytes;
-  std::string out_;
+  ReceiveBuffer in_;
+  ReadPause read_pause_;
+  SendQueue out_;
+  SendProgress send_progress_;
   std::optional<SteadyTime> deadline_;
-  std::uint64_t left_ = 0;  // bytes, in all; and as it was when is_stuck() was asked …
-  std::uint64_t seen_left_ = 0;
-  bool owed_ = false;                                    // … there was something to send …
-  SteadyTime moved_ = std::chrono::steady_clock::now();  // … and last found something new
-  bool reading_ = false;                                 // the carrier writes into in_
-  bool writing_ = false;  // the carrier calls flush() when it can send
-  bool paused_ = false;
-  bool resuming_ = false;
-  bool flush_wanted_ = false;
-  bool ended_ = false;
-  bool finishing_ = false;  // the session said finish()
-  bool lingering_ = false;  // our side is closed
-  bool late_ = false;
-  bool closed_ = false;
+  CloseState close_state_;
 };
 
 }  // namespace hapax::net

@@ -10,6 +10,8 @@
 #include <boost/asio/write.hpp>
 #include <poll.h>
 
+#include "base/assert.h"
+
 namespace hapax::net {
 
 namespace {
@@ -78,6 +80,7 @@ class AsioDialed final : public Dialed {
   }
 
   Result<std::size_t> receive(std::span<char> into, milliseconds timeout) override {
+    HAPAX_ASSERT(!into.empty(), "there is space for what is received");
     std::size_t count = 0;
     const DialCode error = run(timeout, [&](auto done) {
       stream_.async_read_some(dial_asio::buffer(into.data(), into.size()),

@@ -34,7 +34,7 @@ class Dialed {
   virtual ~Dialed() = default;
 
   [[nodiscard]] virtual Status send(std::string_view bytes, std::chrono::milliseconds timeout) = 0;
-  // How many bytes came; 0: the peer sends no more.
+  // How many bytes came; 0: the peer sends no more. REQUIRES: `into` is not empty.
   [[nodiscard]] virtual Result<std::size_t> receive(std::span<char> into,
                                                     std::chrono::milliseconds timeout) = 0;
   // Nothing has come that was not received, neither bytes nor the end.

@@ -1,44 +1,20 @@
 #include <cerrno>
 
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/carriers.h"
-#include "net/watch.h"
+#include "net/epoll_set.h"
+#include "net/peer_socket.h"
 
 namespace hapax::net {
-
-void prepare_socket(tcp::socket& socket) {
-  boost::system::error_code ignored;
-  socket.native_non_blocking(true, ignored);
-  socket.set_option(tcp::no_delay(true), ignored);
-  socket.set_option(tcp::socket::keep_alive(true), ignored);
-  // As Redis has them: a question after five minutes, and a peer that leaves three without an
-  // answer has gone.
-  const auto set = [&](int name, int value) {
-    ::setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof value);
-  };
-  set(TCP_KEEPIDLE, 300);
-  set(TCP_KEEPINTVL, 100);
-  set(TCP_KEEPCNT, 3);
-}
-
-std::string name_of_peer(const tcp::socket& socket) {
-  boost::system::error_code error;
-  const tcp::endpoint peer = socket.remote_endpoint(error);
-  if (error) return "unknown";
-  const std::string address = peer.address().to_string();
-  const std::string host = peer.address().is_v6() ? "[" + address + "]" : address;
-  return host + ":" + std::to_string(peer.port());
-}
 
 namespace {
 
 bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-class PlainConnection final : public Connection, public Watched {
+class PlainConnection final : public Connection, public SocketOwner {
  public:
   PlainConnection(AsioLoop& loop, int socket, const MakeSession& make_session, std::string peer)
       : Connection(loop, make_session, std::move(peer)), socket_(socket) {}
@@ -47,7 +23,7 @@ class PlainConnection final : public Connection, public Watched {
   }
 
   void start() override {
-    if (!own_loop().watch().add(socket_, watched_for_, *this)) return cut();
+    if (!own_loop().epoll_set().add(socket_, watched_for_, *this)) return cut();
     watching_ = true;
     open();
   }
@@ -60,7 +36,7 @@ class PlainConnection final : public Connection, public Watched {
     }
     if ((events & EPOLLOUT) != 0) {
       watch_for(watched_for_ & ~std::uint32_t{EPOLLOUT});
-      set_writing(false);
+      out().carrier_is_ready();
       flush();
     }
     if ((events & ~std::uint32_t{EPOLLOUT}) == 0 || closed()) return 0;
@@ -79,20 +55,22 @@ class PlainConnection final : public Connection, public Watched {
   void watch_for(std::uint32_t events) {
     if (events == watched_for_) return;
     watched_for_ = events;
-    own_loop().watch().change(socket_, events, *this);
+    own_loop().epoll_set().change(socket_, events, *this);
   }
 
   std::size_t receive() {
-    const Room free = room();
-    const ssize_t count = ::recv(socket_, free.begin, free.size, 0);
+    const std::span<char> space = lend_space();
+    const ssize_t count = ::recv(socket_, space.data(), space.size(), 0);
     if (count > 0) {
       arrived(static_cast<std::size_t>(count));
       return static_cast<std::size_t>(count);
     }
+    const int error = errno;
+    nothing_arrived();
     if (count == 0) {
       watch_for(watched_for_ & ~std::uint32_t{EPOLLIN});  // The end would be told for ever.
       ended();
-    } else if (!is_for_later(errno)) {
+    } else if (!is_for_later(error)) {
       cut();
     }
     return 0;
@@ -100,30 +78,18 @@ class PlainConnection final : public Connection, public Watched {
 
   void write() override {
     while (unsent() != 0) {
-      if (under_way() == 0) take_out();
-      const ssize_t count = ::send(socket_, sending_.data() + gone_, under_way(), MSG_NOSIGNAL);
+      const std::string_view next = out().front();
+      const ssize_t count = ::send(socket_, next.data(), next.size(), MSG_NOSIGNAL);
       if (count < 0 && !is_for_later(errno)) return cut();
-      if (count > 0) {
-        left(static_cast<std::size_t>(count));
-        gone_ += static_cast<std::size_t>(count);
-      }
-      if (under_way() != 0) {
-        set_writing(true);
+      const std::size_t gone = count > 0 ? static_cast<std::size_t>(count) : 0;
+      left(gone);
+      if (gone != next.size()) {
+        out().carrier_begins();
         return watch_for(watched_for_ | EPOLLOUT);
       }
     }
-    give_back(sending_);
-    gone_ = 0;
     sent_all();
   }
-
-  // What a slow reader takes piece by piece stays where it is.
-  void take_out() {
-    sending_.clear();
-    gone_ = 0;
-    std::swap(sending_, out());
-  }
-  [[nodiscard]] std::size_t under_way() const override { return sending_.size() - gone_; }
 
   void end_sending() override {
     ::shutdown(socket_, SHUT_WR);
@@ -132,14 +98,12 @@ class PlainConnection final : public Connection, public Watched {
   }
 
   void close() override {
-    if (watching_) own_loop().watch().remove(socket_, *this, shared_from_this());
+    if (watching_) own_loop().epoll_set().remove(socket_, *this, shared_from_this());
     ::close(socket_);
     socket_ = -1;
   }
 
   int socket_;
-  std::string sending_;
-  std::size_t gone_ = 0;  // bytes of it
   std::uint32_t watched_for_ = EPOLLIN;
   bool watching_ = false;
 };

@@ -123,7 +123,7 @@ class Listener {
   }
 
   void welcome(AsioLoop& loop, tcp::socket socket) {
-    Counters& counters = loop.counters();
+    TrafficCounters& counters = loop.counters();
     counters.accepted.fetch_add(1, std::memory_order_relaxed);
     const ServerLimits& limits = loop.limits();
     const std::uint64_t open = counters.open.load();
@@ -132,18 +132,19 @@ class Listener {
     const bool brief =
         endpoint_.make_brief_session && open < limits.connections_max + limits.brief_max;
     if (beyond && !brief) return;
-    auto connection = make(loop, std::move(socket), beyond ? Stay::kBrief : Stay::kUsual);
+    auto connection =
+        make(loop, std::move(socket), beyond ? SessionKind::kBrief : SessionKind::kUsual);
     // Here, not on its loop: the next one that is accepted is counted behind it.
     counters.open.fetch_add(1);
     loop.post([&loop, connection = std::move(connection)] { loop.add(connection); });
   }
 
-  std::shared_ptr<Connection> make(AsioLoop& loop, tcp::socket socket, Stay stay) {
+  std::shared_ptr<Connection> make(AsioLoop& loop, tcp::socket socket, SessionKind kind) {
     const MakeSession& make_session =
-        stay == Stay::kBrief ? endpoint_.make_brief_session : endpoint_.make_session;
+        kind == SessionKind::kBrief ? endpoint_.make_brief_session : endpoint_.make_session;
     if (!endpoint_.tls) return make_plain_connection(loop, std::move(socket), make_session);
     const base::MutexLock lock(mutex_);
-    return make_tls_connection(loop, std::move(socket), make_session, tls_, stay);
+    return make_tls_connection(loop, std::move(socket), make_session, tls_, kind);
   }
 
   const Endpoint endpoint_;
@@ -226,7 +227,7 @@ class AsioServer final : public Server {
   }
 
  private:
-  Counters counters_;
+  TrafficCounters counters_;
   std::vector<std::unique_ptr<AsioLoop>> loops_;
   std::vector<std::unique_ptr<Listener>> listeners_;  // before the loops go
   bool stopped_ = false;

@@ -18,15 +18,15 @@ constexpr std::chrono::seconds kBriefHandshakeTime{2};
 class TlsConnection final : public Connection {
  public:
   TlsConnection(AsioLoop& loop, tcp::socket socket, const MakeSession& make_session,
-                std::shared_ptr<asio::ssl::context> tls, Stay stay)
+                std::shared_ptr<asio::ssl::context> tls, SessionKind kind)
       : Connection(loop, make_session, name_of_peer(socket)),
         tls_(std::move(tls)),
-        stay_(stay),
+        kind_(kind),
         stream_(std::move(socket), *tls_) {}
 
   void start() override {
     prepare_socket(stream_.next_layer());
-    const auto time = stay_ == Stay::kBrief ? kBriefHandshakeTime : kHandshakeTime;
+    const auto time = kind_ == SessionKind::kBrief ? kBriefHandshakeTime : kHandshakeTime;
     set_deadline(std::chrono::steady_clock::now() + time);
     stream_.async_handshake(TlsStream::server, [self = self()](const error_code& error) {
       if (error) return self->cut();
@@ -43,47 +43,38 @@ class TlsConnection final : public Connection {
   }
 
   void ask_for_bytes() override {
-    const Room free = room();
-    set_reading(true);
-    stream_.async_read_some(asio::buffer(free.begin, free.size),
+    const std::span<char> space = lend_space();
+    stream_.async_read_some(asio::buffer(space.data(), space.size()),
                             [self = self()](const error_code& error, std::size_t count) {
-                              self->set_reading(false);
                               self->received(error, count);
                             });
   }
 
   void received(const error_code& error, std::size_t count) {
-    if (!waste_.empty()) return;  // It was asked for before the end.
-    if (!error) return arrived(count);
+    const bool wasted = !waste_.empty();  // It was asked for before the end.
+    if (!error && !wasted) return arrived(count);
+    nothing_arrived();
+    if (wasted) return;
     return error == asio::error::eof ? ended() : cut();
   }
 
   // Piece by piece: each tells that the peer takes something.
   void write() override {
-    set_writing(true);
-    if (under_way() == 0) std::swap(writing_, out());
-    stream_.async_write_some(asio::buffer(writing_) + gone_,
+    out().carrier_begins();
+    const std::string_view next = out().front();
+    stream_.async_write_some(asio::buffer(next.data(), next.size()),
                              [self = self()](const error_code& error, std::size_t count) {
-                               self->set_writing(false);
-                               self->wrote(count);
+                               self->out().carrier_is_ready();
+                               self->left(count);
                                if (error) return self->cut();
                                self->flush();
                              });
   }
 
-  void wrote(std::size_t count) {
-    left(count);
-    gone_ += count;
-    if (under_way() != 0) return;
-    give_back(writing_);
-    gone_ = 0;
-  }
-  [[nodiscard]] std::size_t under_way() const override { return writing_.size() - gone_; }
-
   // Says that no more comes, and does not wait to be told the same: OpenSSL takes bytes that come
   // instead for an error. What still comes is thrown away as it is, encrypted.
   void end_sending() override {
-    waste_.resize(kReadBytes);
+    waste_.resize(ReceiveBuffer::kReadBytes);
     SSL_set_shutdown(stream_.native_handle(), SSL_RECEIVED_SHUTDOWN);
     stream_.async_shutdown([self = self()](const error_code& error) {
       if (error || self->peer_ended()) return self->cut();
@@ -106,11 +97,9 @@ class TlsConnection final : public Connection {
   }
 
   const std::shared_ptr<asio::ssl::context> tls_;  // Outlives the stream made from it.
-  const Stay stay_;
+  const SessionKind kind_;
   TlsStream stream_;
-  std::string writing_;
-  std::size_t gone_ = 0;  // bytes of it
-  std::string waste_;     // not empty: our side has ended, and what comes is written over
+  std::string waste_;  // not empty: our side has ended, and what comes is written over
 };
 
 }  // namespace
@@ -118,9 +107,9 @@ class TlsConnection final : public Connection {
 std::shared_ptr<Connection> make_tls_connection(AsioLoop& loop, tcp::socket socket,
                                                 const MakeSession& make_session,
                                                 std::shared_ptr<asio::ssl::context> tls,
-                                                Stay stay) {
+                                                SessionKind kind) {
   return std::make_shared<TlsConnection>(loop, std::move(socket), make_session, std::move(tls),
-                                         stay);
+                                         kind);
 }
 
 }  // namespace hapax::net

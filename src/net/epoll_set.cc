@@ -1,4 +1,4 @@
-#include "net/watch.h"
+#include "net/epoll_set.h"
 
 #include <algorithm>
 #include <utility>
@@ -21,35 +21,35 @@ int make_set() {
 
 }  // namespace
 
-Watch::Watch(boost::asio::io_context& context) : set_(context, make_set()) {}
+EpollSet::EpollSet(boost::asio::io_context& context) : set_(context, make_set()) {}
 
-void Watch::stop() {
+void EpollSet::stop() {
   boost::system::error_code ignored;
   set_.cancel(ignored);
 }
 
-bool Watch::add(int socket, std::uint32_t events, Watched& watched) {
-  epoll_event event{.events = events, .data = {.ptr = &watched}};
+bool EpollSet::add(int socket, std::uint32_t events, SocketOwner& owner) {
+  epoll_event event{.events = events, .data = {.ptr = &owner}};
   return ::epoll_ctl(set_.native_handle(), EPOLL_CTL_ADD, socket, &event) == 0;
 }
 
-void Watch::change(int socket, std::uint32_t events, Watched& watched) {
-  epoll_event event{.events = events, .data = {.ptr = &watched}};
+void EpollSet::change(int socket, std::uint32_t events, SocketOwner& owner) {
+  epoll_event event{.events = events, .data = {.ptr = &owner}};
   const int changed = ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, socket, &event);
   HAPAX_ASSERT(changed == 0, "a watched socket is in the set");
 }
 
-void Watch::remove(int socket, const Watched& watched, std::shared_ptr<void> keep) {
+void EpollSet::remove(int socket, const SocketOwner& owner, std::shared_ptr<void> keep) {
   const int removed = ::epoll_ctl(set_.native_handle(), EPOLL_CTL_DEL, socket, nullptr);
   HAPAX_ASSERT(removed == 0, "a watched socket is in the set");
   for (std::size_t i = next_; i < count_; ++i) {
-    if (events_[i].data.ptr == &watched) events_[i].data.ptr = nullptr;
+    if (events_[i].data.ptr == &owner) events_[i].data.ptr = nullptr;
   }
   if (telling_) leaving_.push_back(std::move(keep));  // It may be the one that is being told.
 }
 
 // Waiting anew makes Asio look again: what is still ready in the set is told in the next turn.
-void Watch::wait() {
+void EpollSet::wait() {
   set_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                   [this](const boost::system::error_code& error) {
                     if (error) return;
@@ -58,7 +58,7 @@ void Watch::wait() {
                   });
 }
 
-void Watch::tell_ready() {
+void EpollSet::tell_ready() {
   if (next_ == count_) {
     const int found =
         ::epoll_wait(set_.native_handle(), events_.data(), static_cast<int>(events_.size()), 0);
@@ -69,8 +69,8 @@ void Watch::tell_ready() {
   telling_ = true;
   while (next_ < count_ && bytes < kTurnBytes) {
     const epoll_event event = events_[next_++];
-    auto* const watched = static_cast<Watched*>(event.data.ptr);
-    if (watched != nullptr) bytes += watched->ready(event.events);
+    auto* const owner = static_cast<SocketOwner*>(event.data.ptr);
+    if (owner != nullptr) bytes += owner->ready(event.events);
   }
   telling_ = false;
   leaving_.clear();

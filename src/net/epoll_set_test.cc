@@ -1,4 +1,4 @@
-#include "net/watch.h"
+#include "net/epoll_set.h"
 
 #include <array>
 #include <string>
@@ -12,7 +12,7 @@ namespace hapax::net {
 namespace {
 
 // Always has more to read than one turn takes.
-class Talker final : public Watched {
+class Talker final : public SocketOwner {
  public:
   Talker() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_.data()), 0); }
   ~Talker() {
@@ -26,12 +26,12 @@ class Talker final : public Watched {
     if (leaves != nullptr) leaves->leave();
     return std::size_t{1} << 20;
   }
-  void watch(Watch& watch) {
-    watch_ = &watch;
-    EXPECT_TRUE(watch.add(ends_[0], EPOLLIN, *this));
+  void join(EpollSet& epoll_set) {
+    epoll_set_ = &epoll_set;
+    EXPECT_TRUE(epoll_set.add(ends_[0], EPOLLIN, *this));
   }
   void leave() {
-    if (watch_ != nullptr) std::exchange(watch_, nullptr)->remove(ends_[0], *this, nullptr);
+    if (epoll_set_ != nullptr) std::exchange(epoll_set_, nullptr)->remove(ends_[0], *this, nullptr);
   }
 
   int told = 0;
@@ -39,34 +39,34 @@ class Talker final : public Watched {
 
  private:
   std::array<int, 2> ends_{};
-  Watch* watch_ = nullptr;
+  EpollSet* epoll_set_ = nullptr;
 };
 
-class WatchTest : public testing::Test {
+class EpollSetTest : public testing::Test {
  protected:
   void SetUp() override {
     for (Talker& talker : talkers_) {
-      talker.watch(watch_);
+      talker.join(epoll_set_);
       talker.say('x');
     }
-    watch_.start();
+    epoll_set_.start();
   }
   void take_turns(int count) {
     for (int i = 0; i < count; ++i) context_.run_one();
   }
 
   boost::asio::io_context context_;
-  Watch watch_{context_};
+  EpollSet epoll_set_{context_};
   std::array<Talker, 5> talkers_;
 };
 
 // Who is first in the set and always has more to say must not keep the others waiting.
-TEST_F(WatchTest, EverybodyHasATurn) {
+TEST_F(EpollSetTest, EverybodyHasATurn) {
   take_turns(10);
   for (const Talker& talker : talkers_) EXPECT_EQ(talker.told, 2);
 }
 
-TEST_F(WatchTest, WhoLeftIsToldNoMore) {
+TEST_F(EpollSetTest, WhoLeftIsToldNoMore) {
   talkers_[0].leaves = &talkers_[1];
   take_turns(8);
   EXPECT_EQ(talkers_[1].told, 0);

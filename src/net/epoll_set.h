@@ -1,4 +1,4 @@
-// Tells connections when their sockets are ready. Its own epoll set, level-triggered, inside of
+// Tells connections when their sockets are ready. An epoll set of its own, level-triggered, inside
 // Asio's: a request then costs one recv and one send, where Asio's edge-triggered reads cost a
 // second recv that says there is nothing more (docs/decisions/0017).
 #pragma once
@@ -15,32 +15,33 @@
 
 namespace hapax::net {
 
-class Watched {
+// Whom the set tells that a socket is ready.
+class SocketOwner {
  public:
-  Watched() = default;
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
+  SocketOwner() = default;
+  SocketOwner(const SocketOwner&) = delete;
+  SocketOwner& operator=(const SocketOwner&) = delete;
 
   // `events` as epoll gives them. Comes again as long as it is true and watched for. Answers how
   // many bytes it read.
   virtual std::size_t ready(std::uint32_t events) = 0;
 
  protected:
-  ~Watched() = default;
+  ~SocketOwner() = default;
 };
 
 // Used on the loop's thread only.
-class Watch {
+class EpollSet {
  public:
-  explicit Watch(boost::asio::io_context& context);
+  explicit EpollSet(boost::asio::io_context& context);
 
   void start() { wait(); }
   void stop();
   // False when the kernel refuses: too many watches for this user.
-  [[nodiscard]] bool add(int socket, std::uint32_t events, Watched& watched);
-  void change(int socket, std::uint32_t events, Watched& watched);
+  [[nodiscard]] bool add(int socket, std::uint32_t events, SocketOwner& owner);
+  void change(int socket, std::uint32_t events, SocketOwner& owner);
   // Before the socket is closed. It is told no more; `keep` lives until the present turn is over.
-  void remove(int socket, const Watched& watched, std::shared_ptr<void> keep);
+  void remove(int socket, const SocketOwner& owner, std::shared_ptr<void> keep);
 
  private:
   void wait();

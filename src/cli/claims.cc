@@ -4,8 +4,8 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/op_options.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
@@ -39,9 +39,9 @@ struct StatusOptions {
 
 int show_status(Way& way, const Told& told, std::string_view what) {
   if (way.json()) {
-    fmt::print("{}\n", told.reply.body);
+    base::print("{}\n", told.reply.body);
   } else {
-    fmt::print("{}\n{}", what, member_lines(told.json, 2));
+    base::print("{}\n{}", what, member_lines(told.json, 2));
   }
   return kExitOk;
 }
@@ -67,7 +67,7 @@ int run_status(Way& way, const StatusOptions& options) {
     way.fail(*id);
     return way.exit_code();
   }
-  if (way.json()) fmt::print("{}\n", claim->reply.body);
+  if (way.json()) base::print("{}\n", claim->reply.body);
   return way.fail(kExitMissing, "no claim and no message id " + name + " is known");
 }
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/store_commands.h"
 
 namespace hapax::cli {
@@ -70,7 +70,7 @@ compdef _hapax hapax
 std::string bash_table(const Completions& all) {
   std::string out = "declare -gA _hapax_words\n";
   for (const auto& [path, words] : all) {
-    out += fmt::format("_hapax_words[{}]=\"{}\"\n", path, joined(words));
+    out += base::format("_hapax_words[{}]=\"{}\"\n", path, joined(words));
   }
   return out;
 }
@@ -79,7 +79,7 @@ std::string bash_table(const Completions& all) {
 std::string zsh_table(const Completions& all) {
   std::string out = "typeset -gA _hapax_words=(\n";
   for (const auto& [path, words] : all) {
-    out += fmt::format("  '{}' '{}'\n", path, joined(words));
+    out += base::format("  '{}' '{}'\n", path, joined(words));
   }
   return out + ")\n";
 }
@@ -105,9 +105,9 @@ std::string fish_script(const Completions& all) {
   for (const auto& [path, words] : all) {
     for (const Word& word : words) {
       const bool option = word.word.starts_with("--");
-      out += fmt::format("complete -c hapax -n '__hapax_at \"{}\"' {} {} -d {}\n", path,
-                         option ? "-l" : "-f -a", option ? word.word.substr(2) : word.word,
-                         quoted(word.help));
+      out += base::format("complete -c hapax -n '__hapax_at \"{}\"' {} {} -d {}\n", path,
+                          option ? "-l" : "-f -a", option ? word.word.substr(2) : word.word,
+                          quoted(word.help));
     }
   }
   return out;
@@ -127,9 +127,9 @@ void declare_completion(CLI::App& app) {
   completion->callback([shell, &app] {
     Completions all;
     collect(app, "hapax", all);
-    if (*shell == "bash") fmt::print("{}{}", bash_table(all), kBash);
-    if (*shell == "zsh") fmt::print("#compdef hapax\n{}{}", zsh_table(all), kZsh);
-    if (*shell == "fish") fmt::print("{}", fish_script(all));
+    if (*shell == "bash") base::print("{}{}", bash_table(all), kBash);
+    if (*shell == "zsh") base::print("#compdef hapax\n{}{}", zsh_table(all), kZsh);
+    if (*shell == "fish") base::print("{}", fish_script(all));
   });
 }
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/op_options.h"
 #include "cli/show.h"
 #include "cli/span.h"
@@ -48,12 +48,12 @@ void print_deliveries(const JsonValue& verdict) {
                instant_text(number_in(one, "lease_until_ms")), text("id"), text("group"),
                one.find("gone") == nullptr ? text("payload") : "(gone from the stream)"});
   }
-  fmt::print("{}", table.empty() ? "nothing to hand out\n" : table.text());
+  base::print("{}", table.empty() ? "nothing to hand out\n" : table.text());
 }
 
 std::string path_of(const std::string& stream, const std::string& consumer, std::string_view act) {
-  return fmt::format("/api/v1/streams/{}/consumers/{}/{}", client::encoded(stream),
-                     client::encoded(consumer), act);
+  return base::format("/api/v1/streams/{}/consumers/{}/{}", client::encoded(stream),
+                      client::encoded(consumer), act);
 }
 
 int ack_all(Way& way, const std::string& path, const JsonValue& received) {
@@ -87,7 +87,7 @@ int receive(Way& way, const ReceiveOptions& options, const std::vector<Member>& 
   const auto told = way.ask_good(call);
   if (!told) return way.exit_code();
   if (way.json()) {
-    fmt::print("{}\n", told->reply.body);
+    base::print("{}\n", told->reply.body);
   } else {
     print_deliveries(told->json);
   }
@@ -140,11 +140,11 @@ int print_each(const Way& way, const Told& told, const std::vector<std::string>&
   int exit_code = kExitOk;
   std::size_t at = 0;
   for (const JsonValue& verdict : list_in(told.json, "verdicts")) {
-    if (!way.json()) fmt::print("{}  {}\n", printable(receipts[at]), verdict_line(verdict));
+    if (!way.json()) base::print("{}  {}\n", printable(receipts[at]), verdict_line(verdict));
     exit_code = std::max(exit_code, exit_of_verdict(verdict));
     ++at;
   }
-  if (way.json()) fmt::print("{}\n", told.reply.body);
+  if (way.json()) base::print("{}\n", told.reply.body);
   return exit_code;
 }
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/demo_store.h"
 #include "host/signals.h"
@@ -46,10 +46,10 @@ struct Request {
   bool other_content = false;  // the same id with another amount: must be refused
 };
 
-std::string id_of(std::uint32_t order) { return fmt::format("order-{:06}", order); }
+std::string id_of(std::uint32_t order) { return base::format("order-{:06}", order); }
 std::string payload_of(const Request& request) {
   const std::uint32_t amount = request.other_content ? 0 : request.order * 7 % 1000 + 1;
-  return fmt::format("{{\"order\":{},\"amount\":{}}}", request.order, amount);
+  return base::format("{{\"order\":{},\"amount\":{}}}", request.order, amount);
 }
 
 // What the client saw, apart from the store.
@@ -99,9 +99,9 @@ void show_progress(std::size_t done, std::size_t all, std::uint64_t kills) {
   if (::isatty(STDERR_FILENO) == 0) return;
   constexpr std::size_t kWidth = 40;
   const std::size_t filled = all == 0 ? kWidth : done * kWidth / all;
-  fmt::print(stderr, "\r[{:<40}] {:>3} %  killed {} times ", std::string(filled, '='),
-             done * 100 / std::max<std::size_t>(all, 1), kills);
-  if (done == all) fmt::print(stderr, "\n");
+  base::print(stderr, "\r[{:<40}] {:>3} %  killed {} times ", std::string(filled, '='),
+              done * 100 / std::max<std::size_t>(all, 1), kills);
+  if (done == all) base::print(stderr, "\n");
   std::fflush(stderr);
 }
 
@@ -179,27 +179,27 @@ Result<Outcome> compare(const std::string& folder, const Book& book) {
 
 void print(const DemoOptions& options, const Book& book, const Outcome& outcome, bool good) {
   if (options.output == Output::kJson) {
-    fmt::print("{}\n", JsonObject()
-                           .add("orders", options.orders)
-                           .add("sent", book.sent)
-                           .add("killed", book.kills)
-                           .add("retried", book.retried)
-                           .add("duplicates_answered", book.duplicates)
-                           .add("conflicts_refused", book.conflicts)
-                           .add("stored_once", outcome.stored - outcome.stored_twice)
-                           .add("stored_twice", outcome.stored_twice)
-                           .add("altered", outcome.altered)
-                           .add("wrong_verdicts", book.wrong)
-                           .add("lost", outcome.lost)
-                           .add("ok", good)
-                           .text());
+    base::print("{}\n", JsonObject()
+                            .add("orders", options.orders)
+                            .add("sent", book.sent)
+                            .add("killed", book.kills)
+                            .add("retried", book.retried)
+                            .add("duplicates_answered", book.duplicates)
+                            .add("conflicts_refused", book.conflicts)
+                            .add("stored_once", outcome.stored - outcome.stored_twice)
+                            .add("stored_twice", outcome.stored_twice)
+                            .add("altered", outcome.altered)
+                            .add("wrong_verdicts", book.wrong)
+                            .add("lost", outcome.lost)
+                            .add("ok", good)
+                            .text());
     return;
   }
   const auto row = [](std::string_view name, std::uint64_t value, std::string_view what) {
-    fmt::print("  {:<20} {:>8}   {}\n", name, value, what);
+    base::print("  {:<20} {:>8}   {}\n", name, value, what);
   };
-  fmt::print("\n");
-  row("sent", book.sent, fmt::format("{} orders, repeats included", options.orders));
+  base::print("\n");
+  row("sent", book.sent, base::format("{} orders, repeats included", options.orders));
   row("killed", book.kills, "kill -9 of the store's process, each followed by a recovery");
   row("retried", book.retried, "no answer came, so the client sent them again");
   row("duplicates answered", book.duplicates, "with the sequence of the first");
@@ -207,7 +207,7 @@ void print(const DemoOptions& options, const Book& book, const Outcome& outcome,
   row("stored once", outcome.stored - outcome.stored_twice, "");
   row("stored twice", outcome.stored_twice, "");
   row("lost", outcome.lost, "confirmed to the client and not in the store");
-  fmt::print("\n{}\n", good ? "every order, once" : "NOT every order once: this is a bug");
+  base::print("\n{}\n", good ? "every order, once" : "NOT every order once: this is a bug");
 }
 
 }  // namespace

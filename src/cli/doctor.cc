@@ -5,9 +5,9 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include "base/format.h"
 #include "cli/doctor_database.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
@@ -64,9 +64,9 @@ class Doctor {
     constexpr std::string_view kWords[] = {"ok", "warning", "FAILED", "skipped"};
     constexpr Tint kTints[] = {Tint::kGood, Tint::kWarning, Tint::kBad, Tint::kFaint};
     const auto at = static_cast<std::size_t>(health);
-    text_ += fmt::format("{}{}  {:<11} {}\n", tinted(kTints[at], kWords[at]),
-                         std::string(7 - kWords[at].size(), ' '), name, printable(found));
-    if (!advice.empty()) text_ += fmt::format("         {:<11} do: {}\n", "", printable(advice));
+    text_ += base::format("{}{}  {:<11} {}\n", tinted(kTints[at], kWords[at]),
+                          std::string(7 - kWords[at].size(), ' '), name, printable(found));
+    if (!advice.empty()) text_ += base::format("         {:<11} do: {}\n", "", printable(advice));
     wire::JsonObject one;
     one.add("check", name).add("state", wire::lower(kWords[at])).add("found", found);
     if (!advice.empty()) one.add("advice", advice);
@@ -95,7 +95,7 @@ class Doctor {
     const State health = free < kFreeFailure   ? State::kBad
                          : free < kFreeWarning ? State::kWarning
                                                : State::kGood;
-    tell("disk", health, fmt::format("{} MiB are free", free >> 20U),
+    tell("disk", health, base::format("{} MiB are free", free >> 20U),
          health == State::kGood ? "" : "make room: trim streams, or give it a larger disk");
   }
 
@@ -142,7 +142,7 @@ class Doctor {
       return false;
     }
     tell("credential", State::kGood,
-         fmt::format("{} streams can be seen", list_in(told->json, "streams").size()));
+         base::format("{} streams can be seen", list_in(told->json, "streams").size()));
     return true;
   }
 
@@ -157,7 +157,7 @@ class Doctor {
     const std::string version = reply->body.substr(from, reply->body.find('"', from) - from);
     const bool same = version == HAPAX_VERSION;
     tell("version", same ? State::kGood : State::kWarning,
-         fmt::format("server {}, this command {}", version, HAPAX_VERSION),
+         base::format("server {}, this command {}", version, HAPAX_VERSION),
          same ? "" : "use the same version on both sides");
   }
 
@@ -178,7 +178,7 @@ class Doctor {
     const State health = std::abs(skew) > kSkewFailure   ? State::kBad
                          : std::abs(skew) > kSkewWarning ? State::kWarning
                                                          : State::kGood;
-    tell("clock", health, fmt::format("the store's time differs by {:.1f} s", skew),
+    tell("clock", health, base::format("the store's time differs by {:.1f} s", skew),
          health == State::kGood ? "" : "synchronise the clocks (NTP) of both machines");
   }
 
@@ -209,35 +209,35 @@ class Doctor {
     const std::int64_t lag_ms = number_in(json, "clock_lag_ms");
     if (std::abs(lag_ms) > static_cast<std::int64_t>(kSkewFailure * 1000)) {
       tell("log time", State::kWarning,
-           fmt::format("is {:.0f} s {} the server's clock, and approaches it by a tenth",
-                       std::abs(static_cast<double>(lag_ms)) / 1000,
-                       lag_ms < 0 ? "ahead of" : "behind"),
+           base::format("is {:.0f} s {} the server's clock, and approaches it by a tenth",
+                        std::abs(static_cast<double>(lag_ms)) / 1000,
+                        lag_ms < 0 ? "ahead of" : "behind"),
            "nothing, or start once with HAPAX_STORE_ACCEPT_CLOCK_JUMP=true");
     }
     if (const std::int64_t unknown = number_in(json, "claims_unknown"); unknown != 0) {
-      tell("claims", State::kWarning, fmt::format("{} have an unknown outcome", unknown),
+      tell("claims", State::kWarning, base::format("{} have an unknown outcome", unknown),
            "see what happened, then hapax resolve SCOPE KEY …");
     }
     const std::int64_t lost = number_in(json, "records_lost") + number_in(json, "results_lost");
     if (lost != 0) {
-      tell("losses", State::kWarning, fmt::format("repairs gave up {} payloads", lost),
+      tell("losses", State::kWarning, base::format("repairs gave up {} payloads", lost),
            "restore them from their senders, or from a backup");
     }
     tell("store", State::kGood,
          json.find("journal_bytes") == nullptr
-             ? fmt::format("{} streams, {} bytes", number_in(json, "streams"),
-                           number_in(json, "bytes"))
-             : fmt::format("{} streams, {} ids, journal of {} MiB", number_in(json, "streams"),
-                           number_in(json, "ids"), number_in(json, "journal_bytes") >> 20));
+             ? base::format("{} streams, {} bytes", number_in(json, "streams"),
+                            number_in(json, "bytes"))
+             : base::format("{} streams, {} ids, journal of {} MiB", number_in(json, "streams"),
+                            number_in(json, "ids"), number_in(json, "journal_bytes") >> 20));
   }
 
   void print() const {
     if (options_.target.output == Output::kJson) {
-      fmt::print(
+      base::print(
           "{}\n",
           wire::JsonObject().add("healthy", worst_ == kExitOk).raw("checks", json_.text()).text());
     } else {
-      fmt::print("{}", text_);
+      base::print("{}", text_);
     }
   }
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/utf8.h"
 #include "cli/show.h"
 #include "cli/span.h"
@@ -85,8 +85,8 @@ class FieldList {
 
 Error bad_value(const OpField& field, const std::string& value, std::string_view expected) {
   return Error{Errc::kInvalidArgument,
-               fmt::format("{} '{}' is not {}", field.required ? field.name : field.option(), value,
-                           expected)};
+               base::format("{} '{}' is not {}", field.required ? field.name : field.option(),
+                            value, expected)};
 }
 
 bool is_whole(std::string_view text) {
@@ -264,7 +264,7 @@ void declare_op(CLI::App& parent, const OpCommand& command, int& exit_code) {
     exit_code = on_way(state->target, [&](Way& way) {
       const auto told = way.ask_good(call);
       if (!told) return way.exit_code();
-      fmt::print("{}\n", way.json() ? told->reply.body : verdict_line(told->json));
+      base::print("{}\n", way.json() ? told->reply.body : verdict_line(told->json));
       return kExitOk;
     });
   });

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <hapax/embedded.h>
 
+#include "base/format.h"
 #include "base/mutex.h"
 #include "base/span.h"
 #include "cli/commands.h"
@@ -100,8 +100,8 @@ struct OthersLanes {
     }
   }
   [[nodiscard]] std::string text() const {
-    return fmt::format("records wait ({}) in lanes that others hold: {}", waiting,
-                       fmt::join(holders, ", "));
+    return base::format("records wait ({}) in lanes that others hold: {}", waiting,
+                        base::joined(holders, ", "));
   }
 
   std::uint64_t waiting = 0;
@@ -223,8 +223,8 @@ class Drain {
   void tell_retries(const relay::Report& report) {
     const std::uint64_t retries = retries_in(report);
     if (retries == 0) return;
-    say(fmt::format("{}: records wait ({}) for another attempt, or behind one that does", from_,
-                    retries));
+    say(base::format("{}: records wait ({}) for another attempt, or behind one that does", from_,
+                     retries));
     exit_code_ = kExitLater;
   }
   // Also while there is always something to send.
@@ -287,15 +287,15 @@ int print_counts(const RelayOptions& options, const std::vector<std::unique_ptr<
     const relay::Counts counts = drain->counts();
     if (exit_code == kExitOk) exit_code = drain->exit_code();
     if (options.output == Output::kJson) {
-      fmt::print("{}\n", wire::JsonObject()
-                             .add("from", drain->from())
-                             .add("accepted", counts.accepted)
-                             .add("retried", counts.retried)
-                             .add("dead", counts.dead)
-                             .text());
+      base::print("{}\n", wire::JsonObject()
+                              .add("from", drain->from())
+                              .add("accepted", counts.accepted)
+                              .add("retried", counts.retried)
+                              .add("dead", counts.dead)
+                              .text());
     } else {
-      fmt::print("{}: {} accepted, {} to be tried again, {} dead letters\n", drain->from(),
-                 counts.accepted, counts.retried, counts.dead);
+      base::print("{}: {} accepted, {} to be tried again, {} dead letters\n", drain->from(),
+                  counts.accepted, counts.retried, counts.dead);
     }
   }
   return options.once ? exit_code : kExitOk;
@@ -353,8 +353,9 @@ Result<int> done_by(const RelayOptions& options) {
 int run_relay(RelayOptions options) {
   if (options.name.empty()) options.name = who() + "/" + fresh_key();
   if (options.sends() && options.to.empty()) {
-    fmt::print(stderr,
-               "hapax: --to is required, unless --status, --dead-letters or --redrive is wanted\n");
+    base::print(
+        stderr,
+        "hapax: --to is required, unless --status, --dead-letters or --redrive is wanted\n");
     return kExitUsage;
   }
   const auto done = done_by(options);

@@ -175,7 +175,8 @@ class Appender {
 
   int send(const std::vector<std::string>& batch) {
     const std::uint64_t first = line_ + 1;
-    client::Call call{.method = "POST", .path = path("/records"), .type = "application/x-ndjson"};
+    client::ApiCall call{
+        .method = "POST", .path = path("/records"), .type = "application/x-ndjson"};
     for (const std::string& text : batch) {
       ++line_;
       call.body += (options_.ndjson ? text : record(text, line_)) + "\n";

@@ -36,7 +36,7 @@ struct Judged {
   double ms = 0;
   bool met = false;
 };
-Judged judge(const load::Bar& bar, const load::Outcome& outcome) {
+Judged judge(const load::Bar& bar, const load::LoadOutcome& outcome) {
   const auto found = outcome.steps.find(std::string(bar.step));
   if (found == outcome.steps.end()) return {};
   const auto at = found->second.at(static_cast<double>(bar.percent) / 100);
@@ -44,7 +44,7 @@ Judged judge(const load::Bar& bar, const load::Outcome& outcome) {
   return {ms, ms <= bar.ms};
 }
 
-void print_json(const load::Plan& plan, const load::Outcome& outcome) {
+void print_json(const load::Plan& plan, const load::LoadOutcome& outcome) {
   wire::JsonArray steps;
   for (const auto& [what, latencies] : outcome.steps) {
     wire::JsonObject one;
@@ -81,7 +81,7 @@ void print_json(const load::Plan& plan, const load::Outcome& outcome) {
                           .text());
 }
 
-void print_table(const load::Outcome& outcome) {
+void print_table(const load::LoadOutcome& outcome) {
   Table table({"ms", "count", "per s", "p50", "p90", "p95", "p99", "p99.9", "max"});
   for (const auto& [what, latencies] : outcome.steps) {
     std::vector<std::string> row = {what, std::to_string(latencies.count())};
@@ -94,7 +94,7 @@ void print_table(const load::Outcome& outcome) {
   base::print("{}\n", table.text());
 }
 
-void print_text(const load::Plan& plan, const load::Outcome& outcome) {
+void print_text(const load::Plan& plan, const load::LoadOutcome& outcome) {
   print_table(outcome);
   for (const auto& [word, count] : outcome.verdicts) base::print("{}  {}\n", word, count);
   if (outcome.relayed != 0) base::print("relayed  {}\n", outcome.relayed);

@@ -15,7 +15,7 @@ namespace hapax::cli {
 
 namespace {
 
-constexpr OpCommand kClaimCommands[] = {
+constexpr OpSubcommand kClaimCommands[] = {
     {"claim", "claim", "POST", "/claims/{scope}/{key}", "Claim the work behind a key",
      "hapax claim payments o-1 --lease 30s\n"
      "         hapax claim payments o-1 --lease 30s --on-lapse unknown"},
@@ -74,7 +74,7 @@ int run_status(Way& way, const StatusOptions& options) {
 }  // namespace
 
 void declare_claims(CLI::App& app, int& exit_code) {
-  for (const OpCommand& command : kClaimCommands) declare_op(app, command, exit_code);
+  for (const OpSubcommand& command : kClaimCommands) declare_op(app, command, exit_code);
 
   const auto options = std::make_shared<StatusOptions>();
   CLI::App* status =

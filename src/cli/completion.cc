@@ -13,16 +13,16 @@ namespace hapax::cli {
 
 namespace {
 
-struct Word {
+struct CompletionWord {
   std::string word;
   std::string help;
 };
 
 // What may follow: by the words before it, as "hapax stream create".
-using Completions = std::map<std::string, std::vector<Word>>;
+using Completions = std::map<std::string, std::vector<CompletionWord>>;
 
 void collect(const CLI::App& app, const std::string& path, Completions& out) {
-  std::vector<Word>& words = out[path];
+  std::vector<CompletionWord>& words = out[path];
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (sub->get_group().empty()) continue;
     words.push_back({sub->get_name(), sub->get_description()});
@@ -38,9 +38,9 @@ void collect(const CLI::App& app, const std::string& path, Completions& out) {
   }
 }
 
-std::string joined(const std::vector<Word>& words) {
+std::string joined(const std::vector<CompletionWord>& words) {
   std::string out;
-  for (const Word& word : words) out += (out.empty() ? "" : " ") + word.word;
+  for (const CompletionWord& word : words) out += (out.empty() ? "" : " ") + word.word;
   return out;
 }
 
@@ -103,7 +103,7 @@ std::string fish_script(const Completions& all) {
   for (const auto& [path, words] : all) out += " '" + path + "'";
   out += "\n";
   for (const auto& [path, words] : all) {
-    for (const Word& word : words) {
+    for (const CompletionWord& word : words) {
       const bool option = word.word.starts_with("--");
       out += base::format("complete -c hapax -n '__hapax_at \"{}\"' {} {} -d {}\n", path,
                           option ? "-l" : "-f -a", option ? word.word.substr(2) : word.word,

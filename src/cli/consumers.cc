@@ -21,7 +21,7 @@ using wire::JsonValue;
 constexpr std::string_view kConsumerPath = "/streams/{stream}/consumers/{consumer}";
 constexpr Duration kReceiveWaitMax{60'000};
 
-constexpr OpCommand kConsumerCommands[] = {
+constexpr OpSubcommand kConsumerCommands[] = {
     {"create", "create_consumer", "PUT", kConsumerPath, "Create a consumer",
      "hapax consumer create orders mail --attempts-max 5"},
     {"seek", "seek", "POST", "/streams/{stream}/consumers/{consumer}/seek",
@@ -74,7 +74,7 @@ int ack_all(Way& way, const std::string& path, const JsonValue& received) {
 }
 
 int receive(Way& way, const ReceiveOptions& options, const std::vector<Member>& members) {
-  client::Call call = call_of("POST", "/streams/{stream}/consumers/{consumer}/receive", members);
+  client::ApiCall call = call_of("POST", "/streams/{stream}/consumers/{consumer}/receive", members);
   if (!options.wait.empty()) {
     const auto wait = span_of(options.wait);
     if (!wait || *wait > kReceiveWaitMax) {
@@ -150,9 +150,9 @@ int print_each(const Way& way, const Told& told, const std::vector<std::string>&
 
 int act_on_receipts(Way& way, const std::string& op, const ReceiptOptions& options,
                     const std::vector<Member>& members) {
-  client::Call call{.method = "POST",
-                    .path = path_of(members[0].text(), members[1].text(), op),
-                    .body = receipts_body(op + "s", options.receipts, members)};
+  client::ApiCall call{.method = "POST",
+                       .path = path_of(members[0].text(), members[1].text(), op),
+                       .body = receipts_body(op + "s", options.receipts, members)};
   call.key = fresh_key();
   const auto told = way.ask(call);
   if (!told) return way.exit_code();
@@ -186,7 +186,7 @@ void declare_consumers(CLI::App& app, int& exit_code) {
   consumer->footer(
       "Example: hapax consumer create orders mail --attempts-max 5\n"
       "         hapax consumer seek orders mail 1");
-  for (const OpCommand& command : kConsumerCommands) declare_op(*consumer, command, exit_code);
+  for (const OpSubcommand& command : kConsumerCommands) declare_op(*consumer, command, exit_code);
   declare_receive(app, exit_code);
   declare_receipts(app, "ack", "Say that records are done", "hapax ack orders mail 1-7 2-8",
                    exit_code);

@@ -110,9 +110,9 @@ void print_text(const engine::Inspection& found) {
   if (found.refusal) base::print("\nA start is refused: {}\n", *found.refusal);
 }
 
-std::string problems_json(const std::vector<journal::Problem>& problems) {
+std::string problems_json(const std::vector<journal::FileProblem>& problems) {
   JsonArray out;
-  for (const journal::Problem& problem : problems) {
+  for (const journal::FileProblem& problem : problems) {
     out.add(JsonObject()
                 .add("file", problem.file)
                 .add("offset", problem.offset)
@@ -123,11 +123,11 @@ std::string problems_json(const std::vector<journal::Problem>& problems) {
 }
 
 void print_text(const journal::VerifyReport& found) {
-  const auto print = [](const journal::Problem& problem, std::string_view remark) {
+  const auto print = [](const journal::FileProblem& problem, std::string_view remark) {
     base::print("{} offset {}: {}{}\n", problem.file, problem.offset, problem.text, remark);
   };
-  for (const journal::Problem& problem : found.problems) print(problem, "");
-  for (const journal::Problem& problem : found.unneeded) print(problem, " (nothing needs it)");
+  for (const journal::FileProblem& problem : found.problems) print(problem, "");
+  for (const journal::FileProblem& problem : found.unneeded) print(problem, " (nothing needs it)");
   for (const std::string& note : found.notes) base::print("note: {}\n", printable(note));
   std::string_view word = found.unneeded.empty() ? "intact" : "intact, but for what nothing needs";
   if (!found.intact()) word = "DAMAGED";

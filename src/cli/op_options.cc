@@ -222,8 +222,8 @@ Result<std::vector<Member>> OpOptions::members() const {
   return out;
 }
 
-client::Call call_of(const std::string& method, std::string path,
-                     const std::vector<Member>& members) {
+client::ApiCall call_of(const std::string& method, std::string path,
+                        const std::vector<Member>& members) {
   wire::JsonObject body;
   std::string query;
   for (const Member& member : members) {
@@ -236,13 +236,13 @@ client::Call call_of(const std::string& method, std::string path,
       body.raw(member.name, member.json);
     }
   }
-  client::Call call{.method = method, .path = "/api/v1" + path + query};
+  client::ApiCall call{.method = method, .path = "/api/v1" + path + query};
   if (method != "DELETE") call.body = body.text();
   call.key = fresh_key();
   return call;
 }
 
-void declare_op(CLI::App& parent, const OpCommand& command, int& exit_code) {
+void declare_op(CLI::App& parent, const OpSubcommand& command, int& exit_code) {
   struct State {
     Target target;
     OpOptions options;
@@ -259,7 +259,7 @@ void declare_op(CLI::App& parent, const OpCommand& command, int& exit_code) {
       exit_code = report(members.error());
       return;
     }
-    const client::Call call =
+    const client::ApiCall call =
         call_of(std::string(command.method), std::string(command.path), *members);
     exit_code = on_way(state->target, [&](Way& way) {
       const auto told = way.ask_good(call);

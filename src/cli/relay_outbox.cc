@@ -46,7 +46,7 @@ struct Sums {
   Duration oldest{0};
 };
 
-Sums sums_of(const relay::Report& report) {
+Sums sums_of(const relay::OutboxReport& report) {
   Sums sums;
   for (const relay::LaneReport& lane : report.lanes) {
     sums.waiting += lane.waiting;
@@ -60,7 +60,7 @@ Sums sums_of(const relay::Report& report) {
   return sums;
 }
 
-void print_report_json(const std::string& from, const relay::Report& report) {
+void print_report_json(const std::string& from, const relay::OutboxReport& report) {
   const Sums sums = sums_of(report);
   wire::JsonArray lanes;
   for (const relay::LaneReport& lane : report.lanes) lanes.add(json_of_lane(lane));
@@ -79,7 +79,7 @@ void print_report_json(const std::string& from, const relay::Report& report) {
   base::print("{}\n", object.raw("lanes", lanes.text()).text());
 }
 
-void print_report(const std::string& from, const relay::Report& report) {
+void print_report(const std::string& from, const relay::OutboxReport& report) {
   const Sums sums = sums_of(report);
   base::print("{}\n", from);
   base::print("  waiting         {}{} (the oldest for {} ms)\n",
@@ -165,7 +165,7 @@ Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
 Result<int> show_status(const RelayOptions& options) {
   for (const std::string& from : options.from) {
     HAPAX_TRY(const auto source, open_source(options, from, options.name));
-    HAPAX_TRY(const relay::Report report, source->report());
+    HAPAX_TRY(const relay::OutboxReport report, source->report());
     if (options.output == Output::kJson) {
       print_report_json(without_password(from), report);
     } else {

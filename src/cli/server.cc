@@ -24,14 +24,14 @@ using wire::JsonArray;
 using wire::JsonObject;
 
 Result<config::Loaded> load(const std::string& name) {
-  std::optional<config::File> file;
+  std::optional<config::ConfigFile> file;
   if (!name.empty()) {
     HAPAX_TRY(file, config::read_file(name));
   }
   return config::load(file, config::environment());
 }
 
-void print_findings(const config::Findings& findings) {
+void print_findings(const config::ConfigFindings& findings) {
   for (const auto& finding : findings.errors) base::print(stderr, "{}\n", finding.text());
   if (findings.errors_more != 0) base::print(stderr, "... and {} more\n", findings.errors_more);
   for (const auto& finding : findings.warnings) {
@@ -39,7 +39,7 @@ void print_findings(const config::Findings& findings) {
   }
 }
 
-std::string findings_json(const std::vector<config::Finding>& findings) {
+std::string findings_json(const std::vector<config::ConfigFinding>& findings) {
   JsonArray all;
   for (const auto& [place, what] : findings) {
     JsonObject one;
@@ -86,7 +86,7 @@ void print_json(const config::Loaded& loaded, const std::optional<Error>& refuse
   base::print("{}\n", out.text());
 }
 
-std::string door_text(const config::Door& door) {
+std::string door_text(const config::DoorConfig& door) {
   if (door.address.empty()) return "none";
   return door.address + (door.tls.used() ? ", encrypted" : "");
 }

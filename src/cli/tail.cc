@@ -30,9 +30,9 @@ struct TailOptions {
   bool payload_only = false;
 };
 
-class Tail {
+class TailCommand {
  public:
-  Tail(Way& way, const TailOptions& options) : way_(way), options_(options) {}
+  TailCommand(Way& way, const TailOptions& options) : way_(way), options_(options) {}
 
   int run() {
     next_ = options_.from;
@@ -62,9 +62,10 @@ class Tail {
     return "/api/v1/streams/" + client::encoded(options_.stream);
   }
 
-  client::Call page() const {
-    client::Call call{.method = "GET",
-                      .path = base::format("{}/records?from={}&max={}", path(), next_, kTailPage)};
+  client::ApiCall page() const {
+    client::ApiCall call{
+        .method = "GET",
+        .path = base::format("{}/records?from={}&max={}", path(), next_, kTailPage)};
     if (options_.follow) {
       call.path += base::format("&wait_ms={}", kTailWait.count());
       call.waits = kTailWait;
@@ -124,7 +125,7 @@ void declare_tail(CLI::App& app, int& exit_code) {
       "Example: hapax tail orders\n         hapax tail orders --follow --json\n"
       "         hapax tail orders --from 1 --payload");
   tail->callback([options, &exit_code] {
-    exit_code = on_way(options->target, [&](Way& way) { return Tail(way, *options).run(); });
+    exit_code = on_way(options->target, [&](Way& way) { return TailCommand(way, *options).run(); });
   });
 }
 

@@ -31,7 +31,7 @@ struct TraceOptions {
   std::optional<std::string> group;
 };
 
-struct Event {
+struct LifeEvent {
   std::int64_t ms = 0;
   std::string text;
 };
@@ -65,8 +65,8 @@ class Life {
 
   void print() {
     std::stable_sort(events_.begin(), events_.end(),
-                     [](const Event& a, const Event& b) { return a.ms < b.ms; });
-    for (const Event& event : events_) {
+                     [](const LifeEvent& a, const LifeEvent& b) { return a.ms < b.ms; });
+    for (const LifeEvent& event : events_) {
       base::print("{}  {}\n", tinted(Tint::kFaint, instant_text(event.ms)), event.text);
     }
     for (const std::string& note : notes_) base::print("{}\n", note);
@@ -74,7 +74,7 @@ class Life {
 
  private:
   std::map<std::string, std::vector<std::string>> lists_;
-  std::vector<Event> events_;
+  std::vector<LifeEvent> events_;
   std::set<std::string> notes_;
 };
 

@@ -141,7 +141,7 @@ bool Way::open_folder() {
     return false;
   }
   inside_ = *std::move(inside);
-  client::Options options;
+  client::ClientOptions options;
   options.url = *client::parse_url(inside_->url());
   options.token = inside_->token();
   client_ = std::make_unique<client::Client>(std::move(options));
@@ -156,7 +156,7 @@ bool Way::open_server() {
     exit_code_ = report(url.error());
     return false;
   }
-  client::Options options;
+  client::ClientOptions options;
   options.url = *url;
   options.authorities = target_.authorities;
   auto token = token_of(target_.token_file);
@@ -191,9 +191,9 @@ void Way::fail(const Told& told) {
   fail(exit_of(told), problem_text(told));
 }
 
-Result<client::Reply> Way::ask_raw(const client::Call& call) { return client_->call(call); }
+Result<client::Reply> Way::ask_raw(const client::ApiCall& call) { return client_->call(call); }
 
-std::optional<Told> Way::ask(const client::Call& call) {
+std::optional<Told> Way::ask(const client::ApiCall& call) {
   auto reply = client_->call(call);
   if (!reply && reply.error().code == Errc::kUnavailable) {
     fail(kExitUnreachable,
@@ -219,7 +219,7 @@ std::optional<Told> Way::ask(const client::Call& call) {
   return Told{*std::move(reply), *std::move(json)};
 }
 
-std::optional<Told> Way::ask_good(const client::Call& call) {
+std::optional<Told> Way::ask_good(const client::ApiCall& call) {
   auto told = ask(call);
   if (!told || told->good()) return told;
   fail(*told);

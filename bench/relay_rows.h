@@ -20,7 +20,7 @@
 #include "host/clock.h"
 #include "options.h"
 #include "postgres/outbox_source.h"
-#include "relay/engine.h"
+#include "relay/relay.h"
 #include "relay/stream_sink.h"
 #include "sqlite/migrate.h"
 #include "sqlite/outbox_source.h"
@@ -160,9 +160,9 @@ void bench_history(Table& table, const Options& options, const MakeDatabase& mak
 class TimedSink final : public relay::Sink {
  public:
   TimedSink(relay::Sink& next, std::size_t records) : at_us(records), next_(next) {}
-  relay::Delivery deliver(std::span<const relay::Outgoing* const> records,
-                          const relay::Permit& permit) override {
-    relay::Delivery told = next_.deliver(records, permit);
+  relay::SinkDelivery deliver(std::span<const relay::Outgoing* const> records,
+                              const relay::Permit& permit) override {
+    relay::SinkDelivery told = next_.deliver(records, permit);
     const std::int64_t now = now_us();
     for (std::size_t i = 0; i < told.accepted; ++i) at_us[std::stoul(records[i]->payload)] = now;
     accepted += told.accepted;
@@ -179,7 +179,7 @@ class TimedSink final : public relay::Sink {
 // As `hapax relay` does.
 inline void relay_until(relay::Source& source, TimedSink& sink, std::size_t records) {
   host::HostClock clock;
-  relay::Engine engine(source, sink, clock, {});
+  relay::Relay engine(source, sink, clock, {});
   while (sink.accepted < records) {
     const auto round = must(engine.round());
     if (round.idle_for > Duration{0}) source.wait(round.idle_for);
@@ -226,8 +226,8 @@ inline void bench_latency(Table& table, const Options& options, const std::strin
 
 class Nowhere final : public relay::Sink {
  public:
-  relay::Delivery deliver(std::span<const relay::Outgoing* const> records,
-                          const relay::Permit&) override {
+  relay::SinkDelivery deliver(std::span<const relay::Outgoing* const> records,
+                              const relay::Permit&) override {
     return {.accepted = records.size()};
   }
 };

@@ -3,6 +3,9 @@
 add_library(hapax_flags INTERFACE)
 target_include_directories(hapax_flags INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+# Headers only: base/format.cc compiles fmt's code, so nothing links libfmt (docs/decisions/0024).
+target_include_directories(hapax_flags SYSTEM INTERFACE
+  $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
 
 target_compile_options(hapax_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor

@@ -67,7 +67,7 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cc)
   add_executable(hapax_exe src/cli/main.cc)
   set_target_properties(hapax_exe PROPERTIES OUTPUT_NAME hapax)
   target_compile_definitions(hapax_exe PRIVATE HAPAX_VERSION="${PROJECT_VERSION}")
-  target_link_libraries(hapax_exe PRIVATE hapax_flags CLI11::CLI11 fmt::fmt
+  target_link_libraries(hapax_exe PRIVATE hapax_flags CLI11::CLI11
     $<TARGET_NAME_IF_EXISTS:hapax_cli> hapax_allocator)
   if(TARGET hapax_cli)
     target_compile_definitions(hapax_cli PRIVATE HAPAX_VERSION="${PROJECT_VERSION}")

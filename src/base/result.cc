@@ -9,7 +9,7 @@ namespace hapax {
 
 namespace {
 
-struct Row {
+struct ErrcRow {
   Errc code;
   std::string_view word;
   int http;
@@ -17,20 +17,21 @@ struct Row {
 };
 
 constexpr std::array kRows = {
-#define HAPAX_ERROR(symbol, number, word, http, retry) Row{Errc::symbol, word, http, Retry::retry},
+#define HAPAX_ERROR(symbol, number, word, http, retry) \
+  ErrcRow{Errc::symbol, word, http, Retry::retry},
 #include <hapax/errors.def>
 #undef HAPAX_ERROR
 };
 
-const Row& row_of(Errc code) {
-  for (const Row& row : kRows) {
+const ErrcRow& row_of(Errc code) {
+  for (const ErrcRow& row : kRows) {
     if (row.code == code) return row;
   }
   std::fprintf(stderr, "hapax: error code %d is not in errors.def\n", static_cast<int>(code));
   std::abort();
 }
 
-struct Words {
+struct VerdictWords {
   std::string_view operator()(const Appended&) const { return "fresh"; }
   std::string_view operator()(const Duplicate&) const { return "duplicate"; }
   std::string_view operator()(const Conflict&) const { return "conflict"; }
@@ -80,7 +81,7 @@ struct Holds {
 
 bool is_known(Errc code) {
   return std::any_of(kRows.begin(), kRows.end(),
-                     [code](const Row& row) { return row.code == code; });
+                     [code](const ErrcRow& row) { return row.code == code; });
 }
 std::string_view word_of(Errc code) { return row_of(code).word; }
 Retry retry_of(Errc code) { return row_of(code).retry; }
@@ -106,7 +107,7 @@ std::string Fingerprint::hex() const {
   return buffer;
 }
 
-std::string_view word_of(const Verdict& verdict) { return std::visit(Words{}, verdict); }
+std::string_view word_of(const Verdict& verdict) { return std::visit(VerdictWords{}, verdict); }
 bool holds(const Verdict& verdict) { return std::visit(Holds{}, verdict); }
 
 }  // namespace hapax

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "cli/op_options.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
@@ -150,7 +150,7 @@ class Appender {
                                      .body = record(payload, 0),
                                      .key = fresh_key()});
     if (!told) return way_.exit_code();
-    fmt::print("{}\n", way_.json() ? told->reply.body : verdict_line(told->json));
+    base::print("{}\n", way_.json() ? told->reply.body : verdict_line(told->json));
     return exit_of(*told);
   }
 
@@ -166,16 +166,17 @@ class Appender {
     if (!way_.json()) {
       std::string summary;
       for (const auto& [word, count] : counts_) {
-        summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", count, word);
+        summary += base::format("{}{} {}", summary.empty() ? "" : ", ", count, word);
       }
-      fmt::print("{}\n", summary.empty() ? "no lines" : summary);
+      base::print("{}\n", summary.empty() ? "no lines" : summary);
     }
     return worst;
   }
 
   int send(const std::vector<std::string>& batch) {
     const std::uint64_t first = line_ + 1;
-    client::Call call{.method = "POST", .path = path("/records"), .type = "application/x-ndjson"};
+    client::ApiCall call{
+        .method = "POST", .path = path("/records"), .type = "application/x-ndjson"};
     for (const std::string& text : batch) {
       ++line_;
       call.body += (options_.ndjson ? text : record(text, line_)) + "\n";
@@ -185,10 +186,10 @@ class Appender {
     if (!told) return stop(way_.exit_code());
     if (told->json.find("verdicts") == nullptr) {
       way_.fail(*told);
-      fmt::print(stderr, "hapax: nothing of lines {} to {} was appended\n", first, line_);
+      base::print(stderr, "hapax: nothing of lines {} to {} was appended\n", first, line_);
       return stop(way_.exit_code());
     }
-    if (way_.json()) fmt::print("{}\n", told->reply.body);
+    if (way_.json()) base::print("{}\n", told->reply.body);
     return count(told->json, first);
   }
 
@@ -198,7 +199,7 @@ class Appender {
       const std::string word = text_in(verdict, "verdict");
       ++counts_[word];
       if (!is_holding(word) && ++told_ <= kToldMax) {
-        fmt::print(stderr, "line {}: {}\n", line, verdict_line(verdict));
+        base::print(stderr, "line {}: {}\n", line, verdict_line(verdict));
       }
       worst = std::max(worst, exit_of_verdict(verdict));
       ++line;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
 #include "cli/way.h"
@@ -29,14 +29,14 @@ struct BenchOptions {
 };
 
 std::string ms_text(load::Micros micros) {
-  return fmt::format("{:.2f}", static_cast<double>(micros.count()) / 1000);
+  return base::format("{:.2f}", static_cast<double>(micros.count()) / 1000);
 }
 
 struct Judged {
   double ms = 0;
   bool met = false;
 };
-Judged judge(const load::Bar& bar, const load::Outcome& outcome) {
+Judged judge(const load::Bar& bar, const load::LoadOutcome& outcome) {
   const auto found = outcome.steps.find(std::string(bar.step));
   if (found == outcome.steps.end()) return {};
   const auto at = found->second.at(static_cast<double>(bar.percent) / 100);
@@ -44,7 +44,7 @@ Judged judge(const load::Bar& bar, const load::Outcome& outcome) {
   return {ms, ms <= bar.ms};
 }
 
-void print_json(const load::Plan& plan, const load::Outcome& outcome) {
+void print_json(const load::Plan& plan, const load::LoadOutcome& outcome) {
   wire::JsonArray steps;
   for (const auto& [what, latencies] : outcome.steps) {
     wire::JsonObject one;
@@ -62,46 +62,47 @@ void print_json(const load::Plan& plan, const load::Outcome& outcome) {
                                     .add("step", bar.step)
                                     .add("percent", bar.percent)
                                     .add("bar_ms", bar.ms)
-                                    .raw("ms", fmt::format("{:.2f}", judged.ms))
+                                    .raw("ms", base::format("{:.2f}", judged.ms))
                                     .add("met", judged.met);
-  fmt::print("{}\n", wire::JsonObject()
-                         .add("profile", plan.profile.name)
-                         .add("rate", plan.rate)
-                         .add("seconds", plan.seconds)
-                         .add("connections", plan.connections)
-                         .raw("took_s", fmt::format("{:.2f}", outcome.took.count()))
-                         .add("due", outcome.due)
-                         .add("unsent", outcome.unsent)
-                         .add("failed", outcome.failed)
-                         .add("wrong", outcome.wrong)
-                         .add("relayed", outcome.relayed)
-                         .raw("steps", steps.text())
-                         .raw("verdicts", verdicts.text())
-                         .raw("bar", told.text())
-                         .text());
+  base::print("{}\n", wire::JsonObject()
+                          .add("profile", plan.profile.name)
+                          .add("rate", plan.rate)
+                          .add("seconds", plan.seconds)
+                          .add("connections", plan.connections)
+                          .raw("took_s", base::format("{:.2f}", outcome.took.count()))
+                          .add("due", outcome.due)
+                          .add("unsent", outcome.unsent)
+                          .add("failed", outcome.failed)
+                          .add("wrong", outcome.wrong)
+                          .add("relayed", outcome.relayed)
+                          .raw("steps", steps.text())
+                          .raw("verdicts", verdicts.text())
+                          .raw("bar", told.text())
+                          .text());
 }
 
-void print_table(const load::Outcome& outcome) {
+void print_table(const load::LoadOutcome& outcome) {
   Table table({"ms", "count", "per s", "p50", "p90", "p95", "p99", "p99.9", "max"});
   for (const auto& [what, latencies] : outcome.steps) {
     std::vector<std::string> row = {what, std::to_string(latencies.count())};
     row.push_back(
-        fmt::format("{:.0f}", static_cast<double>(latencies.count()) / outcome.took.count()));
+        base::format("{:.0f}", static_cast<double>(latencies.count()) / outcome.took.count()));
     for (const auto& [name, share] : kShares) row.push_back(ms_text(latencies.at(share)));
     row.push_back(ms_text(latencies.max()));
     table.add(std::move(row));
   }
-  fmt::print("{}\n", table.text());
+  base::print("{}\n", table.text());
 }
 
-void print_text(const load::Plan& plan, const load::Outcome& outcome) {
+void print_text(const load::Plan& plan, const load::LoadOutcome& outcome) {
   print_table(outcome);
-  for (const auto& [word, count] : outcome.verdicts) fmt::print("{}  {}\n", word, count);
-  if (outcome.relayed != 0) fmt::print("relayed  {}\n", outcome.relayed);
+  for (const auto& [word, count] : outcome.verdicts) base::print("{}  {}\n", word, count);
+  if (outcome.relayed != 0) base::print("relayed  {}\n", outcome.relayed);
   const load::Bar& bar = plan.profile.bar;
   const Judged judged = judge(bar, outcome);
-  fmt::print("{} p{}  {:.2f} ms; the design asks for {} ms: {}\n", bar.step, bar.percent, judged.ms,
-             bar.ms, judged.met ? tinted(Tint::kGood, "met") : tinted(Tint::kBad, "missed"));
+  base::print("{} p{}  {:.2f} ms; the design asks for {} ms: {}\n", bar.step, bar.percent,
+              judged.ms, bar.ms,
+              judged.met ? tinted(Tint::kGood, "met") : tinted(Tint::kBad, "missed"));
 }
 
 int bench(Way& way, const BenchOptions& options) {
@@ -114,8 +115,8 @@ int bench(Way& way, const BenchOptions& options) {
   plan.server = way.client_options();
   plan.server.attempts_max = 1;  // A repetition would hide what it waited for.
   if (!way.json()) {
-    fmt::print("{}: {}; {} a second for {} s on {} connections to {}\n", plan.profile.name,
-               plan.profile.meaning, plan.rate, plan.seconds, plan.connections, way.where());
+    base::print("{}: {}; {} a second for {} s on {} connections to {}\n", plan.profile.name,
+                plan.profile.meaning, plan.rate, plan.seconds, plan.connections, way.where());
     std::fflush(stdout);
   }
   const auto outcome = load::drive(plan);
@@ -127,15 +128,15 @@ int bench(Way& way, const BenchOptions& options) {
   const std::uint64_t bad = outcome->failed + outcome->wrong + outcome->unsent;
   if (bad == 0) return kExitOk;
   return way.fail(kExitFailed,
-                  fmt::format("{} failed, {} got a wrong verdict, {} were never sent; first: {}",
-                              outcome->failed, outcome->wrong, outcome->unsent,
-                              printable(outcome->first_failure)));
+                  base::format("{} failed, {} got a wrong verdict, {} were never sent; first: {}",
+                               outcome->failed, outcome->wrong, outcome->unsent,
+                               printable(outcome->first_failure)));
 }
 
 std::string profile_lines() {
   std::string out = "Profiles:\n";
   for (const load::Profile& profile : load::kProfiles) {
-    out += fmt::format("  {:<22} {:>5}/s  {}\n", profile.name, profile.rate, profile.meaning);
+    out += base::format("  {:<22} {:>5}/s  {}\n", profile.name, profile.rate, profile.meaning);
   }
   return out;
 }

@@ -4,8 +4,8 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/op_options.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
@@ -15,7 +15,7 @@ namespace hapax::cli {
 
 namespace {
 
-constexpr OpCommand kClaimCommands[] = {
+constexpr OpSubcommand kClaimCommands[] = {
     {"claim", "claim", "POST", "/claims/{scope}/{key}", "Claim the work behind a key",
      "hapax claim payments o-1 --lease 30s\n"
      "         hapax claim payments o-1 --lease 30s --on-lapse unknown"},
@@ -39,9 +39,9 @@ struct StatusOptions {
 
 int show_status(Way& way, const Told& told, std::string_view what) {
   if (way.json()) {
-    fmt::print("{}\n", told.reply.body);
+    base::print("{}\n", told.reply.body);
   } else {
-    fmt::print("{}\n{}", what, member_lines(told.json, 2));
+    base::print("{}\n{}", what, member_lines(told.json, 2));
   }
   return kExitOk;
 }
@@ -67,14 +67,14 @@ int run_status(Way& way, const StatusOptions& options) {
     way.fail(*id);
     return way.exit_code();
   }
-  if (way.json()) fmt::print("{}\n", claim->reply.body);
+  if (way.json()) base::print("{}\n", claim->reply.body);
   return way.fail(kExitMissing, "no claim and no message id " + name + " is known");
 }
 
 }  // namespace
 
 void declare_claims(CLI::App& app, int& exit_code) {
-  for (const OpCommand& command : kClaimCommands) declare_op(app, command, exit_code);
+  for (const OpSubcommand& command : kClaimCommands) declare_op(app, command, exit_code);
 
   const auto options = std::make_shared<StatusOptions>();
   CLI::App* status =

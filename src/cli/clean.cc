@@ -8,13 +8,13 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include <hapax/inbox.h>
 #include <hapax/job_claims.h>
 #include <hapax/postgres.h>
 #include <hapax/sqlite.h>
 
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/show.h"
 #include "cli/span.h"
@@ -118,9 +118,9 @@ Status clean_with(Database& database, const CleanArguments& arguments) {
   Cleaning cleaning(database, arguments);
   HAPAX_CHECK(cleaning.run());
   if (arguments.output == Output::kJson) {
-    fmt::print("{}\n", wire::JsonObject().add("forgotten", cleaning.forgotten()).text());
+    base::print("{}\n", wire::JsonObject().add("forgotten", cleaning.forgotten()).text());
   } else {
-    fmt::print("forgot {} ids and claims whose time was over\n", cleaning.forgotten());
+    base::print("forgot {} ids and claims whose time was over\n", cleaning.forgotten());
   }
   return Ok{};
 }

@@ -5,24 +5,24 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/store_commands.h"
 
 namespace hapax::cli {
 
 namespace {
 
-struct Word {
+struct CompletionWord {
   std::string word;
   std::string help;
 };
 
 // What may follow: by the words before it, as "hapax stream create".
-using Completions = std::map<std::string, std::vector<Word>>;
+using Completions = std::map<std::string, std::vector<CompletionWord>>;
 
 void collect(const CLI::App& app, const std::string& path, Completions& out) {
-  std::vector<Word>& words = out[path];
+  std::vector<CompletionWord>& words = out[path];
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (sub->get_group().empty()) continue;
     words.push_back({sub->get_name(), sub->get_description()});
@@ -38,9 +38,9 @@ void collect(const CLI::App& app, const std::string& path, Completions& out) {
   }
 }
 
-std::string joined(const std::vector<Word>& words) {
+std::string joined(const std::vector<CompletionWord>& words) {
   std::string out;
-  for (const Word& word : words) out += (out.empty() ? "" : " ") + word.word;
+  for (const CompletionWord& word : words) out += (out.empty() ? "" : " ") + word.word;
   return out;
 }
 
@@ -70,7 +70,7 @@ compdef _hapax hapax
 std::string bash_table(const Completions& all) {
   std::string out = "declare -gA _hapax_words\n";
   for (const auto& [path, words] : all) {
-    out += fmt::format("_hapax_words[{}]=\"{}\"\n", path, joined(words));
+    out += base::format("_hapax_words[{}]=\"{}\"\n", path, joined(words));
   }
   return out;
 }
@@ -79,7 +79,7 @@ std::string bash_table(const Completions& all) {
 std::string zsh_table(const Completions& all) {
   std::string out = "typeset -gA _hapax_words=(\n";
   for (const auto& [path, words] : all) {
-    out += fmt::format("  '{}' '{}'\n", path, joined(words));
+    out += base::format("  '{}' '{}'\n", path, joined(words));
   }
   return out + ")\n";
 }
@@ -103,11 +103,11 @@ std::string fish_script(const Completions& all) {
   for (const auto& [path, words] : all) out += " '" + path + "'";
   out += "\n";
   for (const auto& [path, words] : all) {
-    for (const Word& word : words) {
+    for (const CompletionWord& word : words) {
       const bool option = word.word.starts_with("--");
-      out += fmt::format("complete -c hapax -n '__hapax_at \"{}\"' {} {} -d {}\n", path,
-                         option ? "-l" : "-f -a", option ? word.word.substr(2) : word.word,
-                         quoted(word.help));
+      out += base::format("complete -c hapax -n '__hapax_at \"{}\"' {} {} -d {}\n", path,
+                          option ? "-l" : "-f -a", option ? word.word.substr(2) : word.word,
+                          quoted(word.help));
     }
   }
   return out;
@@ -127,9 +127,9 @@ void declare_completion(CLI::App& app) {
   completion->callback([shell, &app] {
     Completions all;
     collect(app, "hapax", all);
-    if (*shell == "bash") fmt::print("{}{}", bash_table(all), kBash);
-    if (*shell == "zsh") fmt::print("#compdef hapax\n{}{}", zsh_table(all), kZsh);
-    if (*shell == "fish") fmt::print("{}", fish_script(all));
+    if (*shell == "bash") base::print("{}{}", bash_table(all), kBash);
+    if (*shell == "zsh") base::print("#compdef hapax\n{}{}", zsh_table(all), kZsh);
+    if (*shell == "fish") base::print("{}", fish_script(all));
   });
 }
 

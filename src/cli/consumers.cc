@@ -4,8 +4,8 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/op_options.h"
 #include "cli/show.h"
 #include "cli/span.h"
@@ -21,7 +21,7 @@ using wire::JsonValue;
 constexpr std::string_view kConsumerPath = "/streams/{stream}/consumers/{consumer}";
 constexpr Duration kReceiveWaitMax{60'000};
 
-constexpr OpCommand kConsumerCommands[] = {
+constexpr OpSubcommand kConsumerCommands[] = {
     {"create", "create_consumer", "PUT", kConsumerPath, "Create a consumer",
      "hapax consumer create orders mail --attempts-max 5"},
     {"seek", "seek", "POST", "/streams/{stream}/consumers/{consumer}/seek",
@@ -48,12 +48,12 @@ void print_deliveries(const JsonValue& verdict) {
                instant_text(number_in(one, "lease_until_ms")), text("id"), text("group"),
                one.find("gone") == nullptr ? text("payload") : "(gone from the stream)"});
   }
-  fmt::print("{}", table.empty() ? "nothing to hand out\n" : table.text());
+  base::print("{}", table.empty() ? "nothing to hand out\n" : table.text());
 }
 
 std::string path_of(const std::string& stream, const std::string& consumer, std::string_view act) {
-  return fmt::format("/api/v1/streams/{}/consumers/{}/{}", client::encoded(stream),
-                     client::encoded(consumer), act);
+  return base::format("/api/v1/streams/{}/consumers/{}/{}", client::encoded(stream),
+                      client::encoded(consumer), act);
 }
 
 int ack_all(Way& way, const std::string& path, const JsonValue& received) {
@@ -74,7 +74,7 @@ int ack_all(Way& way, const std::string& path, const JsonValue& received) {
 }
 
 int receive(Way& way, const ReceiveOptions& options, const std::vector<Member>& members) {
-  client::Call call = call_of("POST", "/streams/{stream}/consumers/{consumer}/receive", members);
+  client::ApiCall call = call_of("POST", "/streams/{stream}/consumers/{consumer}/receive", members);
   if (!options.wait.empty()) {
     const auto wait = span_of(options.wait);
     if (!wait || *wait > kReceiveWaitMax) {
@@ -87,7 +87,7 @@ int receive(Way& way, const ReceiveOptions& options, const std::vector<Member>& 
   const auto told = way.ask_good(call);
   if (!told) return way.exit_code();
   if (way.json()) {
-    fmt::print("{}\n", told->reply.body);
+    base::print("{}\n", told->reply.body);
   } else {
     print_deliveries(told->json);
   }
@@ -140,19 +140,19 @@ int print_each(const Way& way, const Told& told, const std::vector<std::string>&
   int exit_code = kExitOk;
   std::size_t at = 0;
   for (const JsonValue& verdict : list_in(told.json, "verdicts")) {
-    if (!way.json()) fmt::print("{}  {}\n", printable(receipts[at]), verdict_line(verdict));
+    if (!way.json()) base::print("{}  {}\n", printable(receipts[at]), verdict_line(verdict));
     exit_code = std::max(exit_code, exit_of_verdict(verdict));
     ++at;
   }
-  if (way.json()) fmt::print("{}\n", told.reply.body);
+  if (way.json()) base::print("{}\n", told.reply.body);
   return exit_code;
 }
 
 int act_on_receipts(Way& way, const std::string& op, const ReceiptOptions& options,
                     const std::vector<Member>& members) {
-  client::Call call{.method = "POST",
-                    .path = path_of(members[0].text(), members[1].text(), op),
-                    .body = receipts_body(op + "s", options.receipts, members)};
+  client::ApiCall call{.method = "POST",
+                       .path = path_of(members[0].text(), members[1].text(), op),
+                       .body = receipts_body(op + "s", options.receipts, members)};
   call.key = fresh_key();
   const auto told = way.ask(call);
   if (!told) return way.exit_code();
@@ -186,7 +186,7 @@ void declare_consumers(CLI::App& app, int& exit_code) {
   consumer->footer(
       "Example: hapax consumer create orders mail --attempts-max 5\n"
       "         hapax consumer seek orders mail 1");
-  for (const OpCommand& command : kConsumerCommands) declare_op(*consumer, command, exit_code);
+  for (const OpSubcommand& command : kConsumerCommands) declare_op(*consumer, command, exit_code);
   declare_receive(app, exit_code);
   declare_receipts(app, "ack", "Say that records are done", "hapax ack orders mail 1-7 2-8",
                    exit_code);

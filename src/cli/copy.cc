@@ -8,11 +8,11 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <hapax/postgres_store.h>
 
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
@@ -72,9 +72,9 @@ class CopyProgress {
     const auto now = std::chrono::steady_clock::now();
     if (!wanted_ || now - told_ < std::chrono::seconds{1}) return true;
     told_ = now;
-    fmt::print(stderr, "{}: {} of about {}\n", step.doing,
-               tables::bytes_text(static_cast<std::int64_t>(step.done)),
-               tables::bytes_text(static_cast<std::int64_t>(step.all)));
+    base::print(stderr, "{}: {} of about {}\n", step.doing,
+                tables::bytes_text(static_cast<std::int64_t>(step.done)),
+                tables::bytes_text(static_cast<std::int64_t>(step.all)));
     return true;
   }
 
@@ -107,37 +107,38 @@ void show_json(const shared_postgres::CopyReport& report, const CopyArguments& a
     out.add("copied_bytes", report.copied_bytes).add("left_out", report.left_out);
   }
   out.add("moved", report.done_before || !arguments.keep);
-  fmt::print("{}\n", out.text());
+  base::print("{}\n", out.text());
 }
 
 void show_text(const shared_postgres::CopyReport& report, const CopyArguments& arguments,
                const journal::Journey& journey) {
   if (report.done_before) {
-    fmt::print("{} was moved to {} before: nothing to do\n", journey.from, journey.to);
+    base::print("{} was moved to {} before: nothing to do\n", journey.from, journey.to);
     return;
   }
   const auto size = [](std::uint64_t bytes) {
     return tables::bytes_text(static_cast<std::int64_t>(bytes));
   };
-  fmt::print("store     {} (history {}), {} streams, {} ids\n", report.store_id, report.history,
-             report.streams, report.ids);
-  fmt::print("log       {} facts in {} batches, {}\n", report.last_lsn, report.batches,
-             size(report.log_bytes));
-  fmt::print("snapshot  {}\n", report.snapshot_lsn == 0
-                                   ? std::string("none")
-                                   : fmt::format("up to fact {}, {} files, {}", report.snapshot_lsn,
-                                                 report.files, size(report.file_bytes)));
+  base::print("store     {} (history {}), {} streams, {} ids\n", report.store_id, report.history,
+              report.streams, report.ids);
+  base::print("log       {} facts in {} batches, {}\n", report.last_lsn, report.batches,
+              size(report.log_bytes));
+  base::print("snapshot  {}\n",
+              report.snapshot_lsn == 0
+                  ? std::string("none")
+                  : base::format("up to fact {}, {} files, {}", report.snapshot_lsn, report.files,
+                                 size(report.file_bytes)));
   const std::uint64_t found = report.log_bytes + report.file_bytes - report.copied_bytes;
-  fmt::print("copied    {}{}\n", size(report.copied_bytes),
-             found == 0 ? "" : fmt::format("; {} were there already", size(found)));
+  base::print("copied    {}{}\n", size(report.copied_bytes),
+              found == 0 ? "" : base::format("; {} were there already", size(found)));
   if (report.left_out != 0) {
-    fmt::print("left out  {} damaged batches that nothing needs\n", report.left_out);
+    base::print("left out  {} damaged batches that nothing needs\n", report.left_out);
   }
-  fmt::print("verified  every batch is the same, and so is the state: sha256 {}\n",
-             report.state_digest);
-  fmt::print("{} {}\n", journey.from,
-             arguments.keep ? "stays a store. Never use both: they have one identity."
-                            : "is marked as moved and starts no more.");
+  base::print("verified  every batch is the same, and so is the state: sha256 {}\n",
+              report.state_digest);
+  base::print("{} {}\n", journey.from,
+              arguments.keep ? "stays a store. Never use both: they have one identity."
+                             : "is marked as moved and starts no more.");
 }
 
 Status copy(const CopyArguments& arguments) {

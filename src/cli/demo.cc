@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/demo_store.h"
 #include "host/signals.h"
@@ -26,9 +26,9 @@ using wire::JsonObject;
 namespace {
 
 // Small, deterministic, the same everywhere.
-class Dice {
+class DemoDice {
  public:
-  explicit Dice(std::uint64_t seed) : state_(seed) {}
+  explicit DemoDice(std::uint64_t seed) : state_(seed) {}
   std::uint64_t below(std::uint64_t bound) {
     state_ += 0x9e3779b97f4a7c15ULL;
     std::uint64_t z = state_;
@@ -41,15 +41,15 @@ class Dice {
   std::uint64_t state_;
 };
 
-struct Request {
+struct DemoRequest {
   std::uint32_t order = 0;
   bool other_content = false;  // the same id with another amount: must be refused
 };
 
-std::string id_of(std::uint32_t order) { return fmt::format("order-{:06}", order); }
-std::string payload_of(const Request& request) {
+std::string id_of(std::uint32_t order) { return base::format("order-{:06}", order); }
+std::string payload_of(const DemoRequest& request) {
   const std::uint32_t amount = request.other_content ? 0 : request.order * 7 % 1000 + 1;
-  return fmt::format("{{\"order\":{},\"amount\":{}}}", request.order, amount);
+  return base::format("{{\"order\":{},\"amount\":{}}}", request.order, amount);
 }
 
 // What the client saw, apart from the store.
@@ -64,9 +64,9 @@ struct Book {
   std::uint64_t wrong = 0;  // a verdict that contradicts an earlier one
 };
 
-std::vector<Request> plan_requests(const DemoOptions& options) {
-  Dice dice(options.seed);
-  std::vector<Request> requests;
+std::vector<DemoRequest> plan_requests(const DemoOptions& options) {
+  DemoDice dice(options.seed);
+  std::vector<DemoRequest> requests;
   for (std::uint32_t order = 1; order <= options.orders; ++order) {
     requests.push_back({order, false});
     if (dice.below(100) < options.duplicates) {
@@ -77,7 +77,7 @@ std::vector<Request> plan_requests(const DemoOptions& options) {
   return requests;
 }
 
-void note(Book& book, const Request& request, std::string_view word) {
+void note(Book& book, const DemoRequest& request, std::string_view word) {
   if (word == "conflict") {
     ++book.conflicts;
     if (!request.other_content) ++book.wrong;
@@ -99,9 +99,9 @@ void show_progress(std::size_t done, std::size_t all, std::uint64_t kills) {
   if (::isatty(STDERR_FILENO) == 0) return;
   constexpr std::size_t kWidth = 40;
   const std::size_t filled = all == 0 ? kWidth : done * kWidth / all;
-  fmt::print(stderr, "\r[{:<40}] {:>3} %  killed {} times ", std::string(filled, '='),
-             done * 100 / std::max<std::size_t>(all, 1), kills);
-  if (done == all) fmt::print(stderr, "\n");
+  base::print(stderr, "\r[{:<40}] {:>3} %  killed {} times ", std::string(filled, '='),
+              done * 100 / std::max<std::size_t>(all, 1), kills);
+  if (done == all) base::print(stderr, "\n");
   std::fflush(stderr);
 }
 
@@ -113,9 +113,9 @@ std::size_t window_for(const DemoOptions& options, std::size_t requests) {
 
 // Sends everything; each batch is repeated until all of it is answered.
 Status send_all(StoreProcess& store, const DemoOptions& options,
-                const std::vector<Request>& requests, Book& book) {
+                const std::vector<DemoRequest>& requests, Book& book) {
   const std::size_t window = window_for(options, requests.size());
-  Dice dice(options.seed ^ 0x6b696c6cULL);
+  DemoDice dice(options.seed ^ 0x6b696c6cULL);
   std::size_t done = 0;
   while (done < requests.size() && host::interrupted_by() == 0) {
     const std::size_t end = std::min(requests.size(), done + window);
@@ -147,7 +147,7 @@ Status send_all(StoreProcess& store, const DemoOptions& options,
   return Ok{};
 }
 
-struct Outcome {
+struct DemoOutcome {
   std::uint64_t stored = 0;
   std::uint64_t stored_twice = 0;
   std::uint64_t lost = 0;
@@ -155,7 +155,7 @@ struct Outcome {
 };
 
 // Reads the store back, through a process of its own, and compares with the book.
-Result<Outcome> compare(const std::string& folder, const Book& book) {
+Result<DemoOutcome> compare(const std::string& folder, const Book& book) {
   HAPAX_TRY(const std::vector<Record> records, read_all_orders(folder));
   std::map<std::string, std::uint64_t> times;
   std::map<std::string, std::string> payloads;
@@ -163,7 +163,7 @@ Result<Outcome> compare(const std::string& folder, const Book& book) {
     ++times[record.id];
     payloads[record.id] = record.payload;
   }
-  Outcome outcome;
+  DemoOutcome outcome;
   outcome.stored = times.size();
   for (const auto& [id, count] : times) outcome.stored_twice += count > 1 ? 1 : 0;
   for (const std::uint32_t order : book.confirmed) {
@@ -177,29 +177,29 @@ Result<Outcome> compare(const std::string& folder, const Book& book) {
   return outcome;
 }
 
-void print(const DemoOptions& options, const Book& book, const Outcome& outcome, bool good) {
+void print(const DemoOptions& options, const Book& book, const DemoOutcome& outcome, bool good) {
   if (options.output == Output::kJson) {
-    fmt::print("{}\n", JsonObject()
-                           .add("orders", options.orders)
-                           .add("sent", book.sent)
-                           .add("killed", book.kills)
-                           .add("retried", book.retried)
-                           .add("duplicates_answered", book.duplicates)
-                           .add("conflicts_refused", book.conflicts)
-                           .add("stored_once", outcome.stored - outcome.stored_twice)
-                           .add("stored_twice", outcome.stored_twice)
-                           .add("altered", outcome.altered)
-                           .add("wrong_verdicts", book.wrong)
-                           .add("lost", outcome.lost)
-                           .add("ok", good)
-                           .text());
+    base::print("{}\n", JsonObject()
+                            .add("orders", options.orders)
+                            .add("sent", book.sent)
+                            .add("killed", book.kills)
+                            .add("retried", book.retried)
+                            .add("duplicates_answered", book.duplicates)
+                            .add("conflicts_refused", book.conflicts)
+                            .add("stored_once", outcome.stored - outcome.stored_twice)
+                            .add("stored_twice", outcome.stored_twice)
+                            .add("altered", outcome.altered)
+                            .add("wrong_verdicts", book.wrong)
+                            .add("lost", outcome.lost)
+                            .add("ok", good)
+                            .text());
     return;
   }
   const auto row = [](std::string_view name, std::uint64_t value, std::string_view what) {
-    fmt::print("  {:<20} {:>8}   {}\n", name, value, what);
+    base::print("  {:<20} {:>8}   {}\n", name, value, what);
   };
-  fmt::print("\n");
-  row("sent", book.sent, fmt::format("{} orders, repeats included", options.orders));
+  base::print("\n");
+  row("sent", book.sent, base::format("{} orders, repeats included", options.orders));
   row("killed", book.kills, "kill -9 of the store's process, each followed by a recovery");
   row("retried", book.retried, "no answer came, so the client sent them again");
   row("duplicates answered", book.duplicates, "with the sequence of the first");
@@ -207,7 +207,7 @@ void print(const DemoOptions& options, const Book& book, const Outcome& outcome,
   row("stored once", outcome.stored - outcome.stored_twice, "");
   row("stored twice", outcome.stored_twice, "");
   row("lost", outcome.lost, "confirmed to the client and not in the store");
-  fmt::print("\n{}\n", good ? "every order, once" : "NOT every order once: this is a bug");
+  base::print("\n{}\n", good ? "every order, once" : "NOT every order once: this is a bug");
 }
 
 }  // namespace
@@ -252,7 +252,7 @@ int run_demo(const DemoOptions& options) {
   host::interrupt_on({SIGINT, SIGTERM, SIGHUP});
   StoreProcess store(folder.string());
   Book book;
-  const auto result = [&]() -> Result<Outcome> {
+  const auto result = [&]() -> Result<DemoOutcome> {
     HAPAX_CHECK(store.start());
     HAPAX_CHECK(send_all(store, options, plan_requests(options), book));
     HAPAX_CHECK(store.stop());

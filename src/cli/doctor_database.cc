@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "base/format.h"
 #include "base/span.h"
 #include "cli/show.h"
 #include "cli/span.h"
@@ -57,9 +56,9 @@ void print_text(const Findings& findings) {
   constexpr Tint kTints[] = {Tint::kGood, Tint::kWarning, Tint::kBad};
   for (const Finding& one : findings.all()) {
     const std::string_view word = word_of(one.severity);
-    fmt::print("{}{}  {:<15} {}\n", tinted(kTints[static_cast<std::size_t>(one.severity)], word),
-               std::string(8 - word.size(), ' '), one.check, printable(one.found));
-    if (!one.remedy.empty()) fmt::print("{:26}do: {}\n", "", printable(one.remedy));
+    base::print("{}{}  {:<15} {}\n", tinted(kTints[static_cast<std::size_t>(one.severity)], word),
+                std::string(8 - word.size(), ' '), one.check, printable(one.found));
+    if (!one.remedy.empty()) base::print("{:26}do: {}\n", "", printable(one.remedy));
   }
 }
 
@@ -74,12 +73,12 @@ void print_json(const std::string& database, const Findings& findings, Severity 
     if (!one.figures.empty()) object.raw("figures", figures.text());
     checks.add(object.text());
   }
-  fmt::print("{}\n", wire::JsonObject()
-                         .add("database", without_password(database))
-                         .add("healthy", worst == Severity::kOk)
-                         .add("worst", word_of(worst))
-                         .raw("checks", checks.text())
-                         .text());
+  base::print("{}\n", wire::JsonObject()
+                          .add("database", without_password(database))
+                          .add("healthy", worst == Severity::kOk)
+                          .add("worst", word_of(worst))
+                          .raw("checks", checks.text())
+                          .text());
 }
 
 int usage(std::string_view text) {

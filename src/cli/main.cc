@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/store_commands.h"
 #include "host/signals.h"
@@ -133,10 +133,11 @@ void declare(CLI::App& app, Arguments& arguments, int& exit_code) {
   CLI::App* help = app.add_subcommand("help", "Print this text");
   help->callback([&app] {  // App::help() would speak of this command.
     const auto formatter = app.get_formatter();
-    fmt::print("{}", formatter->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
+    hapax::base::print("{}",
+                       formatter->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
   });
   CLI::App* version = app.add_subcommand("version", "Print the version");
-  version->callback([] { fmt::print("{}\n", HAPAX_VERSION); });
+  version->callback([] { hapax::base::print("{}\n", HAPAX_VERSION); });
   app.footer(
       "Example: hapax demo --orders 1000\n         hapax append orders tea --id o-1\n"
       "Exit codes: 0 ok, 1 no, 64 wrong arguments, 65 data folder damaged, 66 not found,\n"
@@ -214,12 +215,13 @@ bool knows_command(const CLI::App& app, int argc, char** argv) {
   }
   const std::vector<std::string_view> known(names.begin(), names.end());
   if (const auto close = hapax::wire::nearest(argv[1], known)) {
-    fmt::print(stderr, "hapax: there is no command '{}'; did you mean '{}'? (see hapax --help)\n",
-               argv[1], *close);
+    hapax::base::print(stderr,
+                       "hapax: there is no command '{}'; did you mean '{}'? (see hapax --help)\n",
+                       argv[1], *close);
     return false;
   }
-  fmt::print(stderr, "hapax: there is no command '{}'; there are: {} (see hapax --help)\n", argv[1],
-             fmt::join(known, " "));
+  hapax::base::print(stderr, "hapax: there is no command '{}'; there are: {} (see hapax --help)\n",
+                     argv[1], hapax::base::joined(known, " "));
   return false;
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/show.h"
 #include "cli/span.h"
@@ -66,25 +66,25 @@ void show(const tables::MigrationReport& report, const MigrateArguments& argumen
   if (arguments.output == Output::kJson) {
     wire::JsonArray steps;
     for (const std::string& step : report.steps) steps.add(wire::json_text(step));
-    fmt::print("{}\n", wire::JsonObject()
-                           .add("before", report.before)
-                           .add("after", report.after)
-                           .add("dry_run", arguments.dry_run)
-                           .raw("steps", steps.text())
-                           .text());
+    base::print("{}\n", wire::JsonObject()
+                            .add("before", report.before)
+                            .add("after", report.after)
+                            .add("dry_run", arguments.dry_run)
+                            .raw("steps", steps.text())
+                            .text());
     return;
   }
   for (const std::string& step : report.steps) {
-    fmt::print("{} {}\n", arguments.dry_run ? "would apply" : "applied", step);
+    base::print("{} {}\n", arguments.dry_run ? "would apply" : "applied", step);
   }
-  if (report.steps.empty()) fmt::print("nothing to do, version {}\n", report.after);
+  if (report.steps.empty()) base::print("nothing to do, version {}\n", report.after);
 }
 
 // Prints, too, what was asked for.
 Status migrate_postgres(const MigrateArguments& arguments) {
   HAPAX_TRY(const postgres::MigrateOptions options, postgres_options(arguments));
   if (arguments.print) {
-    fmt::print("{}", postgres::script(options));
+    base::print("{}", postgres::script(options));
     return Ok{};
   }
   HAPAX_TRY(postgres::Connection connection,
@@ -97,7 +97,7 @@ Status migrate_postgres(const MigrateArguments& arguments) {
 Status migrate_sqlite(const MigrateArguments& arguments, const std::string& path) {
   HAPAX_TRY(const sqlite::MigrateOptions options, sqlite_options(arguments));
   if (arguments.print) {
-    fmt::print("{}", sqlite::script(options));
+    base::print("{}", sqlite::script(options));
     return Ok{};
   }
   if (path.empty()) return wrong("sqlite: is followed by a file, as in sqlite:shop.db");

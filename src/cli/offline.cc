@@ -3,8 +3,7 @@
 
 #include <cstdio>
 
-#include <fmt/format.h>
-
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/show.h"
 #include "host/entropy.h"
@@ -24,7 +23,7 @@ Result<std::unique_ptr<ports::Folder>> open_folder(const std::string& path) {
 }
 
 std::string window_text(Window window) {
-  return window.is_forever() ? "for ever" : fmt::format("{} s", window.raw());
+  return window.is_forever() ? "for ever" : base::format("{} s", window.raw());
 }
 
 std::string stream_json(const StreamStats& stream) {
@@ -72,48 +71,48 @@ void print_json(const engine::Inspection& found) {
   out.add("transactions_open", found.figures.transactions_open);
   out.add("memory_bytes", found.figures.memory_bytes);
   out.add("log_time_ms", to_ms(found.figures.log_time)).raw("streams", streams.text());
-  fmt::print("{}\n", out.text());
+  base::print("{}\n", out.text());
 }
 
 void print_text(const engine::Inspection& found) {
   const Statistics& figures = found.figures;
-  fmt::print("store        {} (history {})\n", found.store_id, found.history);
-  fmt::print("journal      {} facts, {} segments, {} bytes ({} still needed)\n", found.last_lsn,
-             figures.segments, figures.journal_bytes, found.live_bytes);
-  fmt::print("snapshot     {}\n", found.snapshot_lsn == 0
-                                      ? std::string("none")
-                                      : fmt::format("up to fact {}", found.snapshot_lsn));
-  fmt::print("last end     {}\n", found.clean ? "clean" : "unclean; the next start recovers");
-  fmt::print("remembered   {} ids, {} settled claims, {} open claims ({} unknown)\n", figures.ids,
-             figures.claims_settled, figures.claims_open, figures.claims_unknown);
-  fmt::print("             {} registers, {} positions, {} open transactions\n", figures.registers,
-             figures.positions, figures.transactions_open);
-  fmt::print("log time     {} ms\n", to_ms(figures.log_time));
+  base::print("store        {} (history {})\n", found.store_id, found.history);
+  base::print("journal      {} facts, {} segments, {} bytes ({} still needed)\n", found.last_lsn,
+              figures.segments, figures.journal_bytes, found.live_bytes);
+  base::print("snapshot     {}\n", found.snapshot_lsn == 0
+                                       ? std::string("none")
+                                       : base::format("up to fact {}", found.snapshot_lsn));
+  base::print("last end     {}\n", found.clean ? "clean" : "unclean; the next start recovers");
+  base::print("remembered   {} ids, {} settled claims, {} open claims ({} unknown)\n", figures.ids,
+              figures.claims_settled, figures.claims_open, figures.claims_unknown);
+  base::print("             {} registers, {} positions, {} open transactions\n", figures.registers,
+              figures.positions, figures.transactions_open);
+  base::print("log time     {} ms\n", to_ms(figures.log_time));
   if (figures.gaps != 0) {
-    fmt::print("losses       {} accepted by repair; {} records and {} results have no payload\n",
-               figures.gaps, figures.records_lost, figures.results_lost);
+    base::print("losses       {} accepted by repair; {} records and {} results have no payload\n",
+                figures.gaps, figures.records_lost, figures.results_lost);
   }
   if (!found.streams.empty()) {
-    fmt::print("\n{:<24} {:>10} {:>10} {:>12} {:>10} {:>10} {:>15}\n", "stream", "first", "last",
-               "bytes", "ids", "window", "horizon");
+    base::print("\n{:<24} {:>10} {:>10} {:>12} {:>10} {:>10} {:>15}\n", "stream", "first", "last",
+                "bytes", "ids", "window", "horizon");
   }
   for (const StreamStats& stream : found.streams) {
-    fmt::print("{:<24} {:>10} {:>10} {:>12} {:>10} {:>10} {:>15}\n", printable(stream.stream),
-               stream.first.value, stream.last.value, stream.bytes, stream.ids,
-               window_text(stream.settings.window), to_ms(stream.horizon));
+    base::print("{:<24} {:>10} {:>10} {:>12} {:>10} {:>10} {:>15}\n", printable(stream.stream),
+                stream.first.value, stream.last.value, stream.bytes, stream.ids,
+                window_text(stream.settings.window), to_ms(stream.horizon));
     for (const ConsumerStats& consumer : stream.consumers) {
-      fmt::print("  {:<22} acked to {}, next {}, {} in flight, {} waiting, {} dead letters\n",
-                 printable(consumer.consumer), consumer.floor.value, consumer.next.value,
-                 consumer.in_flight, consumer.waiting, consumer.dead_lettered);
+      base::print("  {:<22} acked to {}, next {}, {} in flight, {} waiting, {} dead letters\n",
+                  printable(consumer.consumer), consumer.floor.value, consumer.next.value,
+                  consumer.in_flight, consumer.waiting, consumer.dead_lettered);
     }
   }
-  for (const std::string& line : found.lines) fmt::print("note: {}\n", printable(line));
-  if (found.refusal) fmt::print("\nA start is refused: {}\n", *found.refusal);
+  for (const std::string& line : found.lines) base::print("note: {}\n", printable(line));
+  if (found.refusal) base::print("\nA start is refused: {}\n", *found.refusal);
 }
 
-std::string problems_json(const std::vector<journal::Problem>& problems) {
+std::string problems_json(const std::vector<journal::FileProblem>& problems) {
   JsonArray out;
-  for (const journal::Problem& problem : problems) {
+  for (const journal::FileProblem& problem : problems) {
     out.add(JsonObject()
                 .add("file", problem.file)
                 .add("offset", problem.offset)
@@ -124,22 +123,22 @@ std::string problems_json(const std::vector<journal::Problem>& problems) {
 }
 
 void print_text(const journal::VerifyReport& found) {
-  const auto print = [](const journal::Problem& problem, std::string_view remark) {
-    fmt::print("{} offset {}: {}{}\n", problem.file, problem.offset, problem.text, remark);
+  const auto print = [](const journal::FileProblem& problem, std::string_view remark) {
+    base::print("{} offset {}: {}{}\n", problem.file, problem.offset, problem.text, remark);
   };
-  for (const journal::Problem& problem : found.problems) print(problem, "");
-  for (const journal::Problem& problem : found.unneeded) print(problem, " (nothing needs it)");
-  for (const std::string& note : found.notes) fmt::print("note: {}\n", printable(note));
+  for (const journal::FileProblem& problem : found.problems) print(problem, "");
+  for (const journal::FileProblem& problem : found.unneeded) print(problem, " (nothing needs it)");
+  for (const std::string& note : found.notes) base::print("note: {}\n", printable(note));
   std::string_view word = found.unneeded.empty() ? "intact" : "intact, but for what nothing needs";
   if (!found.intact()) word = "DAMAGED";
-  fmt::print("{}: {} files, {} bytes, {} batches, {} facts read\n", word, found.files, found.bytes,
-             found.batches, found.facts);
+  base::print("{}: {} files, {} bytes, {} batches, {} facts read\n", word, found.files, found.bytes,
+              found.batches, found.facts);
 }
 
 }  // namespace
 
 int report(const Error& error) {
-  fmt::print(stderr, "hapax: {}\n", error.text());
+  base::print(stderr, "hapax: {}\n", error.text());
   return exit_code_of(error);
 }
 
@@ -175,16 +174,16 @@ int run_verify(const VerifyOptions& options) {
   const auto found = engine::verify(**folder);
   if (!found) return report(found.error());
   if (options.output == Output::kJson) {
-    fmt::print("{}\n", JsonObject()
-                           .add("intact", found->intact())
-                           .add("files", found->files)
-                           .add("bytes", found->bytes)
-                           .add("batches", found->batches)
-                           .add("facts", found->facts)
-                           .add("last_lsn", found->last.value)
-                           .raw("problems", problems_json(found->problems))
-                           .raw("unneeded", problems_json(found->unneeded))
-                           .text());
+    base::print("{}\n", JsonObject()
+                            .add("intact", found->intact())
+                            .add("files", found->files)
+                            .add("bytes", found->bytes)
+                            .add("batches", found->batches)
+                            .add("facts", found->facts)
+                            .add("last_lsn", found->last.value)
+                            .raw("problems", problems_json(found->problems))
+                            .raw("unneeded", problems_json(found->unneeded))
+                            .text());
   } else {
     print_text(*found);
   }
@@ -207,23 +206,23 @@ int run_repair(const RepairOptions& options) {
   if (options.output == Output::kJson) {
     JsonArray steps;
     for (const std::string& step : done->steps) steps.add(json_text(step));
-    fmt::print("{}\n", JsonObject()
-                           .add("needed", done->needed)
-                           .add("done", done->needed && !options.dry_run)
-                           .add("lost_first_lsn", done->lost_first.value)
-                           .add("lost_last_lsn", done->lost_last.value)
-                           .add("history", done->history)
-                           .raw("steps", steps.text())
-                           .text());
+    base::print("{}\n", JsonObject()
+                            .add("needed", done->needed)
+                            .add("done", done->needed && !options.dry_run)
+                            .add("lost_first_lsn", done->lost_first.value)
+                            .add("lost_last_lsn", done->lost_last.value)
+                            .add("history", done->history)
+                            .raw("steps", steps.text())
+                            .text());
     return kExitOk;
   }
-  if (!done->needed) fmt::print("nothing to repair: the store starts as it is\n");
+  if (!done->needed) base::print("nothing to repair: the store starts as it is\n");
   for (const std::string& step : done->steps) {
-    fmt::print("{}{}\n", options.dry_run ? "would: " : "", printable(step));
+    base::print("{}{}\n", options.dry_run ? "would: " : "", printable(step));
   }
   if (done->lost_last.value != 0) {
-    fmt::print("facts {} to {} {} lost\n", done->lost_first.value, done->lost_last.value,
-               options.dry_run ? "would be" : "are");
+    base::print("facts {} to {} {} lost\n", done->lost_first.value, done->lost_last.value,
+                options.dry_run ? "would be" : "are");
   }
   return kExitOk;
 }

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/utf8.h"
 #include "cli/show.h"
 #include "cli/span.h"
@@ -85,8 +85,8 @@ class FieldList {
 
 Error bad_value(const OpField& field, const std::string& value, std::string_view expected) {
   return Error{Errc::kInvalidArgument,
-               fmt::format("{} '{}' is not {}", field.required ? field.name : field.option(), value,
-                           expected)};
+               base::format("{} '{}' is not {}", field.required ? field.name : field.option(),
+                            value, expected)};
 }
 
 bool is_whole(std::string_view text) {
@@ -222,8 +222,8 @@ Result<std::vector<Member>> OpOptions::members() const {
   return out;
 }
 
-client::Call call_of(const std::string& method, std::string path,
-                     const std::vector<Member>& members) {
+client::ApiCall call_of(const std::string& method, std::string path,
+                        const std::vector<Member>& members) {
   wire::JsonObject body;
   std::string query;
   for (const Member& member : members) {
@@ -236,13 +236,13 @@ client::Call call_of(const std::string& method, std::string path,
       body.raw(member.name, member.json);
     }
   }
-  client::Call call{.method = method, .path = "/api/v1" + path + query};
+  client::ApiCall call{.method = method, .path = "/api/v1" + path + query};
   if (method != "DELETE") call.body = body.text();
   call.key = fresh_key();
   return call;
 }
 
-void declare_op(CLI::App& parent, const OpCommand& command, int& exit_code) {
+void declare_op(CLI::App& parent, const OpSubcommand& command, int& exit_code) {
   struct State {
     Target target;
     OpOptions options;
@@ -259,12 +259,12 @@ void declare_op(CLI::App& parent, const OpCommand& command, int& exit_code) {
       exit_code = report(members.error());
       return;
     }
-    const client::Call call =
+    const client::ApiCall call =
         call_of(std::string(command.method), std::string(command.path), *members);
     exit_code = on_way(state->target, [&](Way& way) {
       const auto told = way.ask_good(call);
       if (!told) return way.exit_code();
-      fmt::print("{}\n", way.json() ? told->reply.body : verdict_line(told->json));
+      base::print("{}\n", way.json() ? told->reply.body : verdict_line(told->json));
       return kExitOk;
     });
   });

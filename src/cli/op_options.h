@@ -75,11 +75,11 @@ class OpOptions {
 };
 
 // Fills {names} of a path, and puts the rest into the body, or the query of a DELETE.
-[[nodiscard]] client::Call call_of(const std::string& method, std::string path,
-                                   const std::vector<Member>& members);
+[[nodiscard]] client::ApiCall call_of(const std::string& method, std::string path,
+                                      const std::vector<Member>& members);
 
 // A command that is one operation and prints its verdict.
-struct OpCommand {
+struct OpSubcommand {
   std::string_view name;
   std::string_view op;
   std::string_view method;
@@ -87,6 +87,6 @@ struct OpCommand {
   std::string_view help;
   std::string_view example;
 };
-void declare_op(CLI::App& parent, const OpCommand& command, int& exit_code);
+void declare_op(CLI::App& parent, const OpSubcommand& command, int& exit_code);
 
 }  // namespace hapax::cli

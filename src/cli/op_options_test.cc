@@ -68,11 +68,11 @@ TEST(OpOptions, ValuesBecomeWhatTheWireHas) {
 TEST(OpOptions, NamesStandInThePathAndTheRestInTheBodyOrTheQuery) {
   const std::vector<Member> members = {
       {"scope", "\"pay/ments\""}, {"key", "\"o 1\""}, {"lease_ms", "5"}};
-  const client::Call post = call_of("POST", "/claims/{scope}/{key}", members);
+  const client::ApiCall post = call_of("POST", "/claims/{scope}/{key}", members);
   EXPECT_EQ(post.path, "/api/v1/claims/pay%2Fments/o%201");
   EXPECT_EQ(post.body, R"({"lease_ms":5})");
   EXPECT_FALSE(post.key.empty());
-  const client::Call gone = call_of("DELETE", "/claims/{scope}/{key}", members);
+  const client::ApiCall gone = call_of("DELETE", "/claims/{scope}/{key}", members);
   EXPECT_EQ(gone.path, "/api/v1/claims/pay%2Fments/o%201?lease_ms=5");
   EXPECT_EQ(gone.body, "");
 }

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <hapax/embedded.h>
 
+#include "base/format.h"
 #include "base/mutex.h"
 #include "base/span.h"
 #include "cli/commands.h"
@@ -27,7 +27,7 @@
 #include "client/sinks.h"
 #include "host/clock.h"
 #include "host/signals.h"
-#include "relay/engine.h"
+#include "relay/relay.h"
 #include "relay/stream_sink.h"
 #include "wire/json_text.h"
 
@@ -68,7 +68,7 @@ class Destination {
   [[nodiscard]] std::unique_ptr<relay::Sink> make_sink() {
     if (store_) return std::make_unique<relay::StoreSink>(*store_, stream_);
     if (!stream_.empty()) return std::make_unique<client::StreamSink>(client_, stream_);
-    client::Options options = client_;
+    client::ClientOptions options = client_;
     options.url.prefix.clear();
     return std::make_unique<client::EndpointSink>(options, client_.url.prefix);
   }
@@ -86,13 +86,13 @@ class Destination {
   }
 
   std::string stream_;
-  client::Options client_;
+  client::ClientOptions client_;
   std::unique_ptr<Store> store_;
 };
 
 // What waits in lanes that a relay does not hold, and who does.
 struct OthersLanes {
-  OthersLanes(const relay::Report& report, std::string_view own) {
+  OthersLanes(const relay::OutboxReport& report, std::string_view own) {
     for (const relay::LaneReport& lane : report.lanes) {
       if (lane.waiting == 0 || lane.owner == own) continue;
       waiting += lane.waiting;
@@ -100,15 +100,15 @@ struct OthersLanes {
     }
   }
   [[nodiscard]] std::string text() const {
-    return fmt::format("records wait ({}) in lanes that others hold: {}", waiting,
-                       fmt::join(holders, ", "));
+    return base::format("records wait ({}) in lanes that others hold: {}", waiting,
+                        base::joined(holders, ", "));
   }
 
   std::uint64_t waiting = 0;
   std::set<std::string> holders{};
 };
 
-std::uint64_t retries_in(const relay::Report& report) {
+std::uint64_t retries_in(const relay::OutboxReport& report) {
   std::uint64_t retries = 0;
   for (const relay::LaneReport& lane : report.lanes) retries += lane.retries;
   return retries;
@@ -118,7 +118,7 @@ std::uint64_t retries_in(const relay::Report& report) {
 class Drain {
  public:
   Drain(const RelayOptions& options, std::string from, std::string owner,
-        std::unique_ptr<relay::Sink> sink, const relay::Settings& settings)
+        std::unique_ptr<relay::Sink> sink, const relay::RelaySettings& settings)
       : options_(options),
         once_(options.once),
         uri_(std::move(from)),
@@ -157,8 +157,8 @@ class Drain {
 
   // What --once ends with.
   [[nodiscard]] int exit_code() const { return exit_code_; }
-  [[nodiscard]] relay::Counts counts() const {
-    return engine_ ? engine_->counts() : relay::Counts{};
+  [[nodiscard]] relay::RelayCounts counts() const {
+    return engine_ ? engine_->counts() : relay::RelayCounts{};
   }
   [[nodiscard]] const std::string& from() const { return from_; }
 
@@ -220,11 +220,11 @@ class Drain {
     exit_code_ = kExitLater;
     return true;
   }
-  void tell_retries(const relay::Report& report) {
+  void tell_retries(const relay::OutboxReport& report) {
     const std::uint64_t retries = retries_in(report);
     if (retries == 0) return;
-    say(fmt::format("{}: records wait ({}) for another attempt, or behind one that does", from_,
-                    retries));
+    say(base::format("{}: records wait ({}) for another attempt, or behind one that does", from_,
+                     retries));
     exit_code_ = kExitLater;
   }
   // Also while there is always something to send.
@@ -267,12 +267,12 @@ class Drain {
   const std::string uri_;
   const std::string from_;  // as it may be shown
   const std::string owner_;
-  const relay::Settings settings_;
+  const relay::RelaySettings settings_;
   host::HostClock clock_;
   base::Mutex mutex_;  // over source_ as it is made and woken
   std::unique_ptr<relay::Source> source_;
   std::unique_ptr<relay::Sink> sink_;
-  std::optional<relay::Engine> engine_;
+  std::optional<relay::Relay> engine_;
   std::int64_t clean_at_ms_ = 0;
   std::optional<std::int64_t> idle_since_ms_{};  // without a lane
   bool told_idle_ = false;
@@ -284,25 +284,25 @@ class Drain {
 int print_counts(const RelayOptions& options, const std::vector<std::unique_ptr<Drain>>& drains) {
   int exit_code = kExitOk;
   for (const auto& drain : drains) {
-    const relay::Counts counts = drain->counts();
+    const relay::RelayCounts counts = drain->counts();
     if (exit_code == kExitOk) exit_code = drain->exit_code();
     if (options.output == Output::kJson) {
-      fmt::print("{}\n", wire::JsonObject()
-                             .add("from", drain->from())
-                             .add("accepted", counts.accepted)
-                             .add("retried", counts.retried)
-                             .add("dead", counts.dead)
-                             .text());
+      base::print("{}\n", wire::JsonObject()
+                              .add("from", drain->from())
+                              .add("accepted", counts.accepted)
+                              .add("retried", counts.retried)
+                              .add("dead", counts.dead)
+                              .text());
     } else {
-      fmt::print("{}: {} accepted, {} to be tried again, {} dead letters\n", drain->from(),
-                 counts.accepted, counts.retried, counts.dead);
+      base::print("{}: {} accepted, {} to be tried again, {} dead letters\n", drain->from(),
+                  counts.accepted, counts.retried, counts.dead);
     }
   }
   return options.once ? exit_code : kExitOk;
 }
 
-Result<relay::Settings> settings_of(const RelayOptions& options) {
-  relay::Settings settings;
+Result<relay::RelaySettings> settings_of(const RelayOptions& options) {
+  relay::RelaySettings settings;
   settings.batch = options.batch;
   settings.attempts_max = options.attempts;
   const auto lease = span_of(options.lease);
@@ -319,7 +319,7 @@ Result<relay::Settings> settings_of(const RelayOptions& options) {
 Result<int> relay_all(const RelayOptions& options) {
   // SIGUSR1: the last drain has ended by itself.
   const host::Signals signals{SIGTERM, SIGINT, SIGUSR1};
-  HAPAX_TRY(const relay::Settings settings, settings_of(options));
+  HAPAX_TRY(const relay::RelaySettings settings, settings_of(options));
   Destination destination;
   HAPAX_CHECK(destination.open(options));
   std::vector<std::unique_ptr<Drain>> drains;
@@ -353,8 +353,9 @@ Result<int> done_by(const RelayOptions& options) {
 int run_relay(RelayOptions options) {
   if (options.name.empty()) options.name = who() + "/" + fresh_key();
   if (options.sends() && options.to.empty()) {
-    fmt::print(stderr,
-               "hapax: --to is required, unless --status, --dead-letters or --redrive is wanted\n");
+    base::print(
+        stderr,
+        "hapax: --to is required, unless --status, --dead-letters or --redrive is wanted\n");
     return kExitUsage;
   }
   const auto done = done_by(options);

@@ -10,7 +10,7 @@
 #include <hapax/result.h>
 
 #include "cli/commands.h"
-#include "relay/engine.h"
+#include "relay/relay.h"
 #include "relay/source.h"
 
 namespace hapax::cli {
@@ -25,8 +25,8 @@ struct RelayOptions {
   std::string lease = "15s";
   std::string token_file;
   std::string authorities;
-  std::uint32_t batch = relay::Settings{}.batch;
-  std::uint32_t attempts = relay::Settings{}.attempts_max;
+  std::uint32_t batch = relay::RelaySettings{}.batch;
+  std::uint32_t attempts = relay::RelaySettings{}.attempts_max;
   std::vector<std::string> redrive;  // ids
   bool redrive_all = false;
   bool once = false;

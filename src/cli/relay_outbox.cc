@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <fmt/format.h>
-
+#include "base/format.h"
 #include "base/mutex.h"
 #include "cli/relay.h"
 #include "cli/show.h"
@@ -47,7 +46,7 @@ struct Sums {
   Duration oldest{0};
 };
 
-Sums sums_of(const relay::Report& report) {
+Sums sums_of(const relay::OutboxReport& report) {
   Sums sums;
   for (const relay::LaneReport& lane : report.lanes) {
     sums.waiting += lane.waiting;
@@ -61,7 +60,7 @@ Sums sums_of(const relay::Report& report) {
   return sums;
 }
 
-void print_report_json(const std::string& from, const relay::Report& report) {
+void print_report_json(const std::string& from, const relay::OutboxReport& report) {
   const Sums sums = sums_of(report);
   wire::JsonArray lanes;
   for (const relay::LaneReport& lane : report.lanes) lanes.add(json_of_lane(lane));
@@ -77,30 +76,30 @@ void print_report_json(const std::string& from, const relay::Report& report) {
             .add("oldest_transaction_of", report.oldest_transaction_of)
       : object.raw("oldest_transaction_ms", "null").raw("oldest_transaction_of", "null");
   object.raw("sees_transactions", report.sees_transactions ? "true" : "false");
-  fmt::print("{}\n", object.raw("lanes", lanes.text()).text());
+  base::print("{}\n", object.raw("lanes", lanes.text()).text());
 }
 
-void print_report(const std::string& from, const relay::Report& report) {
+void print_report(const std::string& from, const relay::OutboxReport& report) {
   const Sums sums = sums_of(report);
-  fmt::print("{}\n", from);
-  fmt::print("  waiting         {}{} (the oldest for {} ms)\n",
-             sums.more_waiting ? "at least " : "", sums.waiting, sums.oldest.count());
-  fmt::print("  delivered       {}\n", sums.sent);
-  fmt::print("  to be retried   {}, {} keys wait\n", sums.retries, sums.blocked_keys);
-  fmt::print("  dead letters    {}\n", report.dead_letters);
-  fmt::print("  outbox          {} bytes, {} dead rows\n", report.outbox_bytes, report.dead_rows);
+  base::print("{}\n", from);
+  base::print("  waiting         {}{} (the oldest for {} ms)\n",
+              sums.more_waiting ? "at least " : "", sums.waiting, sums.oldest.count());
+  base::print("  delivered       {}\n", sums.sent);
+  base::print("  to be retried   {}, {} keys wait\n", sums.retries, sums.blocked_keys);
+  base::print("  dead letters    {}\n", report.dead_letters);
+  base::print("  outbox          {} bytes, {} dead rows\n", report.outbox_bytes, report.dead_rows);
   if (report.oldest_transaction) {
-    fmt::print("  oldest transaction open for {} ms: {}\n", report.oldest_transaction->count(),
-               report.oldest_transaction_of);
+    base::print("  oldest transaction open for {} ms: {}\n", report.oldest_transaction->count(),
+                report.oldest_transaction_of);
   }
-  if (!report.sees_transactions) fmt::print("  {}\n", kBlind);
-  fmt::print("  lanes           {} of {} are held\n", sums.lanes_held, report.lanes.size());
+  if (!report.sees_transactions) base::print("  {}\n", kBlind);
+  base::print("  lanes           {} of {} are held\n", sums.lanes_held, report.lanes.size());
   for (const relay::LaneReport& lane : report.lanes) {
-    fmt::print("  lane {:>2}  {:>7}{} waiting  {:>5} retries  {}\n", lane.lane, lane.waiting,
-               lane.more_waiting ? "+" : "", lane.retries,
-               lane.owner.empty()
-                   ? "nobody"
-                   : fmt::format("{} for {} ms", lane.owner, lane.lease_left.count()));
+    base::print("  lane {:>2}  {:>7}{} waiting  {:>5} retries  {}\n", lane.lane, lane.waiting,
+                lane.more_waiting ? "+" : "", lane.retries,
+                lane.owner.empty()
+                    ? "nobody"
+                    : base::format("{} for {} ms", lane.owner, lane.lease_left.count()));
   }
 }
 
@@ -113,12 +112,12 @@ void print_redriven(const RelayOptions& options, const std::string& from,
     }
     wire::JsonObject object;
     object.add("from", from).add("redriven", told.count).raw("refused", refused.text());
-    fmt::print("{}\n", object.text());
+    base::print("{}\n", object.text());
     return;
   }
-  fmt::print("{}: {} published again\n", from, told.count);
+  base::print("{}: {} published again\n", from, told.count);
   for (const auto& [id, reason] : told.refused) {
-    fmt::print("{}: {} is refused and stays a dead letter: {}\n", from, id, reason);
+    base::print("{}: {} is refused and stays a dead letter: {}\n", from, id, reason);
   }
 }
 
@@ -127,7 +126,7 @@ void print_redriven(const RelayOptions& options, const std::string& from,
 void say(std::string_view text) {
   static base::Mutex mutex;
   const base::MutexLock lock(mutex);
-  fmt::print(stderr, "hapax relay: {}\n", text);
+  base::print(stderr, "hapax relay: {}\n", text);
 }
 
 Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
@@ -166,7 +165,7 @@ Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
 Result<int> show_status(const RelayOptions& options) {
   for (const std::string& from : options.from) {
     HAPAX_TRY(const auto source, open_source(options, from, options.name));
-    HAPAX_TRY(const relay::Report report, source->report());
+    HAPAX_TRY(const relay::OutboxReport report, source->report());
     if (options.output == Output::kJson) {
       print_report_json(without_password(from), report);
     } else {
@@ -183,18 +182,18 @@ Result<int> list_dead_letters(const RelayOptions& options) {
     HAPAX_TRY(const auto letters, source->dead_letters(kMost));
     for (const relay::DeadLetter& letter : letters) {
       if (options.output == Output::kJson) {
-        fmt::print("{}\n", wire::JsonObject()
-                               .add("from", without_password(from))
-                               .add("id", letter.id)
-                               .add("type", letter.type)
-                               .add("key", letter.key)
-                               .add("attempts", letter.attempts)
-                               .add("dead_ms", letter.dead_for.count())
-                               .add("reason", letter.reason)
-                               .text());
+        base::print("{}\n", wire::JsonObject()
+                                .add("from", without_password(from))
+                                .add("id", letter.id)
+                                .add("type", letter.type)
+                                .add("key", letter.key)
+                                .add("attempts", letter.attempts)
+                                .add("dead_ms", letter.dead_for.count())
+                                .add("reason", letter.reason)
+                                .text());
       } else {
-        fmt::print("{}  {}  {} attempts  {}\n", letter.id, letter.type, letter.attempts,
-                   letter.reason);
+        base::print("{}  {}  {} attempts  {}\n", letter.id, letter.type, letter.attempts,
+                    letter.reason);
       }
     }
   }

@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/show.h"
 #include "config/load.h"
@@ -25,22 +24,22 @@ using wire::JsonArray;
 using wire::JsonObject;
 
 Result<config::Loaded> load(const std::string& name) {
-  std::optional<config::File> file;
+  std::optional<config::ConfigFile> file;
   if (!name.empty()) {
     HAPAX_TRY(file, config::read_file(name));
   }
   return config::load(file, config::environment());
 }
 
-void print_findings(const config::Findings& findings) {
-  for (const auto& finding : findings.errors) fmt::print(stderr, "{}\n", finding.text());
-  if (findings.errors_more != 0) fmt::print(stderr, "... and {} more\n", findings.errors_more);
+void print_findings(const config::ConfigFindings& findings) {
+  for (const auto& finding : findings.errors) base::print(stderr, "{}\n", finding.text());
+  if (findings.errors_more != 0) base::print(stderr, "... and {} more\n", findings.errors_more);
   for (const auto& finding : findings.warnings) {
-    fmt::print(stderr, "{} (warning)\n", finding.text());
+    base::print(stderr, "{} (warning)\n", finding.text());
   }
 }
 
-std::string findings_json(const std::vector<config::Finding>& findings) {
+std::string findings_json(const std::vector<config::ConfigFinding>& findings) {
   JsonArray all;
   for (const auto& [place, what] : findings) {
     JsonObject one;
@@ -84,10 +83,10 @@ void print_json(const config::Loaded& loaded, const std::optional<Error>& refuse
     out.raw("ignored", ignored.text()).raw("loose_secrets", secrets.text());
     out.raw("config", config::to_json(config));
   }
-  fmt::print("{}\n", out.text());
+  base::print("{}\n", out.text());
 }
 
-std::string door_text(const config::Door& door) {
+std::string door_text(const config::DoorConfig& door) {
   if (door.address.empty()) return "none";
   return door.address + (door.tls.used() ? ", encrypted" : "");
 }
@@ -101,23 +100,23 @@ std::string names_of(const std::vector<config::Stream>& streams) {
 void print_summary(const config::Config& config) {
   const config::Server& server = config.server;
   if (server.store.empty()) {
-    fmt::print("data       {}\n", server.data);
+    base::print("data       {}\n", server.data);
   } else {
-    fmt::print("store      PostgreSQL, schema {}\n", server.store_schema);
+    base::print("store      PostgreSQL, schema {}\n", server.store_schema);
   }
-  fmt::print("HTTP       {}\n", door_text(server.http));
-  fmt::print("RESP       {}\n", door_text(server.resp));
-  fmt::print("threads    {} for connections, {} for reads\n", server.loops, server.readers);
+  base::print("HTTP       {}\n", door_text(server.http));
+  base::print("RESP       {}\n", door_text(server.resp));
+  base::print("threads    {} for connections, {} for reads\n", server.loops, server.readers);
   const std::uint64_t unset = host::find_memory_budget().bytes;
-  fmt::print("memory     {} MiB at most\n", config.store.memory_max.value_or(unset) >> 20);
-  fmt::print("streams    {}\n", names_of(config.streams));
-  fmt::print("tenants    {} with limits of their own\n", config.tenants.named.size());
-  fmt::print("sign-in    {}\n", config.auth.configured() ? "required" : "nobody has to");
+  base::print("memory     {} MiB at most\n", config.store.memory_max.value_or(unset) >> 20);
+  base::print("streams    {}\n", names_of(config.streams));
+  base::print("tenants    {} with limits of their own\n", config.tenants.named.size());
+  base::print("sign-in    {}\n", config.auth.configured() ? "required" : "nobody has to");
 }
 
 void print_ignored(const config::Config& config) {
   for (const auto& line : config::unsupported(config).ignored) {
-    fmt::print(stderr, "hapax: {} (warning)\n", line);
+    base::print(stderr, "hapax: {} (warning)\n", line);
   }
 }
 
@@ -149,11 +148,11 @@ Result<config::Config> reread(const ServeOptions& options) {
 
 int run_check(const CheckOptions& options) {
   if (options.print == CheckPrint::kSchema) {
-    fmt::print("{}", config::json_schema());
+    base::print("{}", config::json_schema());
     return kExitOk;
   }
   if (options.print == CheckPrint::kKeys) {
-    fmt::print("{}", config::reference_tables());
+    base::print("{}", config::reference_tables());
     return kExitOk;
   }
   if (options.file.empty()) return report({Errc::kInvalidArgument, "check needs a FILE"});
@@ -167,10 +166,10 @@ int run_check(const CheckOptions& options) {
     if (loaded->good()) print_summary(loaded->config);
     if (loaded->good()) print_ignored(loaded->config);
     for (const auto& line : loose_secrets(loaded->config)) {
-      fmt::print(stderr, "hapax: {} (warning)\n", line);
+      base::print(stderr, "hapax: {} (warning)\n", line);
     }
     std::fflush(stdout);
-    if (refused) fmt::print(stderr, "A start is refused: {}\n", refused->text());
+    if (refused) base::print(stderr, "A start is refused: {}\n", refused->text());
   }
   if (!loaded->good()) return kExitUsage;
   return refused ? kExitFailed : kExitOk;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "base/time_text.h"
 #include "digest/base64.h"
 #include "wire/json_text.h"
@@ -72,7 +72,7 @@ std::string printable(std::string_view name) {
   for (std::size_t at = 0; at < name.size(); ++at) {
     const bool leads = at + 1 < name.size() && name[at] == '\xc2' && is_control(at + 1);
     if (is_control(at) || leads) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(name[at]));
+      out += base::format("\\x{:02x}", static_cast<unsigned char>(name[at]));
     } else {
       out += name[at];
     }
@@ -103,7 +103,7 @@ std::string without_password(std::string uri) {
 std::string tinted(Tint tint, std::string_view text) {
   if (!is_coloured()) return std::string(text);
   constexpr std::string_view kCodes[] = {"32", "33", "31", "2"};
-  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(tint)], text);
+  return base::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(tint)], text);
 }
 
 std::string instant_text(std::int64_t ms) { return base::rfc3339_ms(time_from_ms(ms)); }
@@ -136,7 +136,7 @@ std::string json_of(const JsonValue& value) {
   if (const auto* text = value.get<std::string>()) return wire::json_text(*text);
   if (const auto* yes = value.get<bool>()) return *yes ? "true" : "false";
   if (const auto* number = value.get<std::int64_t>()) return std::to_string(*number);
-  if (const auto* real = value.get<double>()) return fmt::format("{}", *real);
+  if (const auto* real = value.get<double>()) return base::format("{}", *real);
   if (const auto* array = value.get<JsonValue::Array>()) {
     wire::JsonArray out;
     for (const JsonValue& one : *array) out.add(json_of(one));
@@ -192,7 +192,7 @@ std::string member_lines(const JsonValue& object, std::size_t indent) {
     if (value.get<JsonValue::Object>() != nullptr) {
       out += before + member.name + "\n" + member_lines(value, indent + 2);
     } else {
-      out += fmt::format("{}{:<{}}  {}\n", before, member.name, width, member.value);
+      out += base::format("{}{:<{}}  {}\n", before, member.name, width, member.value);
     }
   }
   return out;

@@ -4,9 +4,9 @@
 #include <thread>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "cli/show.h"
 #include "cli/span.h"
 #include "cli/store_commands.h"
@@ -55,31 +55,31 @@ class Figures {
   void print_json() const {
     wire::JsonArray streams;
     for (const StreamFigures& one : streams_) streams.add(json_of(one.json));
-    fmt::print("{}\n", wire::JsonObject()
-                           .raw("store", store_ ? json_of(*store_) : "null")
-                           .raw("streams", streams.text())
-                           .text());
+    base::print("{}\n", wire::JsonObject()
+                            .raw("store", store_ ? json_of(*store_) : "null")
+                            .raw("streams", streams.text())
+                            .text());
   }
 
   // `before`: what was a span ago, for rates; none the first time.
   void print(const Figures* before, double seconds) const {
     if (store_) {
-      fmt::print("{}", member_lines(*store_));
+      base::print("{}", member_lines(*store_));
       if (before != nullptr && before->store_) print_rates(*before->store_, seconds);
     } else {
-      fmt::print("the store's figures are for the right admin\n");
+      base::print("the store's figures are for the right admin\n");
     }
     Table table({"stream", "records", "bytes", "ids", "consumer", "lag", "in flight", "waiting",
                  "dead letters"});
     for (const StreamFigures& one : streams_) add_rows(table, one);
-    if (!table.empty()) fmt::print("\n{}", table.text());
+    if (!table.empty()) base::print("\n{}", table.text());
   }
 
  private:
   void print_rates(const JsonValue& before, double seconds) const {
     for (const char* name : {"commits", "batches"}) {
       const auto grown = static_cast<double>(number_in(*store_, name) - number_in(before, name));
-      fmt::print("{} per second  {:.1f}\n", name, grown / seconds);
+      base::print("{} per second  {:.1f}\n", name, grown / seconds);
     }
   }
 
@@ -116,7 +116,7 @@ int run_stats(Way& way, const StatsOptions& options, Duration every) {
     Figures now(way);
     if (!now.take()) return way.exit_code();
     const bool screen = options.watch && !way.json() && ::isatty(STDOUT_FILENO) == 1;
-    if (screen) fmt::print("\x1b[H\x1b[2J");
+    if (screen) base::print("\x1b[H\x1b[2J");
     const double seconds = static_cast<double>(every.count()) / 1000;
     way.json() ? now.print_json() : now.print(before ? &*before : nullptr, seconds);
     std::fflush(stdout);

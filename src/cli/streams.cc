@@ -4,8 +4,8 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/op_options.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
@@ -31,7 +31,7 @@ std::string window_of(const JsonValue& stream) {
   const JsonValue* window = settings == nullptr ? nullptr : settings->find("window_s");
   if (window == nullptr) return "";
   const auto* seconds = window->get<std::int64_t>();
-  return seconds == nullptr ? "forever" : fmt::format("{}s", *seconds);
+  return seconds == nullptr ? "forever" : base::format("{}s", *seconds);
 }
 
 int list_streams(Way& way) {
@@ -39,7 +39,7 @@ int list_streams(Way& way) {
   if (!names) return way.exit_code();
   if (list_in(names->json, "streams").empty()) way.mention_tenants();
   if (way.json()) {
-    fmt::print("{}\n", names->reply.body);
+    base::print("{}\n", names->reply.body);
     return kExitOk;
   }
   Table table({"stream", "first", "last", "records", "bytes", "ids", "window", "consumers"});
@@ -59,7 +59,7 @@ int list_streams(Way& way) {
     table.add({printable(stream), number("first"), number("last"), count_of(json), number("bytes"),
                number("ids"), window_of(json), std::to_string(list_in(json, "consumers").size())});
   }
-  fmt::print("{}", table.empty() ? "no streams\n" : table.text());
+  base::print("{}", table.empty() ? "no streams\n" : table.text());
   return kExitOk;
 }
 
@@ -72,17 +72,17 @@ void print_consumers(const JsonValue& stream) {
     table.add({printable(text_in(one, "consumer")), number("floor"), number("next"),
                number("in_flight"), number("waiting"), number("dead_lettered")});
   }
-  if (!table.empty()) fmt::print("\n{}", table.text());
+  if (!table.empty()) base::print("\n{}", table.text());
 }
 
 int show_stream(Way& way, const std::string& stream) {
   const auto told = way.look(stream_path(stream));
   if (!told) return way.exit_code();
   if (way.json()) {
-    fmt::print("{}\n", told->reply.body);
+    base::print("{}\n", told->reply.body);
     return kExitOk;
   }
-  fmt::print("{}", member_lines(told->json));
+  base::print("{}", member_lines(told->json));
   print_consumers(told->json);
   return kExitOk;
 }
@@ -108,7 +108,7 @@ int configure(Way& way, const std::vector<Member>& given) {
   const auto done =
       way.ask_good({.method = "PATCH", .path = path, .body = body.text(), .key = fresh_key()});
   if (!done) return way.exit_code();
-  fmt::print("{}\n", way.json() ? done->reply.body : verdict_line(done->json));
+  base::print("{}\n", way.json() ? done->reply.body : verdict_line(done->json));
   return kExitOk;
 }
 

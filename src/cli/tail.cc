@@ -5,8 +5,8 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
 #include "cli/way.h"
@@ -30,9 +30,9 @@ struct TailOptions {
   bool payload_only = false;
 };
 
-class Tail {
+class TailCommand {
  public:
-  Tail(Way& way, const TailOptions& options) : way_(way), options_(options) {}
+  TailCommand(Way& way, const TailOptions& options) : way_(way), options_(options) {}
 
   int run() {
     next_ = options_.from;
@@ -42,7 +42,7 @@ class Tail {
       if (!told) return way_.exit_code();
       const std::int64_t first = number_in(told->json, "first");
       if (next_ < first) {
-        fmt::print(stderr, "hapax: records {} to {} are gone\n", next_, first - 1);
+        base::print(stderr, "hapax: records {} to {} are gone\n", next_, first - 1);
         next_ = first;
       }
       const auto& records = list_in(told->json, "records");
@@ -62,11 +62,12 @@ class Tail {
     return "/api/v1/streams/" + client::encoded(options_.stream);
   }
 
-  client::Call page() const {
-    client::Call call{.method = "GET",
-                      .path = fmt::format("{}/records?from={}&max={}", path(), next_, kTailPage)};
+  client::ApiCall page() const {
+    client::ApiCall call{
+        .method = "GET",
+        .path = base::format("{}/records?from={}&max={}", path(), next_, kTailPage)};
     if (options_.follow) {
-      call.path += fmt::format("&wait_ms={}", kTailWait.count());
+      call.path += base::format("&wait_ms={}", kTailWait.count());
       call.waits = kTailWait;
     }
     return call;
@@ -82,15 +83,15 @@ class Tail {
 
   void print(const JsonValue& record) const {
     if (way_.json()) {
-      fmt::print("{}\n", json_of(record));
+      base::print("{}\n", json_of(record));
     } else if (options_.payload_only) {
       const std::string payload = bytes_in(record, "payload");
       std::fwrite(payload.data(), 1, payload.size(), stdout);
       std::fputc('\n', stdout);
     } else {
-      fmt::print("{:>8}  {}  {:<16} {:<12} {}\n", number_in(record, "sequence"),
-                 instant_text(number_in(record, "time_ms")), or_dash(record, "id"),
-                 or_dash(record, "group"), printable(bytes_in(record, "payload")));
+      base::print("{:>8}  {}  {:<16} {:<12} {}\n", number_in(record, "sequence"),
+                  instant_text(number_in(record, "time_ms")), or_dash(record, "id"),
+                  or_dash(record, "group"), printable(bytes_in(record, "payload")));
     }
   }
   static std::string or_dash(const JsonValue& record, const std::string& name) {
@@ -124,7 +125,7 @@ void declare_tail(CLI::App& app, int& exit_code) {
       "Example: hapax tail orders\n         hapax tail orders --follow --json\n"
       "         hapax tail orders --from 1 --payload");
   tail->callback([options, &exit_code] {
-    exit_code = on_way(options->target, [&](Way& way) { return Tail(way, *options).run(); });
+    exit_code = on_way(options->target, [&](Way& way) { return TailCommand(way, *options).run(); });
   });
 }
 

@@ -1,10 +1,9 @@
 // token make, list, revoke: the server's file of API tokens.
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "auth/tokens.h"
 #include "auth/words.h"
+#include "base/format.h"
 #include "base/time_text.h"
 #include "cli/commands.h"
 #include "cli/span.h"
@@ -85,13 +84,13 @@ wire::JsonObject token_json(const auth::ApiToken& token, Time now) {
 }
 
 void print_tokens(const std::vector<auth::ApiToken>& tokens, Time now) {
-  fmt::print("{:<16}  {:<8} {:<16} {:<36} {:<20} {:<20} {}\n", "id", "state", "tenant", "roles",
-             "expires", "subject", "note");
+  base::print("{:<16}  {:<8} {:<16} {:<36} {:<20} {:<20} {}\n", "id", "state", "tenant", "roles",
+              "expires", "subject", "note");
   for (const auth::ApiToken& token : tokens) {
-    fmt::print("{:<16}  {:<8} {:<16} {:<36} {:<20} {:<20} {}\n", token.id, state_of(token, now),
-               token.identity.tenant, auth::words_of(token.identity.rights, ","),
-               token.expires ? base::rfc3339_seconds(*token.expires) : "never",
-               token.identity.subject, token.note);
+    base::print("{:<16}  {:<8} {:<16} {:<36} {:<20} {:<20} {}\n", token.id, state_of(token, now),
+                token.identity.tenant, auth::words_of(token.identity.rights, ","),
+                token.expires ? base::rfc3339_seconds(*token.expires) : "never",
+                token.identity.subject, token.note);
   }
 }
 
@@ -109,11 +108,11 @@ int run_token_make(const TokenMakeOptions& options) {
   if (!made) return report(made.error());
   const auth::ApiToken& token = made->token;
   if (options.output == Output::kJson) {
-    fmt::print("{}\n", token_json(token, token.created).add("token", made->text).text());
+    base::print("{}\n", token_json(token, token.created).add("token", made->text).text());
     return kExitOk;
   }
-  fmt::print("{}\n", made->text);
-  fmt::print(
+  base::print("{}\n", made->text);
+  base::print(
       stderr,
       "token {} of tenant {} ({}), expires: {}\n"
       "It is shown only now; {} has its hash. A running server learns of it at its next reload.\n",
@@ -132,7 +131,7 @@ int run_token_list(const TokenListOptions& options) {
   }
   wire::JsonArray list;
   for (const auth::ApiToken& token : *tokens) list.add(token_json(token, now).text());
-  fmt::print("{}\n", wire::JsonObject().raw("tokens", list.text()).text());
+  base::print("{}\n", wire::JsonObject().raw("tokens", list.text()).text());
   return kExitOk;
 }
 
@@ -151,9 +150,9 @@ int run_token_revoke(const TokenRevokeOptions& options) {
     return report(edited.error());
   }
   if (options.output == Output::kJson) {
-    fmt::print("{}\n", wire::JsonObject().add("revoked", id).text());
+    base::print("{}\n", wire::JsonObject().add("revoked", id).text());
   } else {
-    fmt::print("revoked {}; a running server refuses it after its next reload\n", id);
+    base::print("revoked {}; a running server refuses it after its next reload\n", id);
   }
   return kExitOk;
 }

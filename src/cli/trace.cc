@@ -7,8 +7,8 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
 #include "cli/way.h"
@@ -31,7 +31,7 @@ struct TraceOptions {
   std::optional<std::string> group;
 };
 
-struct Event {
+struct LifeEvent {
   std::int64_t ms = 0;
   std::string text;
 };
@@ -65,16 +65,16 @@ class Life {
 
   void print() {
     std::stable_sort(events_.begin(), events_.end(),
-                     [](const Event& a, const Event& b) { return a.ms < b.ms; });
-    for (const Event& event : events_) {
-      fmt::print("{}  {}\n", tinted(Tint::kFaint, instant_text(event.ms)), event.text);
+                     [](const LifeEvent& a, const LifeEvent& b) { return a.ms < b.ms; });
+    for (const LifeEvent& event : events_) {
+      base::print("{}  {}\n", tinted(Tint::kFaint, instant_text(event.ms)), event.text);
     }
-    for (const std::string& note : notes_) fmt::print("{}\n", note);
+    for (const std::string& note : notes_) base::print("{}\n", note);
   }
 
  private:
   std::map<std::string, std::vector<std::string>> lists_;
-  std::vector<Event> events_;
+  std::vector<LifeEvent> events_;
   std::set<std::string> notes_;
 };
 
@@ -116,11 +116,11 @@ class Tracing {
       return false;
     }
     if (told->reply.status == 403) {
-      life_.note(fmt::format("not looked at: {} ({})", what, text_in(told->json, "detail")));
+      life_.note(base::format("not looked at: {} ({})", what, text_in(told->json, "detail")));
     }
     // What was refused was not looked at either: nobody may take it for "not there".
     if (told->reply.status == 400) {
-      life_.note(fmt::format("not looked at: {} ({})", what, text_in(told->json, "detail")));
+      life_.note(base::format("not looked at: {} ({})", what, text_in(told->json, "detail")));
     }
     if (!told->good()) told.reset();
     return true;
@@ -137,9 +137,9 @@ class Tracing {
     const std::int64_t sequence = number_in(id->json, "sequence");
     life_.add("ids", "stream", stream, id->json);
     life_.tell(number_in(id->json, "first_seen_ms"),
-               fmt::format("stored in stream {} as sequence {}", printable(stream), sequence));
+               base::format("stored in stream {} as sequence {}", printable(stream), sequence));
     if (const std::int64_t ends = number_in(id->json, "expires_at_ms"); ends != 0) {
-      life_.tell(ends, fmt::format("the id is forgotten in stream {}", printable(stream)));
+      life_.tell(ends, base::format("the id is forgotten in stream {}", printable(stream)));
     }
     return look_at_record(stream, sequence) && look_at_consumers(stream, sequence) &&
            look_in_dead_letters(stream, sequence);
@@ -148,13 +148,13 @@ class Tracing {
   bool look_at_record(const std::string& stream, std::int64_t sequence) {
     std::optional<Told> told;
     const std::string path =
-        fmt::format("/streams/{}/records?from={}&max=1", client::encoded(stream), sequence);
+        base::format("/streams/{}/records?from={}&max=1", client::encoded(stream), sequence);
     if (!look(path, "records", told)) return false;
     if (!told) return true;
     const auto& records = list_in(told->json, "records");
     if (records.empty() || number_in(records.front(), "sequence") != sequence) {
-      life_.note(fmt::format("record {} of stream {} was removed; its id is still known", sequence,
-                             printable(stream)));
+      life_.note(base::format("record {} of stream {} was removed; its id is still known", sequence,
+                              printable(stream)));
       return true;
     }
     life_.add("records", "stream", stream, records.front());
@@ -165,15 +165,15 @@ class Tracing {
     std::optional<Told> told;
     if (!look("/streams/" + client::encoded(stream), "consumers", told)) return false;
     if (!told) return true;
-    life_.note(fmt::format("stream {} knows every id since {}", printable(stream),
-                           instant_text(number_in(told->json, "horizon_ms"))));
+    life_.note(base::format("stream {} knows every id since {}", printable(stream),
+                            instant_text(number_in(told->json, "horizon_ms"))));
     for (const JsonValue& one : list_in(told->json, "consumers")) {
       const std::string name = printable(text_in(one, "consumer"));
       const char* state = "may be in flight or acked";
       if (sequence <= number_in(one, "floor")) state = "is through";
       if (sequence >= number_in(one, "next")) state = "has not been handed out";
-      life_.note(fmt::format("consumer {} of stream {}: sequence {} {}", name, printable(stream),
-                             sequence, state));
+      life_.note(base::format("consumer {} of stream {}: sequence {} {}", name, printable(stream),
+                              sequence, state));
     }
     return true;
   }
@@ -187,8 +187,8 @@ class Tracing {
     const std::int64_t last = number_in(told->json, "last");
     std::int64_t from = std::max(number_in(told->json, "first"), last - kTraceRecordsMax + 1);
     while (from <= last) {
-      if (!look(fmt::format("/streams/{}/records?from={}&max={}", client::encoded(stream), from,
-                            kTracePage),
+      if (!look(base::format("/streams/{}/records?from={}&max={}", client::encoded(stream), from,
+                             kTracePage),
                 stream, told)) {
         return false;
       }
@@ -207,17 +207,18 @@ class Tracing {
       if (!ours) return;
       life_.add("dead_letters", "dead_letters", stream + ".dead", record);
       for (const JsonValue& attempt : list_in(*lineage, "history")) {
-        life_.tell(number_in(attempt, "handed_out_ms"),
-                   fmt::format("handed out to {}, attempt {}", printable(text_in(attempt, "owner")),
-                               number_in(attempt, "attempt")));
+        life_.tell(
+            number_in(attempt, "handed_out_ms"),
+            base::format("handed out to {}, attempt {}", printable(text_in(attempt, "owner")),
+                         number_in(attempt, "attempt")));
         life_.tell(number_in(attempt, "ended_ms"),
-                   fmt::format("attempt {} ended: {} {}", number_in(attempt, "attempt"),
-                               text_in(attempt, "ending"), printable(text_in(attempt, "reason"))));
+                   base::format("attempt {} ended: {} {}", number_in(attempt, "attempt"),
+                                text_in(attempt, "ending"), printable(text_in(attempt, "reason"))));
       }
       life_.tell(number_in(record, "time_ms"),
-                 fmt::format("dead letter {} of consumer {}: {}", number_in(record, "sequence"),
-                             printable(text_in(*lineage, "consumer")),
-                             printable(text_in(*lineage, "reason"))));
+                 base::format("dead letter {} of consumer {}: {}", number_in(record, "sequence"),
+                              printable(text_in(*lineage, "consumer")),
+                              printable(text_in(*lineage, "reason"))));
     });
   }
 
@@ -233,23 +234,23 @@ class Tracing {
     const std::string owner = text_in(claim, "owner");
     const std::string reason = text_in(claim, "reason");
     std::string text =
-        fmt::format("claim {}/{}: {}, fence {}, attempt {}", printable(scope), printable(key),
-                    state, number_in(claim, "fence"), number_in(claim, "attempts"));
+        base::format("claim {}/{}: {}, fence {}, attempt {}", printable(scope), printable(key),
+                     state, number_in(claim, "fence"), number_in(claim, "attempts"));
     if (!owner.empty()) text += ", owner " + printable(owner);
     if (!reason.empty()) text += ", because " + printable(reason);
     if (claim.find("status") != nullptr) {
-      text += fmt::format(", result status {}", number_in(claim, "status"));
+      text += base::format(", result status {}", number_in(claim, "status"));
     }
     life_.tell(number_in(claim, "since_ms"), std::move(text));
     const std::string end = state == "processing" ? "its lease ends"
                             : state == "unknown"  ? ""
                                                   : "the claim is forgotten";
     if (const std::int64_t until = number_in(claim, "until_ms"); until != 0 && !end.empty()) {
-      life_.tell(until, fmt::format("claim {}/{}: {}", printable(scope), printable(key), end));
+      life_.tell(until, base::format("claim {}/{}: {}", printable(scope), printable(key), end));
     }
     if (state == "unknown") {
-      life_.note(fmt::format("undecided: see what happened, then hapax resolve {} {} …",
-                             printable(scope), printable(key)));
+      life_.note(base::format("undecided: see what happened, then hapax resolve {} {} …",
+                              printable(scope), printable(key)));
     }
     return true;
   }
@@ -259,9 +260,9 @@ class Tracing {
     if (!look("/registers/" + client::encoded(options_.key), "registers", told)) return false;
     if (!told) return true;
     life_.add("registers", "name", options_.key, told->json);
-    life_.note(fmt::format("register {}: version {}, value {}", printable(options_.key),
-                           number_in(told->json, "version"),
-                           printable(bytes_in(told->json, "value"))));
+    life_.note(base::format("register {}: version {}, value {}", printable(options_.key),
+                            number_in(told->json, "version"),
+                            printable(bytes_in(told->json, "value"))));
     if (const std::int64_t ends = number_in(told->json, "expires_at_ms"); ends != 0) {
       life_.tell(ends, "the register of that name goes");
     }
@@ -282,14 +283,14 @@ class Tracing {
       const std::string reason = text_in(*act, "reason");
       life_.tell(
           number_in(record, "time_ms"),
-          fmt::format("{} {} by {}{}", text_in(*act, "act"), printable(subject), printable(actor),
-                      reason.empty() ? "" : ", because " + printable(reason)));
+          base::format("{} {} by {}{}", text_in(*act, "act"), printable(subject), printable(actor),
+                       reason.empty() ? "" : ", because " + printable(reason)));
     });
   }
 
   int print() {
     if (way_.json()) {
-      fmt::print("{}\n", life_.json(options_.key));
+      base::print("{}\n", life_.json(options_.key));
     } else {
       life_.print();
     }

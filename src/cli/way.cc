@@ -8,10 +8,10 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "cli/show.h"
 #include "host/entropy.h"
 #include "host/whole_file.h"
@@ -141,7 +141,7 @@ bool Way::open_folder() {
     return false;
   }
   inside_ = *std::move(inside);
-  client::Options options;
+  client::ClientOptions options;
   options.url = *client::parse_url(inside_->url());
   options.token = inside_->token();
   client_ = std::make_unique<client::Client>(std::move(options));
@@ -156,7 +156,7 @@ bool Way::open_server() {
     exit_code_ = report(url.error());
     return false;
   }
-  client::Options options;
+  client::ClientOptions options;
   options.url = *url;
   options.authorities = target_.authorities;
   auto token = token_of(target_.token_file);
@@ -176,24 +176,24 @@ void Way::mention_tenants() {
     names += (names.empty() ? "" : ", ") + printable(tenant);
   }
   if (names.empty()) return;
-  fmt::print(stderr, "hapax: this folder has data of tenants, which --tenant NAME shows: {}\n",
-             names);
+  base::print(stderr, "hapax: this folder has data of tenants, which --tenant NAME shows: {}\n",
+              names);
 }
 
 int Way::fail(int exit_code, const std::string& text) {
-  fmt::print(stderr, "hapax: {}\n", text);
+  base::print(stderr, "hapax: {}\n", text);
   exit_code_ = exit_code;
   return exit_code;
 }
 
 void Way::fail(const Told& told) {
-  if (json()) fmt::print("{}\n", told.reply.body);
+  if (json()) base::print("{}\n", told.reply.body);
   fail(exit_of(told), problem_text(told));
 }
 
-Result<client::Reply> Way::ask_raw(const client::Call& call) { return client_->call(call); }
+Result<client::Reply> Way::ask_raw(const client::ApiCall& call) { return client_->call(call); }
 
-std::optional<Told> Way::ask(const client::Call& call) {
+std::optional<Told> Way::ask(const client::ApiCall& call) {
   auto reply = client_->call(call);
   if (!reply && reply.error().code == Errc::kUnavailable) {
     fail(kExitUnreachable,
@@ -211,15 +211,15 @@ std::optional<Told> Way::ask(const client::Call& call) {
   auto json = wire::read_strict_json(reply->body);
   if (!json || !is_hapax(*reply)) {
     fail(kExitStranger,
-         fmt::format("what answers at {} is no Hapax server (status {}, {}); check "
-                     "HAPAX_URL",
-                     where(), reply->status, printable(reply->fields.get("Content-Type"))));
+         base::format("what answers at {} is no Hapax server (status {}, {}); check "
+                      "HAPAX_URL",
+                      where(), reply->status, printable(reply->fields.get("Content-Type"))));
     return std::nullopt;
   }
   return Told{*std::move(reply), *std::move(json)};
 }
 
-std::optional<Told> Way::ask_good(const client::Call& call) {
+std::optional<Told> Way::ask_good(const client::ApiCall& call) {
   auto told = ask(call);
   if (!told || told->good()) return told;
   fail(*told);
@@ -251,7 +251,7 @@ std::string fresh_key() {
   std::array<std::byte, 16> bytes{};
   host::HostEntropy().fill(bytes);
   std::string key = "cli-";
-  for (const std::byte byte : bytes) key += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  for (const std::byte byte : bytes) key += base::format("{:02x}", static_cast<unsigned>(byte));
   return key;
 }
 

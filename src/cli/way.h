@@ -59,15 +59,15 @@ class Way {
   [[nodiscard]] bool open();
 
   // Any answer of a Hapax server.
-  [[nodiscard]] std::optional<Told> ask(const client::Call& call);
+  [[nodiscard]] std::optional<Told> ask(const client::ApiCall& call);
   // One that holds; a problem is printed.
-  [[nodiscard]] std::optional<Told> ask_good(const client::Call& call);
+  [[nodiscard]] std::optional<Told> ask_good(const client::ApiCall& call);
   // The same for GET.
   [[nodiscard]] std::optional<Told> look(const std::string& path) {
     return ask_good({.method = "GET", .path = path});
   }
   // Whatever answers, as it came.
-  [[nodiscard]] Result<client::Reply> ask_raw(const client::Call& call);
+  [[nodiscard]] Result<client::Reply> ask_raw(const client::ApiCall& call);
 
   void fail(const Told& told);  // prints the problem
   int fail(int exit_code, const std::string& text);
@@ -77,7 +77,7 @@ class Way {
   [[nodiscard]] const Target& target() const { return target_; }
   [[nodiscard]] bool json() const { return target_.output == Output::kJson; }
   [[nodiscard]] std::string where() const;  // the URL, or the folder
-  [[nodiscard]] client::Options client_options() const { return client_->options(); }
+  [[nodiscard]] client::ClientOptions client_options() const { return client_->options(); }
 
  private:
   [[nodiscard]] bool open_folder();

@@ -13,7 +13,7 @@ TEST(PrivateServer, AnswersNobodyWithoutItsCredential) {
   const auto inside = serve::PrivateServer::open(folder.path() / "data", "test");
   ASSERT_TRUE(inside) << inside.error().text();
   const auto status = [&](const std::string& token) {
-    client::Options options;
+    client::ClientOptions options;
     options.url = *client::parse_url((*inside)->url());
     options.token = token;
     const auto reply = client::Client(options).call({"GET", "/api/v1/streams"});
@@ -34,7 +34,7 @@ TEST(PrivateServer, ReadsNoBodyFromOthers) {
   const host::TemporaryFolder folder;
   const auto inside = serve::PrivateServer::open(folder.path() / "data", "test");
   ASSERT_TRUE(inside) << inside.error().text();
-  client::Options options;
+  client::ClientOptions options;
   options.url = *client::parse_url((*inside)->url());
   const auto reply = client::Client(options).call({"POST", "/api/v1/commit", "{}"});
   ASSERT_TRUE(reply) << reply.error().text();

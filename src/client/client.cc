@@ -16,7 +16,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t kBodyBytesMax = std::size_t{1} << 30;
 constexpr milliseconds kFirstPause{100};
 
-Error no_answer(const Options& options, const Call& call, unsigned tries, const Error& last) {
+Error no_answer(const ClientOptions& options, const ApiCall& call, unsigned tries,
+                const Error& last) {
   return Error{Errc::kUnavailable,
                "no answer from " + options.url.text() + " after " + std::to_string(tries) +
                    (tries == 1 ? " attempt (" : " attempts (") + last.detail + ")" +
@@ -32,7 +33,7 @@ milliseconds Client::Limits::left() const {
   return std::max(std::min(move, until_end), milliseconds{0});
 }
 
-Client::Limits Client::limits_of(const Call& call) const {
+Client::Limits Client::limits_of(const ApiCall& call) const {
   if (call.time == milliseconds{0}) {
     return {options_.answer_time + call.waits, std::chrono::steady_clock::time_point::max()};
   }
@@ -47,7 +48,7 @@ Status Client::connect(const Limits& limits) {
   return Ok{};
 }
 
-Result<std::string> Client::text_of(const Call& call) const {
+Result<std::string> Client::text_of(const ApiCall& call) const {
   const std::string target = options_.url.prefix + call.path;
   if (!is_word(call.method) || !is_word(target)) {
     return Error{Errc::kInvalidArgument, "a request line cannot carry this as it is: " +
@@ -101,7 +102,8 @@ Status Client::exchange(const std::string& text, const Limits& limits, Attempt& 
   return Ok{};
 }
 
-Client::Attempt Client::attempt(const Call& call, const std::string& text, const Limits& limits) {
+Client::Attempt Client::attempt(const ApiCall& call, const std::string& text,
+                                const Limits& limits) {
   Attempt attempt;
   Status done = link_ ? Status(Ok{}) : connect(limits);
   // To connect took time, and the process may have been stopped meanwhile.
@@ -116,7 +118,7 @@ Client::Attempt Client::attempt(const Call& call, const std::string& text, const
   return attempt;
 }
 
-Result<Reply> Client::call(const Call& call) {
+Result<Reply> Client::call(const ApiCall& call) {
   HAPAX_TRY(const std::string text, text_of(call));
   const Limits limits = limits_of(call);
   milliseconds pause = kFirstPause;

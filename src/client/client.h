@@ -19,7 +19,7 @@
 
 namespace hapax::client {
 
-struct Options {
+struct ClientOptions {
   Url url;
   std::string token;        // empty: none is sent
   std::string authorities;  // PEM file, for https; empty: those of the system
@@ -31,7 +31,7 @@ struct Options {
 };
 
 // Texts of others are encoded() in the path, and as_value() in the key and the fields.
-struct Call {
+struct ApiCall {
   std::string method = "GET";
   std::string path;  // "/api/v1/streams", with its query
   std::string body{};
@@ -53,15 +53,15 @@ struct Reply {
 
 class Client {
  public:
-  explicit Client(Options options) : options_(std::move(options)) {}
+  explicit Client(ClientOptions options) : options_(std::move(options)) {}
 
   // kUnavailable: nobody is there, the answer was lost each time, or it may not be sent; the text
   // says which, and whether it may have happened. kUnsupportedMedia: what answers speaks no HTTP.
   // kInvalidArgument: the file of authorities is of no use; or something in the head of the request
   // would not arrive as it is, and nothing was sent.
-  [[nodiscard]] Result<Reply> call(const Call& call);
+  [[nodiscard]] Result<Reply> call(const ApiCall& call);
 
-  [[nodiscard]] const Options& options() const { return options_; }
+  [[nodiscard]] const ClientOptions& options() const { return options_; }
 
  private:
   // For one move of the peer, and for all together.
@@ -77,13 +77,13 @@ class Client {
     bool answered = false;  // at least a part of the answer came
   };
 
-  [[nodiscard]] Limits limits_of(const Call& call) const;
+  [[nodiscard]] Limits limits_of(const ApiCall& call) const;
   [[nodiscard]] Status connect(const Limits& limits);
-  [[nodiscard]] Attempt attempt(const Call& call, const std::string& text, const Limits& limits);
+  [[nodiscard]] Attempt attempt(const ApiCall& call, const std::string& text, const Limits& limits);
   [[nodiscard]] Status exchange(const std::string& text, const Limits& limits, Attempt& attempt);
-  [[nodiscard]] Result<std::string> text_of(const Call& call) const;
+  [[nodiscard]] Result<std::string> text_of(const ApiCall& call) const;
 
-  const Options options_;
+  const ClientOptions options_;
   std::unique_ptr<net::Dialed> link_;
 };
 

@@ -40,8 +40,8 @@ class Scripted {
   // Then nothing more arrives: where no answer was waited for, `requests` may be read.
   void stop() { server_->stop(std::chrono::milliseconds{0}); }
 
-  [[nodiscard]] Options options() {
-    Options options;
+  [[nodiscard]] ClientOptions options() {
+    ClientOptions options;
     options.url = *parse_url("http://" + server_->addresses().front());
     options.attempts_max = 3;
     options.pause = [this](std::chrono::milliseconds) { ++pauses; };
@@ -100,7 +100,7 @@ TEST(Client, SendsTheSameRequestAgainWhenTheAnswerIsLost) {
 // Whoever forgets to escape a text of others sends nothing, instead of more than was meant.
 TEST(Client, SendsNoTextThatWouldBeMoreThanOne) {
   Scripted server({kGood});
-  const auto refused = [&](const Call& call, Options options) {
+  const auto refused = [&](const ApiCall& call, ClientOptions options) {
     const auto reply = Client(std::move(options)).call(call);
     return !reply && reply.error().code == Errc::kInvalidArgument;
   };
@@ -109,10 +109,10 @@ TEST(Client, SendsNoTextThatWouldBeMoreThanOne) {
   EXPECT_TRUE(refused({.method = "GET /b", .path = "/a"}, server.options()));
   EXPECT_TRUE(
       refused({.method = "PUT", .path = "/a", .body = "x", .type = "a\nb"}, server.options()));
-  Call fields{.path = "/a"};
+  ApiCall fields{.path = "/a"};
   fields.fields.add("Hapax-Type", "x\ny");
   EXPECT_TRUE(refused(fields, server.options()));
-  Options token = server.options();
+  ClientOptions token = server.options();
   token.token = "a\r\nb";
   EXPECT_TRUE(refused({.path = "/a"}, token));
   EXPECT_TRUE(server.requests.empty());
@@ -133,12 +133,12 @@ constexpr const char* kGoodAndStay =
 
 TEST(Client, CountsNoAttemptOnAConnectionThatWasClosedWhileItRested) {
   Scripted server({kGoodAndStay, "", kGood});
-  Options options = server.options();
+  ClientOptions options = server.options();
   options.attempts_max = 1;
   Client client(options);
   ASSERT_TRUE(client.call({"PUT", "/a"}));
   int asked = 0;
-  const Call call{.method = "PUT", .path = "/a", .may_send = [&] { return ++asked != 0; }};
+  const ApiCall call{.method = "PUT", .path = "/a", .may_send = [&] { return ++asked != 0; }};
   ASSERT_TRUE(client.call(call));
   EXPECT_EQ(asked, 2) << "before each of the two attempts";
 }
@@ -149,7 +149,7 @@ TEST(Client, SendsNothingMoreWhenItMayNot) {
   Client client(server.options());
   ASSERT_TRUE(client.call({"PUT", "/a"}));
   int asked = 0;
-  const Call call{.method = "PUT", .path = "/a", .may_send = [&] { return ++asked == 1; }};
+  const ApiCall call{.method = "PUT", .path = "/a", .may_send = [&] { return ++asked == 1; }};
   EXPECT_FALSE(client.call(call));
   server.stop();
   EXPECT_EQ(server.requests.size(), 2U);
@@ -171,9 +171,10 @@ TEST(EndpointSink, WaitsForTheAnswerBehindEarlyHints) {
   EndpointSink sink(server.options(), "/in");
   const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
   const std::array<const relay::Outgoing*, 2> both{&record, &record};
-  const relay::Delivery told = sink.deliver(both, relay::Permit(clock, clock.steady_ms() + 60'000));
+  const relay::SinkDelivery told =
+      sink.deliver(both, relay::Permit(clock, clock.steady_ms() + 60'000));
   EXPECT_EQ(told.accepted, 1U);
-  EXPECT_EQ(told.ending, relay::Delivery::Ending::kRefused);
+  EXPECT_EQ(told.ending, relay::SinkDelivery::Ending::kRefused);
   EXPECT_EQ(server.requests.size(), 2U);
 }
 
@@ -186,10 +187,10 @@ TEST(EndpointSink, DoesNotSendAgainWhatWasNotAnsweredInTime) {
   const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
   const std::array<const relay::Outgoing*, 2> both{&record, &record};
   const relay::Permit permit(clock, clock.steady_ms() + 3'000);
-  const relay::Delivery told = sink.deliver(both, permit);
+  const relay::SinkDelivery told = sink.deliver(both, permit);
   server.stop();
   EXPECT_EQ(told.accepted, 1U);
-  EXPECT_EQ(told.ending, relay::Delivery::Ending::kOutOfTime);
+  EXPECT_EQ(told.ending, relay::SinkDelivery::Ending::kOutOfTime);
   EXPECT_THAT(told.reason, HasSubstr("no answer from"));
   EXPECT_EQ(server.requests.size(), 2U);
 }
@@ -201,9 +202,9 @@ TEST(StreamSink, TellsTheEndOfItsTimeFromAServerThatIsAway) {
   Scripted server({kSilence, ""});
   StreamSink sink(server.options(), "orders");
   EXPECT_EQ(sink.deliver(one, relay::Permit(clock, clock.steady_ms() + 300)).ending,
-            relay::Delivery::Ending::kOutOfTime);
+            relay::SinkDelivery::Ending::kOutOfTime);
   EXPECT_EQ(sink.deliver(one, relay::Permit(clock, clock.steady_ms() + 60'000)).ending,
-            relay::Delivery::Ending::kUnavailable);
+            relay::SinkDelivery::Ending::kUnavailable);
 }
 
 // Each look at the time is 10 s later than the one before.
@@ -224,9 +225,9 @@ TEST(EndpointSink, BeginsNothingForWhichThereIsLessTimeThanForTheOneBefore) {
   const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
   const std::array<const relay::Outgoing*, 3> all{&record, &record, &record};
   // A record takes four looks: 30 s from the first to the last.
-  const relay::Delivery told = sink.deliver(all, relay::Permit(clock, 100'000));
+  const relay::SinkDelivery told = sink.deliver(all, relay::Permit(clock, 100'000));
   EXPECT_EQ(told.accepted, 2U);
-  EXPECT_EQ(told.ending, relay::Delivery::Ending::kOutOfTime);
+  EXPECT_EQ(told.ending, relay::SinkDelivery::Ending::kOutOfTime);
   EXPECT_EQ(told.reason, "");
 }
 
@@ -264,7 +265,7 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  [[nodiscard]] const Options& options() const { return options_; }
+  [[nodiscard]] const ClientOptions& options() const { return options_; }
   // Of the next connection, whose first bytes are answered.
   [[nodiscard]] int answer_next(std::string_view answer) const {
     const int peer = ::accept(socket_, nullptr, nullptr);
@@ -280,7 +281,7 @@ class Listener {
 
  private:
   int socket_;
-  Options options_;
+  ClientOptions options_;
 };
 
 // Answers the first bytes it reads, and resets the connection while the rest is being sent; or adds
@@ -293,7 +294,7 @@ class Hasty {
   Hasty(const Hasty&) = delete;
   Hasty& operator=(const Hasty&) = delete;
 
-  [[nodiscard]] const Options& options() const { return listener_.options(); }
+  [[nodiscard]] const ClientOptions& options() const { return listener_.options(); }
 
  private:
   // Whether the peer closed, or sent more, meanwhile.
@@ -324,7 +325,7 @@ TEST(Client, ReadsTheRefusalOfWhatItCouldNotSendToItsEnd) {
 TEST(Client, WaitsNoLongerForAPeerThatMovesThanItSays) {
   const Hasty server("HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n", 3'000);
   const auto begun = std::chrono::steady_clock::now();
-  const Call call{.method = "PUT", .path = "/", .time = std::chrono::seconds{1}};
+  const ApiCall call{.method = "PUT", .path = "/", .time = std::chrono::seconds{1}};
   EXPECT_FALSE(Client(server.options()).call(call));
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{20});
 }
@@ -353,7 +354,7 @@ TEST(Client, TakesNoAnswerThatCameBeforeTheQuestion) {
 }
 
 TEST(Client, DoesNotTryAgainWhereNobodyListens) {
-  Options options;
+  ClientOptions options;
   {
     Scripted gone({});
     options = gone.options();

@@ -13,9 +13,9 @@ namespace hapax::client {
 
 namespace {
 
-using relay::Delivery;
 using relay::Outgoing;
 using relay::PieceAnswer;
+using relay::SinkDelivery;
 using std::chrono::milliseconds;
 using PieceKind = PieceAnswer::Kind;
 
@@ -23,7 +23,7 @@ constexpr milliseconds kAnswerTime{10'000};
 constexpr std::size_t kReasonMax = 300;
 
 // One attempt: whether and when to try again is the engine's to say.
-Options for_relay(Options options) {
+ClientOptions for_relay(ClientOptions options) {
   options.attempts_max = 1;
   return options;
 }
@@ -89,24 +89,24 @@ bool is_own_fault(unsigned status) {
   return status >= 400 && status < 500 && status != 408 && status != 425 && status != 429;
 }
 
-Delivery::Ending ending_of(unsigned status) {
-  if (is_own_fault(status)) return Delivery::Ending::kRefused;
-  return status >= 500 ? Delivery::Ending::kFailed : Delivery::Ending::kUnavailable;
+SinkDelivery::Ending ending_of(unsigned status) {
+  if (is_own_fault(status)) return SinkDelivery::Ending::kRefused;
+  return status >= 500 ? SinkDelivery::Ending::kFailed : SinkDelivery::Ending::kUnavailable;
 }
 
 }  // namespace
 
-StreamSink::StreamSink(Options options, std::string stream)
+StreamSink::StreamSink(ClientOptions options, std::string stream)
     : client_(for_relay(std::move(options))), stream_(std::move(stream)) {}
 
 PieceAnswer StreamSink::send(std::span<const Outgoing* const> piece, const relay::Permit& permit) {
   wire::JsonArray records;
   for (const Outgoing* record : piece) records.add(json_of(*record));
-  const Call call{.method = "POST",
-                  .path = "/api/v1/streams/" + encoded(stream_) + "/records",
-                  .body = "{\"mode\":\"atomic\",\"records\":" + records.text() + "}",
-                  .time = time_for(permit),
-                  .may_send = [&permit] { return permit.good(); }};
+  const ApiCall call{.method = "POST",
+                     .path = "/api/v1/streams/" + encoded(stream_) + "/records",
+                     .body = "{\"mode\":\"atomic\",\"records\":" + records.text() + "}",
+                     .time = time_for(permit),
+                     .may_send = [&permit] { return permit.good(); }};
   const auto reply = client_.call(call);
   if (!reply) return {PieceKind::kUnavailable, 0, reply.error().text()};
   if (reply->good()) return {};
@@ -117,29 +117,29 @@ PieceAnswer StreamSink::send(std::span<const Outgoing* const> piece, const relay
   return refusal_in(*reply);
 }
 
-EndpointSink::EndpointSink(Options options, std::string path)
+EndpointSink::EndpointSink(ClientOptions options, std::string path)
     : client_(for_relay(std::move(options))), path_(path.empty() ? "/" : std::move(path)) {}
 
-Delivery EndpointSink::deliver(std::span<const Outgoing* const> records,
-                               const relay::Permit& permit) {
-  Delivery told;
+SinkDelivery EndpointSink::deliver(std::span<const Outgoing* const> records,
+                                   const relay::Permit& permit) {
+  SinkDelivery told;
   milliseconds longest{0};  // that a record took
   for (const Outgoing* record : records) {
     // Y2: asked before each request, and by the client again whenever it is about to send. Nothing
     // is begun that would probably not be answered in time.
     const milliseconds left = permit.left();
     bool late = left <= longest;
-    if (late) return {told.accepted, Delivery::Ending::kOutOfTime, {}};
-    Call call{.method = "POST",
-              .path = path_,
-              .body = record->payload,
-              .type = "application/octet-stream",
-              .key = as_value(record->id),
-              .time = time_for(permit),
-              .may_send = [&] {
-                late = !permit.good();
-                return !late;
-              }};
+    if (late) return {told.accepted, SinkDelivery::Ending::kOutOfTime, {}};
+    ApiCall call{.method = "POST",
+                 .path = path_,
+                 .body = record->payload,
+                 .type = "application/octet-stream",
+                 .key = as_value(record->id),
+                 .time = time_for(permit),
+                 .may_send = [&] {
+                   late = !permit.good();
+                   return !late;
+                 }};
     const auto add = [&](std::string_view name, const std::string& value) {
       if (!value.empty()) call.fields.add(name, as_value(value));
     };
@@ -148,11 +148,11 @@ Delivery EndpointSink::deliver(std::span<const Outgoing* const> records,
     add("Hapax-Correlation-Id", record->correlation_id);
     add("Hapax-Causation-Id", record->causation_id);
     const auto reply = client_.call(call);
-    if (!reply && late) return {told.accepted, Delivery::Ending::kOutOfTime, {}};
+    if (!reply && late) return {told.accepted, SinkDelivery::Ending::kOutOfTime, {}};
     if (!reply) {
       const bool cut_off = permit.cuts_off();
       return {told.accepted,
-              cut_off ? Delivery::Ending::kOutOfTime : Delivery::Ending::kUnavailable,
+              cut_off ? SinkDelivery::Ending::kOutOfTime : SinkDelivery::Ending::kUnavailable,
               reply.error().text()};
     }
     if (!reply->good()) {

@@ -13,7 +13,7 @@ namespace hapax::client {
 // again is stored once as long as the stream remembers its id (window).
 class StreamSink final : public relay::PieceSink {
  public:
-  StreamSink(Options options, std::string stream);
+  StreamSink(ClientOptions options, std::string stream);
 
  protected:
   [[nodiscard]] relay::PieceAnswer send(std::span<const relay::Outgoing* const> piece,
@@ -29,10 +29,10 @@ class StreamSink final : public relay::PieceSink {
 // unavailable.
 class EndpointSink final : public relay::Sink {
  public:
-  EndpointSink(Options options, std::string path);
+  EndpointSink(ClientOptions options, std::string path);
 
-  [[nodiscard]] relay::Delivery deliver(std::span<const relay::Outgoing* const> records,
-                                        const relay::Permit& permit) override;
+  [[nodiscard]] relay::SinkDelivery deliver(std::span<const relay::Outgoing* const> records,
+                                            const relay::Permit& permit) override;
 
  private:
   Client client_;

@@ -26,7 +26,7 @@ Place place_of(const Given& given, std::string path) {
 struct Check {
   const Config& config;
   const Given& given;
-  Findings& findings;
+  ConfigFindings& findings;
 
   void error(const std::string& path, const std::string& what) const {
     findings.error(place_of(given, path), path + " " + what);
@@ -112,7 +112,7 @@ void inherit(std::optional<Value>& value, const std::optional<Value>& from) {
 
 }  // namespace
 
-void check_whole(const Config& config, const Given& given, Findings& findings) {
+void check_whole(const Config& config, const Given& given, ConfigFindings& findings) {
   const Check check{config, given, findings};
   const auto understood = [&](std::string_view section) { return findings.understood(section); };
   // Else it would speak of values that are not those that were written.

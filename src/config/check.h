@@ -6,6 +6,6 @@
 
 namespace hapax::config {
 
-void check_whole(const Config& config, const Given& given, Findings& findings);
+void check_whole(const Config& config, const Given& given, ConfigFindings& findings);
 
 }  // namespace hapax::config

@@ -21,7 +21,7 @@ struct Tls {
   [[nodiscard]] bool used() const { return !certificate.empty() || !key.empty(); }
 };
 
-struct Door {
+struct DoorConfig {
   std::string address;  // empty: no such door
   Tls tls{};
 };
@@ -30,8 +30,8 @@ struct Server {
   std::string data = "./hapax-data";
   std::string store;  // a database instead of the data folder; empty: none
   std::string store_schema = "hapax_store";
-  Door http{"127.0.0.1:7171"};
-  Door resp{"127.0.0.1:7172"};
+  DoorConfig http{"127.0.0.1:7171"};
+  DoorConfig resp{"127.0.0.1:7172"};
   std::uint32_t loops = 1;
   std::uint32_t readers = 4;
   Duration drain{std::chrono::seconds{10}};
@@ -58,7 +58,7 @@ struct RespLimits {
   Duration idle_time{0};
 };
 
-struct Limits {
+struct LimitsConfig {
   std::size_t connections_max = 10'000;
   std::size_t unsent_bytes_max = std::size_t{4} << 20;
   Duration unsent_time{std::chrono::seconds{60}};
@@ -193,7 +193,7 @@ struct PerformanceSlos {
 struct Config {
   Server server;
   EmbeddedOptions store;
-  Limits limits;
+  LimitsConfig limits;
   Auth auth;
   Tenants tenants;
   Log log;

@@ -108,7 +108,7 @@ class Builder final : public YAML::EventHandler {
 };
 
 // The library takes the byte 4 for the end of the file, and other bytes for what they are not.
-bool check_bytes(const std::string& source, std::string_view text, Findings& findings) {
+bool check_bytes(const std::string& source, std::string_view text, ConfigFindings& findings) {
   if (text.size() > kDocumentBytesMax) {
     findings.misread({source}, "",
                      "has " + std::to_string(text.size()) + " bytes, at most " +
@@ -135,7 +135,7 @@ bool check_bytes(const std::string& source, std::string_view text, Findings& fin
 
 }  // namespace
 
-Node read_document(const std::string& source, std::string_view text, Findings& findings) {
+Node read_document(const std::string& source, std::string_view text, ConfigFindings& findings) {
   if (!check_bytes(source, text, findings)) return {};
   std::istringstream in{std::string(text)};
   Builder builder(source);

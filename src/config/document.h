@@ -34,6 +34,6 @@ inline constexpr std::size_t kDepthMax = 16;
 
 // An error is added to the findings and answers nothing.
 [[nodiscard]] Node read_document(const std::string& source, std::string_view text,
-                                 Findings& findings);
+                                 ConfigFindings& findings);
 
 }  // namespace hapax::config

@@ -12,7 +12,7 @@ constexpr Retention kOutboxRetention{.age = std::chrono::days{7}, .acked_by_all 
 
 class Translation {
  public:
-  Translation(Config& config, const Given& given, Findings& findings)
+  Translation(Config& config, const Given& given, ConfigFindings& findings)
       : config_(config), block_(config.exactly_once), given_(given), findings_(findings) {}
 
   void run() {
@@ -147,12 +147,12 @@ class Translation {
   Config& config_;
   const ExactlyOnce block_;
   const Given& given_;
-  Findings& findings_;
+  ConfigFindings& findings_;
 };
 
 }  // namespace
 
-void apply_exactly_once(Config& config, const Given& given, Findings& findings) {
+void apply_exactly_once(Config& config, const Given& given, ConfigFindings& findings) {
   // What was not understood cannot be translated.
   if (!findings.understood("exactly_once_config")) return;
   Translation(config, given, findings).run();

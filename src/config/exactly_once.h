@@ -7,6 +7,6 @@
 
 namespace hapax::config {
 
-void apply_exactly_once(Config& config, const Given& given, Findings& findings);
+void apply_exactly_once(Config& config, const Given& given, ConfigFindings& findings);
 
 }  // namespace hapax::config

@@ -22,7 +22,7 @@ struct Place {
   }
 };
 
-struct Finding {
+struct ConfigFinding {
   Place place;
   std::string what;
   [[nodiscard]] std::string text() const { return place.text() + ": " + what; }
@@ -30,9 +30,10 @@ struct Finding {
 
 inline constexpr std::size_t kErrorsMax = 20;
 
-struct Findings {
-  std::vector<Finding> errors;  // after finish(): in the order of the file, at most kErrorsMax
-  std::vector<Finding> warnings;
+struct ConfigFindings {
+  std::vector<ConfigFinding>
+      errors;  // after finish(): in the order of the file, at most kErrorsMax
+  std::vector<ConfigFinding> warnings;
   std::size_t errors_more = 0;  // that were found beyond them
 
   void error(const Place& place, std::string what) {
@@ -71,10 +72,11 @@ struct Findings {
     if (section.empty() || path == section) return true;
     return path.starts_with(section) && path[section.size()] == '.';
   }
-  static void sort(std::vector<Finding>& findings) {
-    std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-      return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
-    });
+  static void sort(std::vector<ConfigFinding>& findings) {
+    std::stable_sort(
+        findings.begin(), findings.end(), [](const ConfigFinding& a, const ConfigFinding& b) {
+          return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+        });
   }
 
   std::set<std::string> misread_;

@@ -50,57 +50,57 @@ constexpr bool words_are_in_order() {
   return true;
 }
 
-inline void assign(bool& to, const Setting& from) { to = std::get<bool>(from); }
-inline void assign(std::string& to, const Setting& from) { to = std::get<std::string>(from); }
-inline void assign(Duration& to, const Setting& from) {
+inline void assign(bool& to, const SettingValue& from) { to = std::get<bool>(from); }
+inline void assign(std::string& to, const SettingValue& from) { to = std::get<std::string>(from); }
+inline void assign(Duration& to, const SettingValue& from) {
   to = Duration{static_cast<std::int64_t>(std::get<std::uint64_t>(from))};
 }
-inline void assign(Window& to, const Setting& from) {
+inline void assign(Window& to, const SettingValue& from) {
   const auto seconds = std::get<std::uint64_t>(from);
   to = seconds == kForever ? Window::forever()
                            : Window{std::chrono::seconds{static_cast<std::int64_t>(seconds)}};
 }
 template <class Value>
-requires(std::unsigned_integral<Value> || std::is_enum_v<Value>) void assign(Value& to,
-                                                                             const Setting& from) {
+requires(std::unsigned_integral<Value> ||
+         std::is_enum_v<Value>) void assign(Value& to, const SettingValue& from) {
   to = static_cast<Value>(std::get<std::uint64_t>(from));
 }
 template <class Value>
-void assign(std::optional<Value>& to, const Setting& from) {
+void assign(std::optional<Value>& to, const SettingValue& from) {
   assign(to.emplace(), from);
 }
 
-inline std::optional<Setting> setting_of(bool from) { return from; }
-inline std::optional<Setting> setting_of(const std::string& from) { return from; }
-inline std::optional<Setting> setting_of(Duration from) {
+inline std::optional<SettingValue> setting_of(bool from) { return from; }
+inline std::optional<SettingValue> setting_of(const std::string& from) { return from; }
+inline std::optional<SettingValue> setting_of(Duration from) {
   return static_cast<std::uint64_t>(from.count());
 }
-inline std::optional<Setting> setting_of(Window from) {
+inline std::optional<SettingValue> setting_of(Window from) {
   return from.is_forever() ? kForever : std::uint64_t{from.raw()};
 }
 template <class Value>
 requires(std::unsigned_integral<Value> && !std::same_as<Value, bool>) ||
-    std::is_enum_v<Value> std::optional<Setting> setting_of(Value from) {
+    std::is_enum_v<Value> std::optional<SettingValue> setting_of(Value from) {
   return static_cast<std::uint64_t>(from);
 }
 template <class Value>
-std::optional<Setting> setting_of(const std::optional<Value>& from) {
+std::optional<SettingValue> setting_of(const std::optional<Value>& from) {
   return from ? setting_of(*from) : std::nullopt;
 }
 
 }  // namespace detail
 
 template <class Value>
-[[nodiscard]] Key key_for(std::string_view name, Kind kind, Value& value, std::string_view meaning,
-                          Bounds bounds = {}) {
-  Key key{name, kind, meaning, bounds};
-  key.put = [&value](const Setting& setting) { detail::assign(value, setting); };
+[[nodiscard]] ConfigKey key_for(std::string_view name, Kind kind, Value& value,
+                                std::string_view meaning, Bounds bounds = {}) {
+  ConfigKey key{name, kind, meaning, bounds};
+  key.put = [&value](const SettingValue& setting) { detail::assign(value, setting); };
   key.get = [&value] { return detail::setting_of(value); };
   return key;
 }
 
 template <class Enum>
-[[nodiscard]] Key word_key(Key key) {
+[[nodiscard]] ConfigKey word_key(ConfigKey key) {
   static_assert(detail::words_are_in_order<Enum>());
   key.kind = Kind::kWord;
   key.words = detail::kWords<Enum>;

@@ -17,16 +17,16 @@ constexpr std::uint64_t kHour = 3'600 * kSecond;
 constexpr std::uint64_t kDay = 24 * kHour;
 constexpr Bounds kAnySpan{0, 3'650 * kDay};
 
-Key reloaded(Key key) {
+ConfigKey reloaded(ConfigKey key) {
   key.reloaded = true;
   return key;
 }
-Key required(Key key) {
+ConfigKey required(ConfigKey key) {
   key.required = true;
   return key;
 }
 
-void describe_door(Keys& keys, Door& door) {
+void describe_door(Keys& keys, DoorConfig& door) {
   keys.key(key_for("address", Kind::kAddress, door.address,
                    "Where it listens; port 0 takes a free one, empty means not at all"));
   const Section tls{"tls", "Encryption; both files, or none"};
@@ -108,7 +108,7 @@ void describe_resp_limits(Keys& keys, RespLimits& resp) {
                    "Between two commands; 0 = for ever", {0, kDay}));
 }
 
-void describe_limits(Keys& keys, Limits& limits) {
+void describe_limits(Keys& keys, LimitsConfig& limits) {
   keys.key(key_for("connections_max", Kind::kNumber, limits.connections_max,
                    "Further connections are told so and closed; fewer, if 'ulimit -n' allows fewer",
                    {1, 1'000'000}));
@@ -206,7 +206,7 @@ class StreamKeys {
   template <class Value>
   void optional(std::string_view name, Value& value, const wire::About& about) {
     const Kind kind = kind_of(name, value);
-    Key key = key_for(name, kind, value, about.help, bounds_of(kind, about.allowed));
+    ConfigKey key = key_for(name, kind, value, about.help, bounds_of(kind, about.allowed));
     if constexpr (std::is_enum_v<Value>) key = word_key<Value>(std::move(key));
     keys_.key(key);
   }
@@ -279,11 +279,12 @@ void describe_security(Keys& keys, ExactlyOnce& block) {
   keys.key(key_for("require_auth", Kind::kFlag, it.require_auth, "`auth.required`"));
   keys.key(key_for("jwt_signing_key", Kind::kText, it.jwt_signing_key,
                    "Refused: keys are in files of their own, see `auth.jwt.keys`"));
-  Key quota = key_for("storage_quota_mb", Kind::kNumber, it.storage_quota_mb,
-                      "`tenants.default.total_max` in units of 1,000,000 bytes; a map of tenants "
-                      "to numbers is `tenants.NAME.total_max`",
-                      {0, 1'000'000'000});
-  quota.put_named = [&it](const std::string& name, const Setting& setting) {
+  ConfigKey quota =
+      key_for("storage_quota_mb", Kind::kNumber, it.storage_quota_mb,
+              "`tenants.default.total_max` in units of 1,000,000 bytes; a map of tenants "
+              "to numbers is `tenants.NAME.total_max`",
+              {0, 1'000'000'000});
+  quota.put_named = [&it](const std::string& name, const SettingValue& setting) {
     it.storage_quota_mb_of[name] = std::get<std::uint64_t>(setting);
   };
   keys.key(quota);

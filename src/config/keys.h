@@ -23,7 +23,7 @@ enum class Kind : std::uint8_t {
   kSize,      // bytes
   kDuration,  // milliseconds
   kWindow,    // seconds, or kForever
-  kWord,      // index of one of Key::words
+  kWord,      // index of one of ConfigKey::words
   kText,
   kName,     // of a stream or tenant
   kAddress,  // to listen on
@@ -31,7 +31,7 @@ enum class Kind : std::uint8_t {
 };
 
 // A value of any kind. Numbers are in the unit of the kind.
-using Setting = std::variant<bool, std::uint64_t, std::string>;
+using SettingValue = std::variant<bool, std::uint64_t, std::string>;
 inline constexpr std::uint64_t kForever = std::numeric_limits<std::uint64_t>::max();
 
 struct Bounds {
@@ -39,7 +39,7 @@ struct Bounds {
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 };
 
-struct Key {
+struct ConfigKey {
   std::string_view name;
   Kind kind = Kind::kText;
   std::string_view meaning;
@@ -47,10 +47,10 @@ struct Key {
   std::span<const std::string_view> words{};
   bool required = false;
   bool reloaded = false;  // SIGHUP is enough
-  std::function<void(Setting)> put{};
-  std::function<std::optional<Setting>()> get{};  // nothing: it is not set
+  std::function<void(SettingValue)> put{};
+  std::function<std::optional<SettingValue>()> get{};  // nothing: it is not set
   // If there: a map of names to such values may stand in the place of one.
-  std::function<void(const std::string& name, Setting)> put_named{};
+  std::function<void(const std::string& name, SettingValue)> put_named{};
 };
 
 struct Section {
@@ -69,7 +69,7 @@ class Keys {
   using Element = std::function<void(Keys&, std::size_t index)>;      // made if it is not there
   using Named = std::function<void(Keys&, const std::string& name)>;  // as is one of a new name
 
-  virtual void key(const Key& key) = 0;
+  virtual void key(const ConfigKey& key) = 0;
   virtual void section(const Section& section, const Inside& inside) = 0;
   virtual void list(const Section& section, std::size_t size, const Element& element) = 0;
   // Sections under names that the user chooses. Comes last in its section.
@@ -77,7 +77,7 @@ class Keys {
                       const Named& named) = 0;
 };
 
-// Every key of the file. `config` must outlive the calls of Key::put and Key::get.
+// Every key of the file. `config` must outlive the calls of ConfigKey::put and ConfigKey::get.
 void describe(Keys& keys, Config& config);
 
 }  // namespace hapax::config

@@ -55,7 +55,7 @@ class Reader final : public Keys {
   Reader(const Node& map, std::string path, Loaded& loaded)
       : map_(map), path_(std::move(path)), loaded_(loaded), used_(map.entries.size(), false) {}
 
-  void key(const Key& key) override {
+  void key(const ConfigKey& key) override {
     const Entry* entry = take(key.name);
     if (entry == nullptr) {
       if (key.required) misread(map_.place, path_of(key.name), "is missing");
@@ -149,7 +149,7 @@ class Reader final : public Keys {
     in.finish();
   }
 
-  std::optional<Setting> read(const Key& key, const Entry& entry) {
+  std::optional<SettingValue> read(const ConfigKey& key, const Entry& entry) {
     const Node& node = entry.value;
     const std::string path = path_of(key.name);
     if (node.kind == Node::Kind::kNothing) {
@@ -168,13 +168,13 @@ class Reader final : public Keys {
     return std::nullopt;
   }
 
-  void read_named(const Key& key, const Node& map) {
+  void read_named(const ConfigKey& key, const Node& map) {
     Reader in(map, path_of(key.name), loaded_);
     for (const Entry& entry : map.entries) {
-      Key named = key;
+      ConfigKey named = key;
       named.name = entry.name;
       named.put_named = nullptr;
-      named.put = [&](const Setting& setting) { key.put_named(entry.name, setting); };
+      named.put = [&](const SettingValue& setting) { key.put_named(entry.name, setting); };
       if (!in.loaded_.given.contains(in.path_of(entry.name))) in.key(named);
     }
   }
@@ -192,7 +192,7 @@ class Overrides final : public Keys {
   Overrides(std::span<const Variable> variables, Loaded& loaded)
       : variables_(variables), loaded_(loaded) {}
 
-  void key(const Key& key) override {
+  void key(const ConfigKey& key) override {
     const std::string name = name_ + base::upper(key.name);
     known_.push_back(name);
     for (const Variable& variable : variables_) {
@@ -245,7 +245,7 @@ class Overrides final : public Keys {
   std::vector<std::string> sections_;
 };
 
-void read_tree(const File& file, Loaded& loaded) {
+void read_tree(const ConfigFile& file, Loaded& loaded) {
   const Node root = read_document(file.name, file.text, loaded.findings);
   if (root.kind == Node::Kind::kNothing) return;
   if (root.kind != Node::Kind::kMap) {
@@ -269,9 +269,9 @@ void fill_windows(Loaded& loaded) {
 
 }  // namespace
 
-Result<File> read_file(const std::string& name) {
+Result<ConfigFile> read_file(const std::string& name) {
   std::ifstream in(name, std::ios::binary);
-  File file{name, std::string(kDocumentBytesMax + 1, '\0')};
+  ConfigFile file{name, std::string(kDocumentBytesMax + 1, '\0')};
   if (in) in.read(file.text.data(), static_cast<std::streamsize>(file.text.size()));
   if (!in.is_open() || in.bad()) {
     return Error{Errc::kInvalidArgument, name + ": " + std::strerror(errno)};
@@ -292,7 +292,7 @@ std::vector<Variable> environment() {
   return variables;
 }
 
-Loaded load(const std::optional<File>& file, std::span<const Variable> variables) {
+Loaded load(const std::optional<ConfigFile>& file, std::span<const Variable> variables) {
   Loaded loaded;
   if (file) read_tree(*file, loaded);
   Overrides overrides(variables, loaded);

@@ -13,11 +13,11 @@
 
 namespace hapax::config {
 
-struct File {
+struct ConfigFile {
   std::string name;
   std::string text;
 };
-[[nodiscard]] Result<File> read_file(const std::string& name);
+[[nodiscard]] Result<ConfigFile> read_file(const std::string& name);
 
 struct Variable {
   std::string name;
@@ -28,13 +28,14 @@ struct Variable {
 
 struct Loaded {
   Config config;  // to be used only if there are no errors
-  Findings findings;
+  ConfigFindings findings;
   Given given;
   [[nodiscard]] bool good() const { return findings.errors.empty(); }
 };
 
 // A key `a.b_c` is overridden by the variable HAPAX_A_B_C. Lists and what has a chosen name are in
 // the file only.
-[[nodiscard]] Loaded load(const std::optional<File>& file, std::span<const Variable> variables);
+[[nodiscard]] Loaded load(const std::optional<ConfigFile>& file,
+                          std::span<const Variable> variables);
 
 }  // namespace hapax::config

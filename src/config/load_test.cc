@@ -20,12 +20,12 @@ using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
 Loaded read(const std::string& text, std::vector<Variable> variables = {}) {
-  return load(File{"h.yaml", text}, variables);
+  return load(ConfigFile{"h.yaml", text}, variables);
 }
 
-std::vector<std::string> texts(const std::vector<Finding>& findings) {
+std::vector<std::string> texts(const std::vector<ConfigFinding>& findings) {
   std::vector<std::string> all;
-  for (const Finding& finding : findings) all.push_back(finding.text());
+  for (const ConfigFinding& finding : findings) all.push_back(finding.text());
   return all;
 }
 

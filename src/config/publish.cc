@@ -51,12 +51,12 @@ std::string spread(std::string_view json) {
   return out + "\n";
 }
 
-std::string json_of(const Key& key, const Setting& setting) {
+std::string json_of(const ConfigKey& key, const SettingValue& setting) {
   const bool text = !std::holds_alternative<bool>(setting) && key.kind != Kind::kNumber;
   return text ? json_text(show(key, setting)) : show(key, setting);
 }
 
-std::string pattern_of(const Key& key) {
+std::string pattern_of(const ConfigKey& key) {
   const std::string span = "(([0-9]+(ms|s|m|h|d|w))+|P[0-9WDTHMS]+)";
   switch (key.kind) {
     case Kind::kSize:
@@ -70,7 +70,7 @@ std::string pattern_of(const Key& key) {
 
 class Schema final : public Keys {
  public:
-  void key(const Key& key) override {
+  void key(const ConfigKey& key) override {
     JsonObject out;
     out.add("description", key.meaning);
     if (key.put_named) {
@@ -126,7 +126,7 @@ class Schema final : public Keys {
     return out;
   }
 
-  static JsonObject value(JsonObject out, const Key& key) {
+  static JsonObject value(JsonObject out, const ConfigKey& key) {
     switch (key.kind) {
       case Kind::kFlag:
         return std::move(out.add("type", "boolean"));
@@ -155,9 +155,9 @@ class Schema final : public Keys {
 };
 
 // A table for each top section.
-class Tables final : public Keys {
+class ReferenceTables final : public Keys {
  public:
-  void key(const Key& key) override {
+  void key(const ConfigKey& key) override {
     const auto setting = key.get();
     std::string standard = setting ? show(key, *setting) : "";
     if (!standard.empty()) standard = "`" + standard + "`";
@@ -196,21 +196,21 @@ class Tables final : public Keys {
 
 // The block of other systems is left out: its values are in our own keys by now, and an address in
 // it may hold a password.
-class Values final : public Keys {
+class EffectiveValues final : public Keys {
  public:
-  void key(const Key& key) override {
+  void key(const ConfigKey& key) override {
     if (const auto setting = key.get()) out_.raw(key.name, json_of(key, *setting));
   }
   void section(const Section& section, const Inside& inside) override {
     if (section.name == "exactly_once_config") return;
-    Values in;
+    EffectiveValues in;
     inside(in);
     out_.raw(section.name, in.text());
   }
   void list(const Section& section, std::size_t size, const Element& element) override {
     JsonArray all;
     for (std::size_t i = 0; i < size; ++i) {
-      Values in;
+      EffectiveValues in;
       element(in, i);
       all.add(in.text());
     }
@@ -218,7 +218,7 @@ class Values final : public Keys {
   }
   void others(const Section&, const std::vector<std::string>& names, const Named& named) override {
     for (const std::string& name : names) {
-      Values in;
+      EffectiveValues in;
       named(in, name);
       out_.raw(name, in.text());
     }
@@ -243,14 +243,14 @@ std::string json_schema() {
 
 std::string reference_tables() {
   Config config;
-  Tables tables;
+  ReferenceTables tables;
   describe(tables, config);
   return tables.text();
 }
 
 std::string to_json(const Config& config) {
   Config copy = config;
-  Values values;
+  EffectiveValues values;
   describe(values, copy);
   return values.text();
 }

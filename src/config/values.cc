@@ -53,21 +53,21 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> parse_duration(const Key& key, std::string_view text) {
+std::optional<std::uint64_t> parse_duration(const ConfigKey& key, std::string_view text) {
   if (const auto whole = has_unit(key) ? parse_whole(text) : std::nullopt) {
     return key.name.ends_with("_ms") ? whole : times(*whole, 1'000);
   }
   return base::parse_span(text);
 }
 
-std::optional<std::uint64_t> parse_window(const Key& key, std::string_view text) {
+std::optional<std::uint64_t> parse_window(const ConfigKey& key, std::string_view text) {
   if (text == "forever") return kForever;
   const auto ms = parse_duration(key, text);
   if (!ms || *ms % 1'000 != 0) return std::nullopt;
   return *ms / 1'000;
 }
 
-std::optional<std::uint64_t> parse_number(const Key& key, std::string_view text) {
+std::optional<std::uint64_t> parse_number(const ConfigKey& key, std::string_view text) {
   switch (key.kind) {
     case Kind::kSize:
       return parse_size(text);
@@ -90,7 +90,7 @@ std::string show_units(std::uint64_t number, const std::array<Unit, Count>& unit
   return "0";
 }
 
-std::string show_number(const Key& key, std::uint64_t number) {
+std::string show_number(const ConfigKey& key, std::uint64_t number) {
   switch (key.kind) {
     case Kind::kSize: {
       const std::string text = show_units(number, kSizes);
@@ -107,7 +107,7 @@ std::string show_number(const Key& key, std::uint64_t number) {
   }
 }
 
-std::string range(const Key& key) {
+std::string range(const ConfigKey& key) {
   const Bounds any;
   const std::string least = show_number(key, key.bounds.least);
   if (key.bounds.most == any.most) {
@@ -116,7 +116,7 @@ std::string range(const Key& key) {
   return " from " + least + " to " + show_number(key, key.bounds.most);
 }
 
-Error refuse(const Key& key, std::string_view text) {
+Error refuse(const ConfigKey& key, std::string_view text) {
   std::string what = "must be " + wanted(key) + ", not " + quote(text);
   if (key.kind == Kind::kWord) {
     if (const auto near = wire::nearest(text, key.words)) {
@@ -126,14 +126,14 @@ Error refuse(const Key& key, std::string_view text) {
   return {Errc::kInvalidArgument, what};
 }
 
-Result<Setting> parse_word(const Key& key, std::string_view text) {
+Result<SettingValue> parse_word(const ConfigKey& key, std::string_view text) {
   for (std::size_t i = 0; i < key.words.size(); ++i) {
-    if (key.words[i] == text) return Setting{std::uint64_t{i}};
+    if (key.words[i] == text) return SettingValue{std::uint64_t{i}};
   }
   return refuse(key, text);
 }
 
-Result<Setting> parse_text(const Key& key, std::string_view text) {
+Result<SettingValue> parse_text(const ConfigKey& key, std::string_view text) {
   if (key.kind == Kind::kAddress && !text.empty()) {
     if (const auto address = net::parse_address(text); !address) {
       return Error{Errc::kInvalidArgument, "is wrong: " + address.error().detail};
@@ -141,7 +141,7 @@ Result<Setting> parse_text(const Key& key, std::string_view text) {
   }
   const bool name = !text.empty() && text.size() <= limits::kNameBytesMax && text[0] != '\x01';
   if (key.kind == Kind::kName && !name) return refuse(key, text);
-  return Setting{std::string(text)};
+  return SettingValue{std::string(text)};
 }
 
 }  // namespace
@@ -156,9 +156,11 @@ std::string quote(std::string_view text) {
   return "'" + shown + "'";
 }
 
-bool has_unit(const Key& key) { return key.name.ends_with("_ms") || key.name.ends_with("_s"); }
+bool has_unit(const ConfigKey& key) {
+  return key.name.ends_with("_ms") || key.name.ends_with("_s");
+}
 
-std::string wanted(const Key& key) {
+std::string wanted(const ConfigKey& key) {
   switch (key.kind) {
     case Kind::kFlag:
       return "true or false";
@@ -187,11 +189,11 @@ std::string wanted(const Key& key) {
   return "text";
 }
 
-Result<Setting> parse(const Key& key, std::string_view text) {
+Result<SettingValue> parse(const ConfigKey& key, std::string_view text) {
   switch (key.kind) {
     case Kind::kFlag:
       if (text != "true" && text != "false") return refuse(key, text);
-      return Setting{text == "true"};
+      return SettingValue{text == "true"};
     case Kind::kWord:
       return parse_word(key, text);
     case Kind::kText:
@@ -207,10 +209,10 @@ Result<Setting> parse(const Key& key, std::string_view text) {
   const bool forever = key.kind == Kind::kWindow && *number == kForever;
   const bool inside = *number >= key.bounds.least && *number <= key.bounds.most;
   if (!inside && !forever) return refuse(key, text);
-  return Setting{*number};
+  return SettingValue{*number};
 }
 
-std::string show(const Key& key, const Setting& setting) {
+std::string show(const ConfigKey& key, const SettingValue& setting) {
   if (const bool* flag = std::get_if<bool>(&setting)) return *flag ? "true" : "false";
   if (const std::string* text = std::get_if<std::string>(&setting)) return *text;
   return show_number(key, std::get<std::uint64_t>(setting));

@@ -11,16 +11,16 @@
 namespace hapax::config {
 
 // "a whole number from 1 to 64", "a span of time such as 30s".
-[[nodiscard]] std::string wanted(const Key& key);
+[[nodiscard]] std::string wanted(const ConfigKey& key);
 
 // The error is kInvalidArgument and reads after the key's name: "must be …, not 'many'".
-[[nodiscard]] Result<Setting> parse(const Key& key, std::string_view text);
+[[nodiscard]] Result<SettingValue> parse(const ConfigKey& key, std::string_view text);
 
 // As it would be written in a file: 64MiB, 30s, true.
-[[nodiscard]] std::string show(const Key& key, const Setting& setting);
+[[nodiscard]] std::string show(const ConfigKey& key, const SettingValue& setting);
 
 // A span may be a bare number only where the key's name tells the unit (_s, _ms).
-[[nodiscard]] bool has_unit(const Key& key);
+[[nodiscard]] bool has_unit(const ConfigKey& key);
 
 // Shortened, with what cannot be printed replaced.
 [[nodiscard]] std::string quote(std::string_view text);

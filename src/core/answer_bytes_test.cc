@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/test_door.h"
+#include "core/test_store.h"
 
 namespace hapax::core {
 namespace {

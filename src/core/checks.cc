@@ -8,25 +8,25 @@ namespace hapax::core {
 
 namespace {
 
-using Problem = std::optional<Error>;
+using MaybeError = std::optional<Error>;
 
-Problem invalid(std::string text) { return Error{Errc::kInvalidArgument, std::move(text)}; }
+MaybeError invalid(std::string text) { return Error{Errc::kInvalidArgument, std::move(text)}; }
 
-Problem check_text(std::string_view what, std::string_view text, std::size_t max) {
+MaybeError check_text(std::string_view what, std::string_view text, std::size_t max) {
   if (text.empty()) return invalid(std::string(what) + " is missing");
   const std::size_t size = base::without_frame(text).size();
   if (size > max) return limit_error(std::string(what) + " " + shown(text), size, max);
   return std::nullopt;
 }
 
-Problem check_size(std::string_view what, std::size_t size, std::size_t max) {
+MaybeError check_size(std::string_view what, std::size_t size, std::size_t max) {
   if (size > max) return limit_error(what, size, max);
   return std::nullopt;
 }
 
 // Too short is a mistake of the caller (often a variable that was never filled in), too long is
 // more than the store offers.
-Problem check_span(std::string_view what, Duration span, Duration min, Duration max) {
+MaybeError check_span(std::string_view what, Duration span, Duration min, Duration max) {
   if (span >= min && span <= max) return std::nullopt;
   return Error{span < min ? Errc::kInvalidArgument : Errc::kLimitExceeded,
                std::string(what) + " is " + std::to_string(span.count()) +
@@ -35,8 +35,8 @@ Problem check_span(std::string_view what, Duration span, Duration min, Duration 
 }
 
 // An id or a group key: none, or at least a byte.
-Problem check_given(std::string_view field, std::string_view what,
-                    std::optional<std::string_view> text) {
+MaybeError check_given(std::string_view field, std::string_view what,
+                       std::optional<std::string_view> text) {
   if (!text) return std::nullopt;
   if (text->empty()) return empty_error(field);
   return check_size(what, text->size(), limits::kMessageIdBytesMax);
@@ -44,14 +44,14 @@ Problem check_given(std::string_view field, std::string_view what,
 
 // Names stand in lists and paths, where bytes that are no text could not be told from each other.
 // What only tells things apart, such as ids, keys and scopes, is any bytes.
-Problem check_name(std::string_view what, std::string_view name) {
+MaybeError check_name(std::string_view what, std::string_view name) {
   if (auto problem = check_text(what, name, limits::kNameBytesMax)) return problem;
   if (base::is_utf8(base::without_frame(name))) return std::nullopt;
   return invalid(std::string(what) + " " + shown(name) + " is not UTF-8");
 }
 
 // Names with a leading $ belong to the store.
-Problem check_new_name(std::string_view what, std::string_view name) {
+MaybeError check_new_name(std::string_view what, std::string_view name) {
   if (auto problem = check_name(what, name)) return problem;
   if (name.front() == '$') {
     return invalid(std::string(what) + " " + shown(name) + " begins with $, which is reserved");
@@ -60,21 +60,21 @@ Problem check_new_name(std::string_view what, std::string_view name) {
 }
 
 // The audit stream is the store's, but how long it is kept is not.
-Problem check_kept_name(std::string_view name) {
+MaybeError check_kept_name(std::string_view name) {
   return name == kAuditStream ? std::nullopt : check_new_name("stream", name);
 }
 
 template <class... Problems>
-Problem first_of(Problems&&... problems) {
-  Problem found;
-  const auto keep_first = [&found](Problem problem) {
+MaybeError first_of(Problems&&... problems) {
+  MaybeError found;
+  const auto keep_first = [&found](MaybeError problem) {
     if (!found) found = std::move(problem);
   };
   (keep_first(std::forward<Problems>(problems)), ...);
   return found;
 }
 
-Problem check_settings(const StreamSettings& settings) {
+MaybeError check_settings(const StreamSettings& settings) {
   if (settings.producer_memory == 0) return invalid("producer_memory is 0; it must be at least 1");
   if (settings.retention.count && *settings.retention.count == 0) {
     return invalid("retention by count is 0; leave it out to keep all records");
@@ -95,14 +95,14 @@ Problem check_settings(const StreamSettings& settings) {
       check_size("producers_max", settings.producers_max, limits::kProducersPerStreamMax));
 }
 
-Problem check_headers(std::span<const Header> headers) {
+MaybeError check_headers(std::span<const Header> headers) {
   std::size_t bytes = 0;
   for (const Header& header : headers) bytes += header.name.size() + header.value.size();
   return first_of(check_size("number of headers", headers.size(), limits::kHeadersMax),
                   check_size("headers of a record", bytes, limits::kHeaderBytesMax));
 }
 
-Problem check_person(std::string_view actor, std::string_view reason) {
+MaybeError check_person(std::string_view actor, std::string_view reason) {
   if (actor.empty() && reason.empty()) {
     return invalid("actor and reason are missing; the act is audited: say who decided it, and why");
   }
@@ -110,28 +110,28 @@ Problem check_person(std::string_view actor, std::string_view reason) {
                   check_text("reason", reason, limits::kReasonBytesMax));
 }
 
-Problem check_key(std::string_view scope, std::string_view key) {
+MaybeError check_key(std::string_view scope, std::string_view key) {
   return first_of(check_text("scope", scope, limits::kNameBytesMax),
                   check_text("key", key, limits::kMessageIdBytesMax));
 }
 
-Problem check_result(const ResultView& result) {
+MaybeError check_result(const ResultView& result) {
   return check_size("result", result.headers.size() + result.body.size(), limits::kResultBytesMax);
 }
 
-Problem check_consumer(std::string_view stream, std::string_view consumer) {
+MaybeError check_consumer(std::string_view stream, std::string_view consumer) {
   return first_of(check_name("stream", stream), check_name("consumer", consumer));
 }
 
-Problem check_lease(Duration lease) {
+MaybeError check_lease(Duration lease) {
   return check_span("lease", lease, limits::kLeaseMin, limits::kLeaseMax);
 }
 
-Problem check_register(std::string_view name) {
+MaybeError check_register(std::string_view name) {
   return check_text("register", name, limits::kRegisterNameBytesMax);
 }
 
-Problem check_expiry(const Expiry& expiry, Duration after_min) {
+MaybeError check_expiry(const Expiry& expiry, Duration after_min) {
   if (expiry.kind == Expiry::Kind::kAt) {
     return check_span("expiry since 1970", expiry.at.time_since_epoch(), Duration{0},
                       limits::kExpiryMax);
@@ -141,8 +141,8 @@ Problem check_expiry(const Expiry& expiry, Duration after_min) {
 }
 
 struct Check {
-  Problem operator()(const Append& op) const {
-    Problem producer;
+  MaybeError operator()(const Append& op) const {
+    MaybeError producer;
     if (op.producer) producer = check_name("producer", op.producer->name);
     if (op.expect && op.expect->of == ExpectLast::Of::kGroup && !op.group) {
       return invalid("the last record of a group is expected, but the record has no group key");
@@ -153,74 +153,76 @@ struct Check {
                     check_size("record", op.payload.size(), limits::kRecordBytesMax),
                     op.headers.empty() ? std::nullopt : check_headers(op.headers));
   }
-  Problem operator()(const Claim& op) const {
+  MaybeError operator()(const Claim& op) const {
     return first_of(check_key(op.scope, op.key),
                     check_size("owner", op.owner.size(), limits::kOwnerBytesMax),
                     check_lease(op.lease), check_window("retention", op.retention),
                     check_window("tombstone", op.tombstone));
   }
-  Problem operator()(const Renew& op) const {
+  MaybeError operator()(const Renew& op) const {
     return first_of(check_key(op.scope, op.key), check_lease(op.lease));
   }
-  Problem operator()(const Settle& op) const {
+  MaybeError operator()(const Settle& op) const {
     return first_of(check_key(op.scope, op.key), check_result(op.result),
                     check_size("reason", op.reason.size(), limits::kReasonBytesMax));
   }
-  Problem operator()(const Resolve& op) const {
+  MaybeError operator()(const Resolve& op) const {
     return first_of(check_key(op.scope, op.key), check_result(op.result),
                     check_person(op.actor, op.reason));
   }
-  Problem operator()(const Forget& op) const {
+  MaybeError operator()(const Forget& op) const {
     return first_of(check_key(op.scope, op.key), check_person(op.actor, op.reason));
   }
-  Problem operator()(const Receive& op) const {
+  MaybeError operator()(const Receive& op) const {
     if (op.max == 0) return invalid("a receive of 0 records; ask for at least 1");
     return first_of(check_consumer(op.stream, op.consumer), check_lease(op.lease),
                     check_size("records of a receive", op.max, limits::kReceiveMax),
                     check_size("owner", op.owner.size(), limits::kOwnerBytesMax));
   }
-  Problem operator()(const Ack& op) const { return check_consumer(op.stream, op.consumer); }
-  Problem operator()(const Nack& op) const {
+  MaybeError operator()(const Ack& op) const { return check_consumer(op.stream, op.consumer); }
+  MaybeError operator()(const Nack& op) const {
     return first_of(check_consumer(op.stream, op.consumer),
                     check_span("delay", op.delay, Duration{0}, limits::kDelayMax),
                     check_size("reason", op.reason.size(), limits::kReasonBytesMax));
   }
-  Problem operator()(const Extend& op) const {
+  MaybeError operator()(const Extend& op) const {
     return first_of(check_consumer(op.stream, op.consumer), check_lease(op.lease));
   }
-  Problem operator()(const Advance& op) const {
+  MaybeError operator()(const Advance& op) const {
     return first_of(check_name("source", op.source),
                     check_size("expected position", op.expected.size(), limits::kPositionBytesMax),
                     check_text("position", op.to, limits::kPositionBytesMax));
   }
-  Problem operator()(const Set& op) const {
+  MaybeError operator()(const Set& op) const {
     return first_of(check_register(op.name),
                     check_size("value of a register", op.value.size(), limits::kRegisterBytesMax),
                     check_expiry(op.expiry, Duration{1}));
   }
-  Problem operator()(const hapax::Get& op) const { return check_register(op.name); }
-  Problem operator()(const Unset& op) const { return check_register(op.name); }
-  Problem operator()(const Expire& op) const {
+  MaybeError operator()(const hapax::Get& op) const { return check_register(op.name); }
+  MaybeError operator()(const Unset& op) const { return check_register(op.name); }
+  MaybeError operator()(const Expire& op) const {
     if (op.expiry.kind == Expiry::Kind::kKeep) return invalid("the expiry would stay as it is");
     return first_of(check_register(op.name), check_expiry(op.expiry, -limits::kExpiryMax));
   }
-  Problem operator()(const Add& op) const { return check_register(op.name); }
-  Problem operator()(const CreateStream& op) const {
+  MaybeError operator()(const Add& op) const { return check_register(op.name); }
+  MaybeError operator()(const CreateStream& op) const {
     return first_of(check_new_name("stream", op.stream), check_settings(op.settings));
   }
-  Problem operator()(const ConfigureStream& op) const {
+  MaybeError operator()(const ConfigureStream& op) const {
     return first_of(check_kept_name(op.stream), check_settings(op.settings));
   }
-  Problem operator()(const DeleteStream& op) const { return check_new_name("stream", op.stream); }
-  Problem operator()(const Trim& op) const { return check_kept_name(op.stream); }
-  Problem operator()(const RetireProducer& op) const {
+  MaybeError operator()(const DeleteStream& op) const {
+    return check_new_name("stream", op.stream);
+  }
+  MaybeError operator()(const Trim& op) const { return check_kept_name(op.stream); }
+  MaybeError operator()(const RetireProducer& op) const {
     return first_of(check_name("stream", op.stream), check_name("producer", op.producer),
                     check_person(op.actor, op.reason));
   }
-  Problem operator()(const OpenProducer& op) const {
+  MaybeError operator()(const OpenProducer& op) const {
     return first_of(check_new_name("stream", op.stream), check_name("producer", op.producer));
   }
-  Problem operator()(const CreateConsumer& op) const {
+  MaybeError operator()(const CreateConsumer& op) const {
     if (op.settings.attempts_max == 0) return invalid("attempts_max is 0; it must be at least 1");
     if (op.settings.in_flight_max == 0) return invalid("in_flight_max is 0; it must be at least 1");
     if (!op.settings.dead_letters.empty()) {
@@ -235,16 +237,16 @@ struct Check {
         check_size("name of the dead letters", base::without_frame(op.settings.dead_letters).size(),
                    limits::kNameBytesMax));
   }
-  Problem operator()(const DeleteConsumer& op) const {
+  MaybeError operator()(const DeleteConsumer& op) const {
     return check_consumer(op.stream, op.consumer);
   }
-  Problem operator()(const Seek& op) const { return check_consumer(op.stream, op.consumer); }
-  Problem operator()(const Redrive& op) const { return check_name("stream", op.dead_letters); }
-  Problem operator()(const Begin& op) const {
+  MaybeError operator()(const Seek& op) const { return check_consumer(op.stream, op.consumer); }
+  MaybeError operator()(const Redrive& op) const { return check_name("stream", op.dead_letters); }
+  MaybeError operator()(const Begin& op) const {
     return first_of(check_name("transaction", op.transaction),
                     check_span("timeout", op.timeout, Duration{1}, limits::kTransactionTimeoutMax));
   }
-  Problem operator()(const End& op) const { return check_name("transaction", op.transaction); }
+  MaybeError operator()(const End& op) const { return check_name("transaction", op.transaction); }
 };
 
 }  // namespace

@@ -11,10 +11,10 @@
 #include <rapidcheck/gtest.h>
 
 #include "core/claims.h"
-#include "core/claims_desk.h"
+#include "core/claims_harness.h"
 #include "core/test_tell.h"
 
-namespace hapax::core::desk {
+namespace hapax::core::claims_harness {
 namespace {
 
 using std::chrono::milliseconds;
@@ -248,13 +248,13 @@ rc::Gen<std::vector<Step>> any_steps() {
 
 class Play {
  public:
-  Desk desk;
+  ClaimsHarness store;
   std::map<std::string, std::vector<Fence>> given;  // all fences of a key
   std::map<Fence, std::string> first_result;
   std::map<std::string, int> seen;  // verdicts by word
 
   void take(const Step& step) {
-    model_.now = desk.now;
+    model_.now = store.now;
     const std::string& key = kKeys[step.key];
     switch (step.act) {
       case Act::kClaim:
@@ -262,7 +262,7 @@ class Play {
         return claim(step, key);
       case Act::kRenew: {
         const Fence fence = fence_for(step, key);
-        return compare(desk.renew(key, fence, seconds{1}), model_.renew(key, fence, seconds{1}));
+        return compare(store.renew(key, fence, seconds{1}), model_.renew(key, fence, seconds{1}));
       }
       case Act::kSettle:
       case Act::kSettleAgain:
@@ -271,22 +271,22 @@ class Play {
         if (step.choice % 3 == 0) resolve(step, key);
         return;
       case Act::kForget:
-        if (step.choice % 4 == 0) compare(desk.forget(key), model_.forget(key));
+        if (step.choice % 4 == 0) compare(store.forget(key), model_.forget(key));
         return;
       case Act::kPassTime:
-        desk.now += milliseconds{step.choice * 2};
+        store.now += milliseconds{step.choice * 2};
         return;
       case Act::kMoveResult:
-        desk.move_result(key);
+        store.move_result(key);
         return;
       case Act::kAnswerCommit:
         return answer_commit();
       case Act::kNewSegment:
-        desk.segments.emplace_back();
+        store.segments.emplace_back();
         return;
       case Act::kCollect:
-        desk.undo.forget();
-        collect_claims(desk.state, desk.now, step.choice % 4);
+        store.undo.forget();
+        collect_claims(store.state, store.now, step.choice % 4);
         return;
       case Act::kEnd:
         return;
@@ -302,8 +302,8 @@ class Play {
                       .tombstone = Window{seconds{1 + step.choice % 5}},
                       .on_lapse = step.choice % 4 == 1 ? OnLapse::kUnknown : OnLapse::kTakeOver};
     const std::uint64_t content = step.choice % 8 == 0 ? 2 : 1;
-    const auto before = desk.status(key);
-    const Verdict verdict = desk.claim(key, content, terms);
+    const auto before = store.status(key);
+    const Verdict verdict = store.claim(key, content, terms);
     compare(verdict, model_.claim(key, content, terms));
     // K4, without the model: whoever reads before the claim can foretell the conflict.
     const bool other =
@@ -321,7 +321,7 @@ class Play {
     const Fence fence = fence_for(step, key);
     const auto outcome = static_cast<Outcome>(step.choice / 4 % 4);
     const std::string text = "text " + std::to_string(++texts_);
-    const Verdict verdict = desk.settle(key, fence, outcome, text);
+    const Verdict verdict = store.settle(key, fence, outcome, text);
     compare(verdict, model_.settle(key, fence, outcome, text));
     if (verdict == Verdict(Done{}) && outcome == Outcome::kCompleted) {
       first_result.emplace(fence, text);
@@ -331,8 +331,8 @@ class Play {
   void resolve(const Step& step, const std::string& key) {
     const auto resolution = static_cast<Resolution>(step.choice / 3 % 3);
     const std::string text = "text " + std::to_string(++texts_);
-    const auto before = desk.status(key);
-    const Verdict verdict = desk.resolve(key, resolution, text, "ann", text);
+    const auto before = store.status(key);
+    const Verdict verdict = store.resolve(key, resolution, text, "ann", text);
     compare(verdict, model_.resolve(key, resolution, text));
     if (verdict == Verdict(Done{}) && resolution == Resolution::kCompleted) {
       first_result.emplace(before->fence, text);
@@ -341,9 +341,9 @@ class Play {
 
   void answer_commit() {
     const std::string& key = kKeys.back();
-    if (desk.status(key)) return;
-    desk.emit(
-        CommitAnswered{hash_of(key), kCommit, desk.state.next_fence, Window{seconds{2}}, "answer"});
+    if (store.status(key)) return;
+    store.emit(CommitAnswered{hash_of(key), kCommit, store.state.next_fence, Window{seconds{2}},
+                              "answer"});
     model_.answer(key, 3, seconds{2});
   }
 
@@ -402,18 +402,18 @@ std::string dump(const State& state, Time now) {
 
 // Of all fences ever given for a key, those that could still settle it. Tried and taken back.
 int current_fences(Play& play, const std::string& key) {
-  const std::string before = dump(play.desk.state, play.desk.now);
+  const std::string before = dump(play.store.state, play.store.now);
   int current = 0;
   for (const Fence fence : play.given[key]) {
-    const Desk::Mark mark = play.desk.mark();
+    const ClaimsHarness::Mark mark = play.store.mark();
     const bool settled =
-        !std::holds_alternative<Fenced>(play.desk.settle(key, fence, Outcome::kUnknown));
-    const bool renewed = !std::holds_alternative<Fenced>(play.desk.renew(key, fence));
+        !std::holds_alternative<Fenced>(play.store.settle(key, fence, Outcome::kUnknown));
+    const bool renewed = !std::holds_alternative<Fenced>(play.store.renew(key, fence));
     RC_ASSERT(settled == renewed);
     current += settled ? 1 : 0;
-    play.desk.roll_back(mark);
+    play.store.roll_back(mark);
   }
-  RC_ASSERT(dump(play.desk.state, play.desk.now) == before);
+  RC_ASSERT(dump(play.store.state, play.store.now) == before);
   return current;
 }
 
@@ -433,10 +433,10 @@ void check_derived(const State& state) {
 
 void check_results(const Play& play) {
   for (const std::string& key : kKeys) {
-    const auto done = find_settled(play.desk.state, hash_of(key), play.desk.now);
+    const auto done = find_settled(play.store.state, hash_of(key), play.store.now);
     if (!done || done->fingerprint == kCommit) continue;
-    const std::string body = play.desk.body_of(key);
-    RC_ASSERT((body == "gone") == (play.desk.now >= done->result_until()));
+    const std::string body = play.store.body_of(key);
+    RC_ASSERT((body == "gone") == (play.store.now >= done->result_until()));
     RC_ASSERT(body == "gone" || body == play.first_result.at(done->fence()));  // K3
   }
 }
@@ -448,7 +448,7 @@ TEST(ClaimsModel, EveryInterleavingHasOneWinnerAndOneResult) {
     Play play;
     for (const Step& step : *any_steps()) {
       play.take(step);
-      check_derived(play.desk.state);
+      check_derived(play.store.state);
       check_results(play);
       RC_ASSERT(current_fences(play, kKeys[step.key]) <= 1);
     }
@@ -464,31 +464,31 @@ TEST(ClaimsModel, EveryInterleavingHasOneWinnerAndOneResult) {
 RC_GTEST_PROP(ClaimsModel, ARollBackRestoresEverythingTheFactsChanged, ()) {
   Play play;
   for (const Step& step : *any_steps()) play.take(step);
-  const std::string before = dump(play.desk.state, play.desk.now);
-  const Time then = play.desk.now;
-  const Undo::Mark mark = play.desk.undo.mark();
+  const std::string before = dump(play.store.state, play.store.now);
+  const Time then = play.store.now;
+  const Undo::Mark mark = play.store.undo.mark();
   for (Step step : *any_steps()) {
     if (step.act == Act::kCollect) step.act = Act::kPassTime;  // What is collected is durable.
     play.take(step);
   }
-  play.desk.undo.roll_back(play.desk.state, mark);
-  RC_ASSERT(dump(play.desk.state, then) == before);
+  play.store.undo.roll_back(play.store.state, mark);
+  RC_ASSERT(dump(play.store.state, then) == before);
 }
 
 RC_GTEST_PROP(ClaimsModel, ReplayingTheJournalGivesTheSameState, ()) {
   Play play;
   for (const Step& step : *any_steps()) play.take(step);
-  const Desk& desk = play.desk;
+  const ClaimsHarness& store = play.store;
   State again{4};
-  for (const Desk::Journaled& each : desk.journal) {
-    const std::string bytes = desk.read(each.at);
+  for (const ClaimsHarness::Journaled& each : store.journal) {
+    const std::string bytes = store.read(each.at);
     const auto fact = decode_fact(std::string_view(bytes).substr(0, bytes.size() - kFactTrailer));
     apply(again, *fact, each.at, each.now, nullptr);
   }
-  collect_claims(play.desk.state, desk.now, 1'000'000);
-  collect_claims(again, desk.now, 1'000'000);
-  RC_ASSERT(dump(again, desk.now) == dump(desk.state, desk.now));
+  collect_claims(play.store.state, store.now, 1'000'000);
+  collect_claims(again, store.now, 1'000'000);
+  RC_ASSERT(dump(again, store.now) == dump(store.state, store.now));
 }
 
 }  // namespace
-}  // namespace hapax::core::desk
+}  // namespace hapax::core::claims_harness

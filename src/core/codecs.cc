@@ -105,10 +105,10 @@ template <class Io, Is<Staged> F>
 void fields(Io&, F&) {}
 template <class Io, Is<NotApplied> F>
 void fields(Io&, F&) {}
-inline void fields(Put& io, const Refused& f) {
+inline void fields(FieldWriter& io, const Refused& f) {
   io.all(static_cast<std::uint16_t>(f.error.code), f.error.detail);
 }
-inline void fields(Get& io, Refused& f) {
+inline void fields(FieldReader& io, Refused& f) {
   std::uint16_t code = 0;
   io.all(code, f.error.detail);
   f.error.code = Errc{code};
@@ -120,7 +120,7 @@ inline void fields(Get& io, Refused& f) {
 void encode_answer(const Answer& answer, std::string& out) {
   constexpr auto kVersionBits = static_cast<char>((kFieldsVersion - 1) << 1);
   out.push_back(static_cast<char>(kVersionBits | (answer.committed ? 1 : 0)));
-  Put{out}.all(answer.time, answer.verdicts);
+  FieldWriter{out}.all(answer.time, answer.verdicts);
 }
 
 Result<Answer> decode_answer(std::string_view bytes) {
@@ -128,7 +128,7 @@ Result<Answer> decode_answer(std::string_view bytes) {
   const std::uint8_t first = bytes.empty() ? 0xff : static_cast<std::uint8_t>(bytes.front());
   const std::uint64_t version = (first >> 1) + std::uint64_t{1};
   answer.committed = (first & 1) != 0;
-  Get get(bytes.substr(std::min<std::size_t>(1, bytes.size())), version);
+  FieldReader get(bytes.substr(std::min<std::size_t>(1, bytes.size())), version);
   get.all(answer.time, answer.verdicts);
   if (version > kFieldsVersion || !get.finished()) {
     return Error{Errc::kCorruption, "a stored answer does not parse"};
@@ -208,8 +208,8 @@ struct StagedItem {
 // the version stand before it.
 constexpr std::uint64_t kStagedHasVersion = 0;
 
-Get read_staged(std::string_view bytes) {
-  Get get(bytes, 1);
+FieldReader read_staged(std::string_view bytes) {
+  FieldReader get(bytes, 1);
   if (bytes.size() < 2 || bytes.front() != static_cast<char>(kStagedHasVersion)) return get;
   std::uint64_t first = 0;
   std::uint64_t version = 0;
@@ -264,14 +264,14 @@ std::optional<Error> encode_staged(std::span<const Op> ops, std::span<const OpHa
     item->stream = streams[i];
     items.push_back(*std::move(item));
   }
-  Put put(out);
+  FieldWriter put(out);
   put.all(kStagedHasVersion, kFieldsVersion);
   put(items);
   return std::nullopt;
 }
 
 std::uint64_t staged_count(std::string_view bytes) {
-  Get get = read_staged(bytes);
+  FieldReader get = read_staged(bytes);
   std::uint64_t count = 0;
   get(count);
   return count;
@@ -279,7 +279,7 @@ std::uint64_t staged_count(std::string_view bytes) {
 
 Result<StagedOps> decode_staged(std::string_view bytes) {
   std::vector<StagedItem> items;
-  Get get = read_staged(bytes);
+  FieldReader get = read_staged(bytes);
   get(items);
   if (!get.finished()) return Error{Errc::kCorruption, "staged operations do not parse"};
   StagedOps staged;

@@ -55,7 +55,7 @@ class Owners {
   std::uint64_t latest_place_ = 0;
 };
 
-void encode_past(const Pending& pending, Put& put) {
+void encode_past(const Pending& pending, FieldWriter& put) {
   static const PastAttempts kNone;
   put(pending.past == nullptr ? kNone : *pending.past);
 }
@@ -75,7 +75,8 @@ bool decode_past(Reading& in, Pending& pending) {
   return true;
 }
 
-std::size_t encode_parked(const Consumer& consumer, GroupHash group, Sequence head, Put& put) {
+std::size_t encode_parked(const Consumer& consumer, GroupHash group, Sequence head,
+                          FieldWriter& put) {
   const auto first = consumer.parked.lower_bound({group, Sequence{0}});
   auto end = first;
   std::uint64_t count = 0;
@@ -90,7 +91,7 @@ std::size_t encode_parked(const Consumer& consumer, GroupHash group, Sequence he
   return count;
 }
 
-void encode_pending(const Consumer& consumer, Put& put) {
+void encode_pending(const Consumer& consumer, FieldWriter& put) {
   Owners owners(consumer);
   put.all(owners.names(), std::uint64_t{consumer.pending.size()});
   Sequence before;
@@ -234,7 +235,7 @@ class PendingReader {
 // --- tokens of acked records ---------------------------------------------------------------------
 
 // Written with the token of a span's first record, which is a smaller number than its label.
-void encode_tokens(const Consumer& consumer, Put& put) {
+void encode_tokens(const Consumer& consumer, FieldWriter& put) {
   put(std::uint64_t{consumer.acked_tokens.size()});
   Sequence before;
   consumer.acked_tokens.for_each([&](const Spans::Span& span) {

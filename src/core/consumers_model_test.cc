@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "core/consumers_depot.h"
+#include "core/consumers_harness.h"
 
 namespace hapax::core {
 namespace {
@@ -82,7 +82,7 @@ bool changes_nothing(const Verdict& verdict) {
 
 class Play {
  public:
-  Depot depot;
+  ConsumersHarness store;
   ModelStream orders{"orders", {}, 1};
   ModelStream dead{"orders.dead", {}, 1};
   ModelStream dead_twice{"orders.dead.dead", {}, 1};
@@ -90,13 +90,13 @@ class Play {
   std::map<std::string, int> seen;  // verdicts, so that a history in which nothing happens shows
 
   Play() {
-    depot.emit(StreamMade{StreamUid{2}, "orders.dead", StreamSettings{}});
+    store.emit(StreamMade{StreamUid{2}, "orders.dead", StreamSettings{}});
     append(Step{});  // One consumer starts behind it.
     for (const Side& side : kSides) {
       const bool first = std::string_view(side.stream) == "orders";
       models.emplace_back(side.consumer, first ? orders : dead, first ? dead : dead_twice,
                           side.settings);
-      depot.create(side.consumer, side.settings, side.stream);
+      store.create(side.consumer, side.settings, side.stream);
     }
     handed_.resize(kSides.size());
     pass(Duration{0});
@@ -131,19 +131,19 @@ class Play {
     const std::string owner = "w" + std::to_string(worker);
     const Duration lease{20 + 10 * worker};
     const Verdict expected = models[side].receive(max, lease, owner);
-    const Verdict real = depot.run(Receive{of.stream, of.consumer, max, lease, owner});
+    const Verdict real = store.run(Receive{of.stream, of.consumer, max, lease, owner});
     check(real, expected);
     for (const Delivery& each : std::get<Received>(real).deliveries) note(side, each);
   }
   void pass(Duration span) {
-    depot.pass(span);
-    for (ModelConsumer& model : models) model.now = depot.now;
+    store.pass(span);
+    for (ModelConsumer& model : models) model.now = store.now;
   }
   void ack_all(std::size_t side) {
     for (const Receipt receipt : handed_[side]) {
       const Side& of = kSides[side];
       const Verdict expected = models[side].ack(receipt);
-      check(depot.ack(of.consumer, receipt, of.stream), expected);
+      check(store.ack(of.consumer, receipt, of.stream), expected);
     }
   }
 
@@ -157,7 +157,7 @@ class Play {
   void append(const Step& step) {
     const std::vector<std::string> groups = {"", "a", "b", "c"};
     const std::string payload = "p" + std::to_string(orders.records.size() + 1);
-    depot.append(groups[step.choice % 4], payload);
+    store.append(groups[step.choice % 4], payload);
     orders.records.push_back({groups[step.choice % 4], payload, {}, false});
   }
   void use_receipt(std::size_t side, const Step& step) {
@@ -171,19 +171,19 @@ class Play {
       receipt = handed_[side][step.choice % handed_[side].size()];
     }
     const Side& of = kSides[side];
-    const std::string before = dump_consumers(depot.state);
+    const std::string before = dump_consumers(store.state);
     const bool nacks = act == Act::kNack || (act == Act::kAnyReceipt && step.choice % 2 == 0);
     if (nacks) {
       const Duration delay{step.choice % 2 == 0 ? 0 : 25};
       const std::string reason = step.choice % 5 == 0 ? "" : "r" + std::to_string(step.choice);
       const Verdict expected = models[side].nack(receipt, delay, reason);
-      check(depot.nack(of.consumer, receipt, delay, reason, of.stream), expected, before);
+      check(store.nack(of.consumer, receipt, delay, reason, of.stream), expected, before);
     } else if (act == Act::kExtend) {
       const Verdict expected = models[side].extend(receipt, Duration{40});
-      check(depot.extend(of.consumer, receipt, Duration{40}, of.stream), expected, before);
+      check(store.extend(of.consumer, receipt, Duration{40}, of.stream), expected, before);
     } else {
       const Verdict expected = models[side].ack(receipt);
-      const Verdict real = depot.ack(of.consumer, receipt, of.stream);
+      const Verdict real = store.ack(of.consumer, receipt, of.stream);
       check(real, expected, before);
       if (std::holds_alternative<Done>(real)) note_ack(side, receipt);
     }
@@ -192,19 +192,19 @@ class Play {
     ModelStream& stream = step.which % 2 == 0 ? orders : dead;
     const std::uint64_t end = stream.records.size() + 1;
     const std::uint64_t before = std::min(stream.first + step.choice % 4, end);
-    depot.run(Trim{stream.name, Sequence{before}});
+    store.run(Trim{stream.name, Sequence{before}});
     stream.first = std::max(stream.first, before);
   }
   void seek(std::size_t side, std::uint64_t to) {
     const Verdict expected = models[side].seek(to);
-    check(depot.run(Seek{kSides[side].stream, kSides[side].consumer, Sequence{to}}), expected);
+    check(store.run(Seek{kSides[side].stream, kSides[side].consumer, Sequence{to}}), expected);
     if (std::holds_alternative<Refused>(expected)) return;
     acked_with_.erase(side);
     reached_.erase(side);
     held_.erase(side);
   }
   void redrive(std::uint64_t at, RedriveTo to) {
-    const Verdict real = depot.redrive(Sequence{at}, to);
+    const Verdict real = store.redrive(Sequence{at}, to);
     if (!dead.keeps(at)) return check(real, Refused{{Errc::kNotFound, ""}});
     ModelRecord back = dead.records[at - 1];
     back.lineage->to = to;
@@ -212,8 +212,8 @@ class Play {
     const std::tuple failure{back.lineage->sequence, back.lineage->redrives,
                              to == RedriveTo::kAll ? "" : back.lineage->consumer};
     const auto [put_back, fresh] =
-        put_back_.try_emplace(failure, Duplicate{Sequence{orders.records.size() + 1}, depot.now,
-                                                 limits::kWindowDefault.end(depot.now)});
+        put_back_.try_emplace(failure, Duplicate{Sequence{orders.records.size() + 1}, store.now,
+                                                 limits::kWindowDefault.end(store.now)});
     if (fresh) orders.records.push_back(back);
     dead.records[at - 1].removed = true;
     if (at == dead.first) {
@@ -232,7 +232,7 @@ class Play {
     RC_ASSERT(word_of(real) == word_of(expected));
     RC_ASSERT(agree(real, expected));
     if (!before.empty() && changes_nothing(real)) {
-      RC_ASSERT(dump_consumers(depot.state) == before);  // C2
+      RC_ASSERT(dump_consumers(store.state) == before);  // C2
     }
   }
   // What a worker sees, without the model's idea of why.
@@ -244,7 +244,7 @@ class Play {
     const std::string group((of.stream == kSides[0].stream ? orders : dead).records[at - 1].group);
     if (group.empty()) return;
     auto& [holder, until] = held_[side][group];
-    const bool free = holder == 0 || holder == at || until <= depot.now || !is_held(side, holder);
+    const bool free = holder == 0 || holder == at || until <= store.now || !is_held(side, holder);
     RC_ASSERT(free);  // C1
     holder = at;
     until = delivery.lease_until;
@@ -262,11 +262,11 @@ class Play {
     RC_ASSERT(same);
   }
   void check_records(const ModelStream& model) {
-    const Stream& stream = depot.stream(model.name);
+    const Stream& stream = store.stream(model.name);
     RC_ASSERT(stream.last.value == model.records.size());
     for (std::uint64_t at = 1; at <= model.records.size(); ++at) {
       RC_ASSERT(stream.keeps(Sequence{at}) == model.keeps(at));
-      const RecordAppended real = depot.record(Sequence{at}, model.name);
+      const RecordAppended real = store.record(Sequence{at}, model.name);
       RC_ASSERT(real.payload == model.records[at - 1].payload);
       RC_ASSERT(real.lineage == model.records[at - 1].lineage);
     }
@@ -319,11 +319,11 @@ void drain(Play& play) {
     const Side& of = kSides[side];
     for (int idle = 0; idle < 3;) {
       play.pass(Duration{1'000});
-      const Sequence before = play.depot.consumer(of.consumer, of.stream).next;
-      const std::uint64_t tokens = play.depot.consumer(of.consumer, of.stream).next_token.value;
+      const Sequence before = play.store.consumer(of.consumer, of.stream).next;
+      const std::uint64_t tokens = play.store.consumer(of.consumer, of.stream).next_token.value;
       play.receive(side, 4, 0);
       play.ack_all(side);
-      const Consumer& consumer = play.depot.consumer(of.consumer, of.stream);
+      const Consumer& consumer = play.store.consumer(of.consumer, of.stream);
       idle = consumer.next == before && consumer.next_token.value == tokens ? idle + 1 : 0;
     }
   }
@@ -335,14 +335,14 @@ TEST(ConsumersModel, AnswersAsTheModelAndLosesNothing) {
     Play play;
     for (const Step& step : *any_steps()) {
       play.take(step);
-      check_state(play.depot.state);
+      check_state(play.store.state);
     }
     play.check_dead_letters();
     drain(play);
     for (std::size_t side = 0; side < kSides.size(); ++side) {
       const Side& of = kSides[side];
-      const Stream& stream = play.depot.stream(of.stream);
-      const Consumer& consumer = play.depot.consumer(of.consumer, of.stream);
+      const Stream& stream = play.store.stream(of.stream);
+      const Consumer& consumer = play.store.consumer(of.consumer, of.stream);
       RC_ASSERT(consumer.next > stream.last);
       RC_ASSERT(consumer.in_flight == 0U);
       for (const auto& [sequence, pending] : consumer.pending) {
@@ -362,21 +362,21 @@ TEST(ConsumersModel, AnswersAsTheModelAndLosesNothing) {
 RC_GTEST_PROP(ConsumersModel, ARollBackRestoresEverythingTheFactsChanged, ()) {
   Play play;
   for (const Step& step : *any_steps()) play.take(step);
-  const std::string before = dump_consumers(play.depot.state);
-  const Depot::Mark mark = play.depot.mark();
+  const std::string before = dump_consumers(play.store.state);
+  const ConsumersHarness::Mark mark = play.store.mark();
   for (const Step& step : *any_steps()) play.take(step);
-  if (*rc::gen::arbitrary<bool>()) play.depot.receive("late", 2);
-  if (*rc::gen::arbitrary<bool>()) play.depot.run(DeleteConsumer{"orders", "second"});
-  if (*rc::gen::arbitrary<bool>()) play.depot.run(DeleteStream{"orders.dead"});
-  play.depot.roll_back(mark);
-  RC_ASSERT(dump_consumers(play.depot.state) == before);
-  check_state(play.depot.state);
+  if (*rc::gen::arbitrary<bool>()) play.store.receive("late", 2);
+  if (*rc::gen::arbitrary<bool>()) play.store.run(DeleteConsumer{"orders", "second"});
+  if (*rc::gen::arbitrary<bool>()) play.store.run(DeleteStream{"orders.dead"});
+  play.store.roll_back(mark);
+  RC_ASSERT(dump_consumers(play.store.state) == before);
+  check_state(play.store.state);
 }
 
 RC_GTEST_PROP(ConsumersModel, ReplayingTheJournalGivesTheSameState, ()) {
   Play play;
   for (const Step& step : *any_steps()) play.take(step);
-  RC_ASSERT(dump_consumers(*play.depot.replayed()) == dump_consumers(play.depot.state));
+  RC_ASSERT(dump_consumers(*play.store.replayed()) == dump_consumers(play.store.state));
 }
 
 }  // namespace

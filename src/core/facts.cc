@@ -21,7 +21,7 @@ inline constexpr std::uint8_t kEnumMax<LineageKind> = 3;
 
 namespace {
 
-void lineage_field(Put& put, const std::optional<Lineage>& lineage) {
+void lineage_field(FieldWriter& put, const std::optional<Lineage>& lineage) {
   LineageKind kind = lineage ? LineageKind::kPlain : LineageKind::kNone;
   if (lineage && lineage->to) {
     kind = lineage->is_for_one() ? LineageKind::kToConsumer : LineageKind::kToAll;
@@ -30,7 +30,7 @@ void lineage_field(Put& put, const std::optional<Lineage>& lineage) {
   if (lineage) put(*lineage);
 }
 
-void lineage_field(Get& get, std::optional<Lineage>& lineage) {
+void lineage_field(FieldReader& get, std::optional<Lineage>& lineage) {
   LineageKind kind{};
   get(kind);
   if (kind == LineageKind::kNone) return;
@@ -206,7 +206,7 @@ namespace {
 template <std::size_t kKind>
 std::optional<Fact> decode_kind(std::string_view body) {
   Fact fact{std::in_place_index<kKind>};
-  Get get = Get::of_fact(body);
+  FieldReader get = FieldReader::of_fact(body);
   get(std::get<kKind>(fact));
   if (!get.finished()) return std::nullopt;
   return fact;
@@ -225,7 +225,7 @@ constexpr auto kDecoders = decoders(std::make_index_sequence<std::variant_size_v
 
 void encode(const Fact& fact, std::string& out) {
   out.push_back(static_cast<char>(fact.index() + 1));
-  Put put(out);
+  FieldWriter put(out);
   std::visit([&put](const auto& plain) { put(plain); }, fact);
 }
 

@@ -252,7 +252,7 @@ using Fact =
 
 // A fact's kind on disk is its place in the variant plus one: the order above never changes. A
 // changed fact is a new kind at the end of the variant; the old kind stays and means what it meant.
-// Only a field at the very end of a fact can be added to its kind: Get::of_fact().
+// Only a field at the very end of a fact can be added to its kind: FieldReader::of_fact().
 // Every encoded fact is followed by the CRC32C that the engine adds, so that one fact can be read
 // and trusted alone.
 inline constexpr std::size_t kFactTrailer = 4;

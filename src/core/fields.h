@@ -1,6 +1,7 @@
 // One list of fields per type serves both directions: a field written is a field read. A type takes
-// part by a function `fields(io, value)` that names its fields in order with io.all(…); Put writes
-// them, Get reads them and never trusts a length, a count or an enumerator before checking it.
+// part by a function `fields(io, value)` that names its fields in order with io.all(…); FieldWriter
+// writes them, FieldReader reads them and never trusts a length, a count or an enumerator before
+// checking it.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +46,9 @@ inline constexpr std::uint8_t kEnumMax<ExpireIf> = 5;
 // them, and what is read then keeps its default.
 inline constexpr std::uint64_t kFieldsVersion = 2;
 
-class Put {
+class FieldWriter {
  public:
-  explicit Put(std::string& out) : out_(out) {}
+  explicit FieldWriter(std::string& out) : out_(out) {}
 
   template <class Tag>
   void operator()(const Number<Tag>& number) {
@@ -92,7 +93,7 @@ class Put {
     std::visit(*this, value);
   }
   template <class Value>
-  requires requires(Put& put, const Value& value) { fields(put, value); }
+  requires requires(FieldWriter& put, const Value& value) { fields(put, value); }
   void operator()(const Value& value) { fields(*this, value); }
   void last(std::string_view bytes) { out_.raw(bytes); }  // up to the end of the input
 
@@ -109,14 +110,14 @@ class Put {
   base::Encoder out_;
 };
 
-class Get {
+class FieldReader {
  public:
-  explicit Get(std::string_view in, std::uint64_t version = kFieldsVersion)
+  explicit FieldReader(std::string_view in, std::uint64_t version = kFieldsVersion)
       : in_(in), version_(version) {}
   // A fact has a length but no version, because it is moved and read alone. So fields that came
   // later stand at its very end, and a fact that ends before them is older. Where that cannot be, a
   // changed fact is a new kind.
-  static Get of_fact(std::string_view in) { return Get(in, kByLength); }
+  static FieldReader of_fact(std::string_view in) { return FieldReader(in, kByLength); }
 
   template <class Tag>
   void operator()(Number<Tag>& number) {
@@ -174,7 +175,7 @@ class Get {
     read_kind(value, kind, std::index_sequence_for<Kinds...>{});
   }
   template <class Value>
-  requires requires(Get& get, Value& value) { fields(get, value); }
+  requires requires(FieldReader& get, Value& value) { fields(get, value); }
   void operator()(Value& value) { fields(*this, value); }
   void last(std::string_view& bytes) { bytes = in_.raw(in_.left()); }
 

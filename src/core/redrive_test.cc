@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/consumers_depot.h"
+#include "core/consumers_harness.h"
 #include "core/state_codec.h"
 
 namespace hapax::core {
@@ -14,115 +14,115 @@ using testing::IsEmpty;
 
 class DeadLetters : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 1}))); }
+  void SetUp() override { ASSERT_TRUE(is_done(store.create("c", {.attempts_max = 1}))); }
   void kill(std::uint32_t count) {
-    for (const Delivery& held : depot.receive("c", count)) {
-      ASSERT_TRUE(is_done(depot.nack("c", receipt_of(held), Duration{0}, "bad")));
+    for (const Delivery& held : store.receive("c", count)) {
+      ASSERT_TRUE(is_done(store.nack("c", receipt_of(held), Duration{0}, "bad")));
     }
   }
   void append(int count) {
-    for (int i = 0; i < count; ++i) depot.append();
+    for (int i = 0; i < count; ++i) store.append();
   }
   std::vector<std::uint64_t> received(std::string_view consumer) {
-    return numbers(depot.receive(consumer, 9, Duration{10}));
+    return numbers(store.receive(consumer, 9, Duration{10}));
   }
   void ack_all(std::string_view consumer) {
-    for (const Delivery& held : depot.receive(consumer, 9)) depot.ack(consumer, receipt_of(held));
+    for (const Delivery& held : store.receive(consumer, 9)) store.ack(consumer, receipt_of(held));
   }
   [[nodiscard]] Sequence floor_of(std::string_view consumer) {
-    return consumer_stats(depot.stream(), depot.consumer(consumer)).floor;
+    return consumer_stats(store.stream(), store.consumer(consumer)).floor;
   }
 
-  Depot depot;
+  ConsumersHarness store;
 };
 
 TEST_F(DeadLetters, GoBackToTheirSourceWithTheirLineage) {
-  depot.append("g", "poison");
+  store.append("g", "poison");
   kill(1);
-  EXPECT_EQ(depot.redrive(Sequence{1}), Verdict{Appended{Sequence{2}}});
-  const RecordAppended back = depot.record(Sequence{2});
+  EXPECT_EQ(store.redrive(Sequence{1}), Verdict{Appended{Sequence{2}}});
+  const RecordAppended back = store.record(Sequence{2});
   EXPECT_EQ(back.payload, "poison");
   EXPECT_EQ(back.group, "g");
   EXPECT_EQ(back.lineage->consumer, "c");
   EXPECT_EQ(back.lineage->to, RedriveTo::kConsumer);
   EXPECT_EQ(back.lineage->sequence, Sequence{1});
   EXPECT_EQ(back.lineage->redrives, 1U);
-  const Verdict again = depot.redrive(Sequence{1});
+  const Verdict again = store.redrive(Sequence{1});
   EXPECT_EQ(refusal_of(again), Errc::kNotFound);
   EXPECT_THAT(refusal_text(again), HasSubstr("redriven or trimmed"));
-  EXPECT_EQ(refusal_of(depot.redrive(Sequence{2})), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(store.redrive(Sequence{2})), Errc::kNotFound);
 
   kill(1);
-  const Lineage twice = *depot.record(Sequence{2}, "orders.dead").lineage;
+  const Lineage twice = *store.record(Sequence{2}, "orders.dead").lineage;
   EXPECT_EQ(twice.sequence, Sequence{1});  // The first one of all.
   EXPECT_EQ(twice.redrives, 1U);
-  depot.redrive(Sequence{2});
-  EXPECT_EQ(depot.record(Sequence{3}).lineage->redrives, 2U);
+  store.redrive(Sequence{2});
+  EXPECT_EQ(store.record(Sequence{3}).lineage->redrives, 2U);
 }
 
 // C10: the letter of a deleted stream names a sequence that its successor has, too.
 TEST_F(DeadLetters, OfAStreamAndOfItsSuccessorAreTwoFailures) {
-  depot.append("", "old");
+  store.append("", "old");
   kill(1);
-  depot.run(DeleteStream{"orders"});
-  depot.emit(StreamMade{StreamUid{3}, "orders", StreamSettings{}});
-  ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 1})));
-  depot.append("", "new");
+  store.run(DeleteStream{"orders"});
+  store.emit(StreamMade{StreamUid{3}, "orders", StreamSettings{}});
+  ASSERT_TRUE(is_done(store.create("c", {.attempts_max = 1})));
+  store.append("", "new");
   kill(1);
-  EXPECT_EQ(depot.redrive(Sequence{1}), Verdict{Appended{Sequence{2}}});
-  EXPECT_EQ(depot.redrive(Sequence{2}), Verdict{Appended{Sequence{3}}});
-  EXPECT_EQ(depot.record(Sequence{3}).payload, "new");
+  EXPECT_EQ(store.redrive(Sequence{1}), Verdict{Appended{Sequence{2}}});
+  EXPECT_EQ(store.redrive(Sequence{2}), Verdict{Appended{Sequence{3}}});
+  EXPECT_EQ(store.record(Sequence{3}).payload, "new");
 }
 
 TEST_F(DeadLetters, OnlyDeadLettersAreRedriven) {
   append(1);
-  EXPECT_EQ(refusal_of(depot.redrive(Sequence{1}, RedriveTo::kConsumer, "orders")),
+  EXPECT_EQ(refusal_of(store.redrive(Sequence{1}, RedriveTo::kConsumer, "orders")),
             Errc::kInvalidArgument);
-  EXPECT_EQ(refusal_of(depot.redrive(Sequence{1})), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(store.redrive(Sequence{1})), Errc::kNotFound);
   kill(1);
-  depot.redrive(Sequence{1});
-  EXPECT_EQ(refusal_of(depot.redrive(Sequence{2}, RedriveTo::kConsumer, "orders")),
+  store.redrive(Sequence{1});
+  EXPECT_EQ(refusal_of(store.redrive(Sequence{2}, RedriveTo::kConsumer, "orders")),
             Errc::kInvalidArgument);
-  EXPECT_EQ(refusal_of(depot.redrive(Sequence{3}, RedriveTo::kConsumer, "orders")),
+  EXPECT_EQ(refusal_of(store.redrive(Sequence{3}, RedriveTo::kConsumer, "orders")),
             Errc::kNotFound);
 }
 
 TEST_F(DeadLetters, StayWhenTheirSourceIsGone) {
   append(1);
   kill(1);
-  depot.run(DeleteStream{"orders"});
-  const Verdict verdict = depot.redrive(Sequence{1});
+  store.run(DeleteStream{"orders"});
+  const Verdict verdict = store.redrive(Sequence{1});
   EXPECT_EQ(refusal_of(verdict), Errc::kNotFound);
   EXPECT_THAT(refusal_text(verdict), HasSubstr("redrive record 1 of stream 'orders.dead'"));
-  EXPECT_TRUE(depot.stream("orders.dead").keeps(Sequence{1}));
+  EXPECT_TRUE(store.stream("orders.dead").keeps(Sequence{1}));
 }
 
 TEST_F(DeadLetters, LeaveAHoleThatClosesWhenTheFrontLeaves) {
   append(4);
   kill(4);
-  depot.redrive(Sequence{2});
-  depot.redrive(Sequence{3});
-  Stream& dead = depot.stream("orders.dead");
+  store.redrive(Sequence{2});
+  store.redrive(Sequence{3});
+  Stream& dead = store.stream("orders.dead");
   EXPECT_EQ(dead.first, Sequence{1});
   EXPECT_FALSE(dead.keeps(Sequence{2}));
-  EXPECT_EQ(refusal_of(depot.redrive(Sequence{3})), Errc::kNotFound);
-  EXPECT_THAT(numbers(depot.receive("person", 9, Duration{9}, "p", "orders.dead")),
+  EXPECT_EQ(refusal_of(store.redrive(Sequence{3})), Errc::kNotFound);
+  EXPECT_THAT(numbers(store.receive("person", 9, Duration{9}, "p", "orders.dead")),
               ElementsAre(1, 4));
-  depot.redrive(Sequence{1});
+  store.redrive(Sequence{1});
   EXPECT_EQ(dead.first, Sequence{4});
-  EXPECT_EQ(depot.redrive(Sequence{4}), Verdict{Appended{Sequence{8}}});
+  EXPECT_EQ(store.redrive(Sequence{4}), Verdict{Appended{Sequence{8}}});
   EXPECT_EQ(dead.first, Sequence{5});
 }
 
 TEST_F(DeadLetters, ThatAreRedrivenWhileSomebodyHoldsThemAreNotHandedOutAgain) {
   append(3);
   kill(3);
-  const auto held = depot.receive("person", 9, Duration{10}, "p", "orders.dead");
-  depot.redrive(Sequence{2});
-  depot.pass(Duration{10});
-  const auto again = depot.receive("person", 9, Duration{10}, "p", "orders.dead");
+  const auto held = store.receive("person", 9, Duration{10}, "p", "orders.dead");
+  store.redrive(Sequence{2});
+  store.pass(Duration{10});
+  const auto again = store.receive("person", 9, Duration{10}, "p", "orders.dead");
   EXPECT_THAT(numbers(again), ElementsAre(1, 3));
-  EXPECT_TRUE(is_done(depot.ack("person", receipt_of(held[1]), "orders.dead")));
+  EXPECT_TRUE(is_done(store.ack("person", receipt_of(held[1]), "orders.dead")));
 }
 
 // --- to whom -----------------------------------------------------------------------------------
@@ -132,13 +132,13 @@ TEST_F(DeadLetters, GoToTheConsumerThatGaveUpAndEveryOtherOneCountsThemAsAcked) 
   append(2);
   ack_all("billing");
   kill(1);
-  ASSERT_EQ(depot.redrive(Sequence{1}), Verdict{Appended{Sequence{3}}});
+  ASSERT_EQ(store.redrive(Sequence{1}), Verdict{Appended{Sequence{3}}});
   EXPECT_EQ(floor_of("billing"), Sequence{3});
   EXPECT_THAT(received("billing"), IsEmpty());
   EXPECT_THAT(received("c"), ElementsAre(2, 3));
   append(1);
   EXPECT_THAT(received("billing"), ElementsAre(4));
-  depot.run(Seek{"orders", "billing", Sequence{1}});
+  store.run(Seek{"orders", "billing", Sequence{1}});
   EXPECT_THAT(received("billing"), ElementsAre(1, 2, 4));
   EXPECT_THAT(received("made later"), ElementsAre(1, 2, 4));
 }
@@ -147,24 +147,24 @@ TEST_F(DeadLetters, GoToAllOnlyIfAskedFor) {
   append(1);
   ack_all("billing");
   kill(1);
-  ASSERT_EQ(depot.redrive(Sequence{1}, RedriveTo::kAll), Verdict{Appended{Sequence{2}}});
-  const Lineage lineage = *depot.record(Sequence{2}).lineage;
+  ASSERT_EQ(store.redrive(Sequence{1}, RedriveTo::kAll), Verdict{Appended{Sequence{2}}});
+  const Lineage lineage = *store.record(Sequence{2}).lineage;
   EXPECT_EQ(lineage.consumer, "c");
   EXPECT_EQ(lineage.to, RedriveTo::kAll);
   EXPECT_THAT(received("billing"), ElementsAre(2));
   EXPECT_THAT(received("c"), ElementsAre(2));
-  EXPECT_EQ(refusal_of(depot.redrive(Sequence{2}, RedriveTo::kAll, "orders")),
+  EXPECT_EQ(refusal_of(store.redrive(Sequence{2}, RedriveTo::kAll, "orders")),
             Errc::kInvalidArgument);
 }
 
 TEST_F(DeadLetters, OfTwoConsumersGoToEachOnce) {
-  ASSERT_TRUE(is_done(depot.create("mail", {.attempts_max = 1})));
+  ASSERT_TRUE(is_done(store.create("mail", {.attempts_max = 1})));
   append(1);
   kill(1);
-  const Receipt held = receipt_of(depot.receive("mail").front());
-  ASSERT_TRUE(is_done(depot.nack("mail", held)));
-  EXPECT_EQ(depot.redrive(Sequence{1}), Verdict{Appended{Sequence{2}}});
-  EXPECT_EQ(depot.redrive(Sequence{2}), Verdict{Appended{Sequence{3}}});
+  const Receipt held = receipt_of(store.receive("mail").front());
+  ASSERT_TRUE(is_done(store.nack("mail", held)));
+  EXPECT_EQ(store.redrive(Sequence{1}), Verdict{Appended{Sequence{2}}});
+  EXPECT_EQ(store.redrive(Sequence{2}), Verdict{Appended{Sequence{3}}});
   EXPECT_THAT(received("c"), ElementsAre(2));
   EXPECT_THAT(received("mail"), ElementsAre(3));
 }
@@ -173,41 +173,41 @@ TEST_F(DeadLetters, OfTwoConsumersGoToEachOnce) {
 TEST_F(DeadLetters, OfOneFailureArePutBackOnce) {
   append(1);
   kill(1);
-  depot.run(Seek{"orders", "c", Sequence{1}});
+  store.run(Seek{"orders", "c", Sequence{1}});
   kill(1);
-  const Time first = depot.now;
-  ASSERT_EQ(depot.redrive(Sequence{1}), Verdict{Appended{Sequence{2}}});
-  depot.pass(Duration{5});
-  EXPECT_EQ(depot.redrive(Sequence{2}),
+  const Time first = store.now;
+  ASSERT_EQ(store.redrive(Sequence{1}), Verdict{Appended{Sequence{2}}});
+  store.pass(Duration{5});
+  EXPECT_EQ(store.redrive(Sequence{2}),
             Verdict{(Duplicate{Sequence{2}, first, limits::kWindowDefault.end(first)})});
-  EXPECT_FALSE(depot.stream("orders.dead").keeps(Sequence{2}));
-  EXPECT_EQ(depot.stream().last, Sequence{2});
+  EXPECT_FALSE(store.stream("orders.dead").keeps(Sequence{2}));
+  EXPECT_EQ(store.stream().last, Sequence{2});
   // A failure after the redrive is another one.
   kill(1);
-  EXPECT_EQ(depot.redrive(Sequence{3}), Verdict{Appended{Sequence{3}}});
+  EXPECT_EQ(store.redrive(Sequence{3}), Verdict{Appended{Sequence{3}}});
 }
 
 TEST_F(DeadLetters, WaitUntilTheirConsumerIsThereAgain) {
   append(2);
   kill(1);
-  depot.run(DeleteConsumer{"orders", "c"});
-  const Verdict verdict = depot.redrive(Sequence{1});
+  store.run(DeleteConsumer{"orders", "c"});
+  const Verdict verdict = store.redrive(Sequence{1});
   EXPECT_EQ(refusal_of(verdict), Errc::kNotFound);
   EXPECT_THAT(refusal_text(verdict), HasSubstr("redrive to all"));
-  ASSERT_TRUE(is_done(depot.create("c", {.start = Sequence{2}})));
-  EXPECT_EQ(depot.redrive(Sequence{1}), Verdict{Appended{Sequence{3}}});
+  ASSERT_TRUE(is_done(store.create("c", {.start = Sequence{2}})));
+  EXPECT_EQ(store.redrive(Sequence{1}), Verdict{Appended{Sequence{3}}});
   EXPECT_THAT(received("c"), ElementsAre(2, 3));
 }
 
 TEST_F(DeadLetters, ThatAreGivenUpOnceMoreStillGoToTheirFirstConsumer) {
-  ASSERT_TRUE(is_done(depot.create("c", {.attempts_max = 1})));
+  ASSERT_TRUE(is_done(store.create("c", {.attempts_max = 1})));
   append(1);
   kill(1);
-  ASSERT_TRUE(is_done(depot.create("clerk", {.attempts_max = 1}, "orders.dead")));
-  const auto held = depot.receive("clerk", 1, Duration{10}, "p", "orders.dead");
-  ASSERT_TRUE(is_done(depot.nack("clerk", receipt_of(held[0]), Duration{0}, "", "orders.dead")));
-  EXPECT_EQ(depot.record(Sequence{1}, "orders.dead.dead").lineage->consumer, "c");
-  EXPECT_EQ(depot.redrive(Sequence{1}, RedriveTo::kConsumer, "orders.dead.dead"),
+  ASSERT_TRUE(is_done(store.create("clerk", {.attempts_max = 1}, "orders.dead")));
+  const auto held = store.receive("clerk", 1, Duration{10}, "p", "orders.dead");
+  ASSERT_TRUE(is_done(store.nack("clerk", receipt_of(held[0]), Duration{0}, "", "orders.dead")));
+  EXPECT_EQ(store.record(Sequence{1}, "orders.dead.dead").lineage->consumer, "c");
+  EXPECT_EQ(store.redrive(Sequence{1}, RedriveTo::kConsumer, "orders.dead.dead"),
             Verdict{Appended{Sequence{2}}});
   EXPECT_THAT(received("c"), ElementsAre(2));
 }
@@ -215,22 +215,22 @@ TEST_F(DeadLetters, ThatAreGivenUpOnceMoreStillGoToTheirFirstConsumer) {
 TEST_F(DeadLetters, KeepTheirConsumerOverASnapshotUntilTheyAreTrimmed) {
   append(1);
   kill(1);
-  depot.redrive(Sequence{1});
-  collect(depot.state, depot.now, 100);
+  store.redrive(Sequence{1});
+  collect(store.state, store.now, 100);
   std::string bytes;
-  encode_state(depot.state, bytes);
+  encode_state(store.state, bytes);
   State restored(4);
   const Status decoded = decode_state(bytes, restored);
   ASSERT_TRUE(decoded) << decoded.error().detail;
-  EXPECT_EQ(restored.find_stream("orders")->addressed, depot.stream().addressed);
-  EXPECT_FALSE(depot.stream().is_for("billing", Sequence{2}));
-  EXPECT_EQ(restored.text_bytes, depot.state.text_bytes);
+  EXPECT_EQ(restored.find_stream("orders")->addressed, store.stream().addressed);
+  EXPECT_FALSE(store.stream().is_for("billing", Sequence{2}));
+  EXPECT_EQ(restored.text_bytes, store.state.text_bytes);
 
-  const std::uint64_t before = depot.state.text_bytes;
-  depot.run(Trim{"orders", Sequence{3}});
-  collect(depot.state, depot.now, 100);
-  EXPECT_TRUE(depot.stream().addressed.empty());
-  EXPECT_LT(depot.state.text_bytes, before);
+  const std::uint64_t before = store.state.text_bytes;
+  store.run(Trim{"orders", Sequence{3}});
+  collect(store.state, store.now, 100);
+  EXPECT_TRUE(store.stream().addressed.empty());
+  EXPECT_LT(store.state.text_bytes, before);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "core/registers.h"
 #include "core/state_codec.h"
-#include "core/test_door.h"
+#include "core/test_store.h"
 #include "core/test_tell.h"
 
 namespace hapax::core {

@@ -187,7 +187,7 @@ struct Transaction {
   [[nodiscard]] Time due() const { return open ? ends_at : forgotten_at(); }
 };
 
-struct Counters {
+struct StateCounters {
   std::uint64_t fenced = 0;  // acts refused for an old epoch, fence or receipt, since the start
 };
 
@@ -250,7 +250,7 @@ class State {
   std::uint64_t gaps = 0;          // repairs that accepted a loss
   std::uint64_t records_lost = 0;  // payloads they gave up: of records …
   std::uint64_t results_lost = 0;  // … and of settled claims and answered commits
-  Counters counters;
+  StateCounters counters;
 
   [[nodiscard]] Stream* find_stream(std::string_view name) const;
   [[nodiscard]] Stream& stream(StreamUid uid) const;

@@ -169,7 +169,7 @@ Status decode_named(Reading& in, std::string_view kind, Check check, Keep keep) 
 
 // A transaction that nobody ended in time is written as what collect() makes of it, and a forgotten
 // one not at all.
-void encode_transactions(const State& state, Time over_at, Put& put) {
+void encode_transactions(const State& state, Time over_at, FieldWriter& put) {
   auto transactions = sorted(state.transactions);
   std::erase_if(transactions, [over_at](const auto& element) {
     return element.second->forgotten_at() <= over_at;
@@ -247,7 +247,7 @@ Status decode_rest(Reading& in, State& into) {
 
 using BySegment = std::map<std::uint32_t, std::uint64_t>;
 
-void encode_bytes(const BySegment& bytes, Put& put) {
+void encode_bytes(const BySegment& bytes, FieldWriter& put) {
   put(std::uint64_t{bytes.size()});
   std::uint32_t before = 0;
   for (const auto& [segment, number] : bytes) {
@@ -356,7 +356,7 @@ void append_living(const Remembered<Entry>& remembered, Time now, std::string& o
   remembered.for_each(now, [&entries](const Entry& entry) { entries.push_back(entry); });
   std::sort(entries.begin(), entries.end(),
             [](const Entry& one, const Entry& other) { return one.hash() < other.hash(); });
-  Put{out}(std::uint64_t{entries.size()});
+  FieldWriter{out}(std::uint64_t{entries.size()});
   for (const Entry& entry : entries) {
     out.append(reinterpret_cast<const char*>(&entry), sizeof entry);
   }
@@ -367,7 +367,7 @@ void append_living(const Remembered<Entry>& remembered, Time now, std::string& o
 StateImage image_of(State& state) { return image_at(state, Time::min()); }
 
 void encode_image(const StateImage& image, std::string& out) {
-  Spelling spelling{Put(out), image.over_at};
+  Spelling spelling{FieldWriter(out), image.over_at};
   for (const StateImage::Part& part : image.parts) {
     std::visit([&spelling](const auto& shared) { spell(shared, spelling); }, part);
   }

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "core/test_door.h"
 #include "core/test_ops.h"
+#include "core/test_store.h"
 #include "core/test_tell.h"
 
 namespace hapax::core {

@@ -82,7 +82,7 @@ class LiveBytes {
 struct Writing {
   StateImage& image;
   std::string text = {};
-  Put put{text};
+  FieldWriter put{text};
   LiveBytes kept = {};     // by what is among the bytes
   LiveBytes waiting = {};  // by what waits for collect()
 
@@ -95,7 +95,7 @@ struct Writing {
 
 // Writes what is shared, later and perhaps on another thread.
 struct Spelling {
-  Put put;
+  FieldWriter put;
   Time over_at;  // What is over then is left out.
   LiveBytes kept = {};
 };
@@ -129,8 +129,8 @@ class Reading {
     return get.ok() ? number : 0;
   }
 
-  Get get;         // get.version() is that of the state
-  LiveBytes live;  // of what was read
+  FieldReader get;  // get.version() is that of the state
+  LiveBytes live;   // of what was read
   bool has_first_token = true;
 
  private:

@@ -175,7 +175,7 @@ Status decode_runs(Reading& in, Stream& stream) {
 
 // --- removed records -----------------------------------------------------------------------------
 
-void encode_removed(const Stream& stream, Put& put) {
+void encode_removed(const Stream& stream, FieldWriter& put) {
   std::vector<Spans::Span> spans;
   stream.removed.for_each([&](Spans::Span span) {
     if (span.last < stream.first) return;  // Trimmed meanwhile.
@@ -212,7 +212,7 @@ Status decode_removed(Reading& in, Stream& stream) {
 
 // --- records for one consumer --------------------------------------------------------------------
 
-void encode_addressed(const Stream& stream, Put& put) {
+void encode_addressed(const Stream& stream, FieldWriter& put) {
   const auto kept = stream.addressed.lower_bound(stream.first);  // The others were trimmed.
   put(static_cast<std::uint64_t>(std::distance(kept, stream.addressed.end())));
   Sequence before = stream.first;
@@ -252,14 +252,14 @@ Status check_places(const Reading& in, const Stream& stream) {
 
 // --- groups and producers ------------------------------------------------------------------------
 
-void put_group(GroupHash group, Sequence last, Put& put) {
+void put_group(GroupHash group, Sequence last, FieldWriter& put) {
   fixed64(put, group);
   put(last);
 }
 
 // `Groups` is a SharedMap or what a snapshot holds of it. Those below `floor` are forgotten.
 template <class Groups>
-void put_groups(const Groups& groups, Sequence floor, Put& put) {
+void put_groups(const Groups& groups, Sequence floor, FieldWriter& put) {
   std::uint64_t kept = groups.size();
   if (floor > Sequence{0}) {
     groups.for_each([&](GroupHash, Sequence last) { kept -= last < floor ? 1U : 0U; });
@@ -327,7 +327,7 @@ Status decode_groups(Reading& in, Stream& stream) {
   return Ok{};
 }
 
-void encode_producers(const Stream& stream, Time over_at, Put& put) {
+void encode_producers(const Stream& stream, Time over_at, FieldWriter& put) {
   auto producers = sorted(stream.producers);
   std::erase_if(producers, [&](const auto& one) { return one.second->is_forgotten(over_at); });
   put(std::uint64_t{producers.size()});

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/test_door.h"
+#include "core/test_store.h"
 #include "core/text_bytes.h"
 
 namespace hapax::core {

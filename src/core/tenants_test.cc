@@ -8,7 +8,7 @@
 
 #include "core/show_text.h"
 #include "core/state_codec.h"
-#include "core/test_door.h"
+#include "core/test_store.h"
 
 namespace hapax::core {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "base/filled.h"
 #include "core/sequences.h"
-#include "core/test_door.h"
+#include "core/test_store.h"
 
 namespace hapax::core::rig {
 

@@ -25,7 +25,7 @@ struct ContentId {
 };
 
 // What the owner of the state provides. Plain functions, so that the rules stay free of interfaces.
-struct Door {
+struct StateOwner {
   void* self = nullptr;
   // Adds the fact to the batch being built and says where it will lie.
   base::Where (*write)(void* self, const Fact& fact) = nullptr;
@@ -45,29 +45,29 @@ struct Door {
 
 class Turn {
  public:
-  Turn(State& state, Time now, Undo& undo, Door door)
-      : state_(state), now_(now), undo_(undo), door_(door) {}
+  Turn(State& state, Time now, Undo& undo, StateOwner owner)
+      : state_(state), now_(now), undo_(undo), owner_(owner) {}
 
   [[nodiscard]] State& state() { return state_; }
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] Time now() const { return now_; }
   // What callers give and are told as absolute times is judged by this; facts have log time only.
   [[nodiscard]] Moment moment() const {
-    return {now_, door_.wall == nullptr ? now_ : door_.wall(door_.self)};
+    return {now_, owner_.wall == nullptr ? now_ : owner_.wall(owner_.self)};
   }
   // Log time or the wall clock as far as it is believed, whichever is later.
   [[nodiscard]] Time latest() const { return std::max(now_, moment().wall); }
 
   base::Where emit(const Fact& fact) {
-    const base::Where at = door_.write(door_.self, fact);
+    const base::Where at = owner_.write(owner_.self, fact);
     apply(state_, fact, at, now_, &undo_);
     return at;
   }
   [[nodiscard]] Result<std::string> read_record(const Stream& stream, Sequence sequence) {
-    return door_.read_record(door_.self, stream, sequence);
+    return owner_.read_record(owner_.self, stream, sequence);
   }
   [[nodiscard]] ContentId content_id(std::string_view payload) {
-    return door_.content_id(door_.self, payload);
+    return owner_.content_id(owner_.self, payload);
   }
 
   // Everything emitted since the mark can be taken back.
@@ -77,10 +77,12 @@ class Turn {
     std::size_t told;
     std::size_t told_results;
   };
-  [[nodiscard]] Mark mark() { return {undo_.mark(), door_.mark(door_.self), told_, told_results_}; }
+  [[nodiscard]] Mark mark() {
+    return {undo_.mark(), owner_.mark(owner_.self), told_, told_results_};
+  }
   void roll_back(Mark mark) {
     undo_.roll_back(state_, mark.undo);
-    door_.cut(door_.self, mark.batch);
+    owner_.cut(owner_.self, mark.batch);
     told_ = mark.told;
     told_results_ = mark.told_results;
   }
@@ -109,7 +111,7 @@ class Turn {
   // The fact of an answered commit does not say whose it is: its tenant is charged beside it.
   void charge_commit(std::string_view id, base::Hash128 hash);
   [[nodiscard]] bool take_overflow() {
-    return door_.take_overflow != nullptr && door_.take_overflow(door_.self);
+    return owner_.take_overflow != nullptr && owner_.take_overflow(owner_.self);
   }
 
   // Acts refused because somebody newer is there; counted for people, not part of the journal.
@@ -121,7 +123,7 @@ class Turn {
   State& state_;
   Time now_;
   Undo& undo_;
-  Door door_;
+  StateOwner owner_;
   Detail detail_ = Detail::kFull;
   std::uint64_t reserve_ = 0;
   std::size_t told_ = 0;

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/consumers_depot.h"
-#include "core/test_door.h"
+#include "core/consumers_harness.h"
+#include "core/test_store.h"
 
 namespace hapax::core {
 namespace {
@@ -19,11 +19,11 @@ class Sleepers {
  public:
   explicit Sleepers(std::uint64_t seed) : dice_(seed) {
     const bool blocks = dice_.one_in(2);
-    depot_.create("c", {.attempts_max = 3,
+    store_.create("c", {.attempts_max = 3,
                         .last_attempt = blocks ? LastAttempt::kBlock : LastAttempt::kDeadLetter,
                         .in_flight_max = static_cast<std::uint32_t>(dice_.between(1, 4))});
-    depot_.on_fact = [this](const Fact& fact) {
-      const Wake wake = wake_of(depot_.state, fact);
+    store_.on_fact = [this](const Fact& fact) {
+      const Wake wake = wake_of(store_.state, fact);
       const auto* of = std::get_if<StreamWake>(&wake);
       const bool ours =
           of != nullptr && of->stream == "orders" && (of->consumer.empty() || of->consumer == "c");
@@ -35,10 +35,10 @@ class Sleepers {
     switch (dice_.below(10)) {
       case 0:
       case 1:
-        depot_.append(dice_.pick(std::vector<std::string>{"", "g", "h"}));
+        store_.append(dice_.pick(std::vector<std::string>{"", "g", "h"}));
         break;
       case 2:
-        depot_.pass(milliseconds{dice_.between(1, 90)});
+        store_.pass(milliseconds{dice_.between(1, 90)});
         break;
       case 3:
       case 4:
@@ -59,14 +59,14 @@ class Sleepers {
   void receive() {
     const std::optional<Time> asleep_until = asleep_until_;
     const auto lease = milliseconds{dice_.between(20, 200)};
-    const Verdict verdict = depot_.run(
+    const Verdict verdict = store_.run(
         Receive{"orders", "c", static_cast<std::uint32_t>(dice_.between(1, 3)), lease, "w"});
     const auto& received = std::get<Received>(verdict);
     for (const Delivery& one : received.deliveries) {
       held_.push_back({one.record.sequence, one.token});
     }
     if (!received.deliveries.empty() && asleep_until) {
-      EXPECT_GE(depot_.now, *asleep_until) << "it was slept through";
+      EXPECT_GE(store_.now, *asleep_until) << "it was slept through";
       ++slept_;
     }
     asleep_until_.reset();
@@ -79,35 +79,35 @@ class Sleepers {
     const auto span = milliseconds{dice_.below(100)};
     switch (dice_.below(4)) {
       case 0:
-        depot_.nack("c", receipt, span);
+        store_.nack("c", receipt, span);
         break;
       case 1:
-        depot_.extend("c", receipt, span + milliseconds{1});
+        store_.extend("c", receipt, span + milliseconds{1});
         break;
       default:
-        depot_.ack("c", receipt);
+        store_.ack("c", receipt);
     }
   }
 
   void disturb() {
-    const Sequence some{dice_.between(1, depot_.stream().last.value + 1)};
+    const Sequence some{dice_.between(1, store_.stream().last.value + 1)};
     switch (dice_.below(6)) {
       case 0:
-        depot_.run(Seek{"orders", "c", some});
+        store_.run(Seek{"orders", "c", some});
         break;
       case 1:
-        depot_.run(Trim{"orders", Sequence{some.value / 2 + 1}});
+        store_.run(Trim{"orders", Sequence{some.value / 2 + 1}});
         break;
       case 2:
-        depot_.run(Redrive{"orders.dead", Sequence{dice_.between(1, 5)}});
+        store_.run(Redrive{"orders.dead", Sequence{dice_.between(1, 5)}});
         break;
       default:
-        depot_.receive("d", 1, milliseconds{50});
+        store_.receive("d", 1, milliseconds{50});
     }
   }
 
   rig::Dice dice_;
-  Depot depot_;
+  ConsumersHarness store_;
   std::vector<Receipt> held_;
   std::optional<Time> asleep_until_;
   std::uint64_t slept_ = 0;  // until time alone brought a record

@@ -25,13 +25,13 @@ struct HostPorts {
   host::HostEntropy entropy;
 };
 
-using Log = std::function<void(const std::string&)>;
+using LogSink = std::function<void(const std::string&)>;
 
 void log_to_stderr(const std::string& line) { std::fprintf(stderr, "hapax: %s\n", line.c_str()); }
 
 // L2: after a failed sync the kernel may have dropped the pages and marked them clean. Only a new
 // process that reads what is really there can go on, so this one ends without tidying up.
-[[noreturn]] void end_process(const Log& log, const Error& error) {
+[[noreturn]] void end_process(const LogSink& log, const Error& error) {
   log(error.text() + " The process ends; start it again to recover.");
   ::_exit(kExitSyncFailed);
 }
@@ -77,7 +77,7 @@ engine::EngineOptions to_engine(const EmbeddedOptions& options, std::uint64_t me
 Result<std::unique_ptr<Store>> open_embedded(const std::filesystem::path& folder,
                                              const EmbeddedOptions& options) {
   HAPAX_CHECK(check_options(options));
-  const Log log = options.log ? options.log : log_to_stderr;
+  const LogSink log = options.log ? options.log : log_to_stderr;
   auto ports = std::make_shared<HostPorts>();
   HAPAX_TRY(ports->folder,
             host::DiskFolder::open_folder(folder, host::FolderMode::kCreateIfMissing));

@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::string_view kSegmentPrefix = "journal-";
 
-using Tell = std::function<void(const Synced&)>;
+using OnSynced = std::function<void(const Synced&)>;
 
 class WatchedFile final : public ports::File {
  public:
-  WatchedFile(std::unique_ptr<ports::File> file, const Tell& tell)
+  WatchedFile(std::unique_ptr<ports::File> file, const OnSynced& tell)
       : file_(std::move(file)), tell_(tell) {}
 
   Result<std::size_t> write_at(std::uint64_t offset, std::string_view bytes) override {
@@ -36,13 +36,13 @@ class WatchedFile final : public ports::File {
 
  private:
   const std::unique_ptr<ports::File> file_;
-  const Tell& tell_;
+  const OnSynced& tell_;
   std::uint64_t unsynced_ = 0;
 };
 
 class WatchedFolder final : public ports::Folder {
  public:
-  WatchedFolder(std::unique_ptr<ports::Folder> folder, Tell tell)
+  WatchedFolder(std::unique_ptr<ports::Folder> folder, OnSynced tell)
       : folder_(std::move(folder)), tell_(std::move(tell)) {}
 
   Result<std::unique_ptr<ports::File>> open(std::string_view name, ports::OpenMode mode) override {
@@ -65,7 +65,7 @@ class WatchedFolder final : public ports::Folder {
 
  private:
   const std::unique_ptr<ports::Folder> folder_;
-  const Tell tell_;
+  const OnSynced tell_;
 };
 
 }  // namespace

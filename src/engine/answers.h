@@ -43,7 +43,7 @@ struct Finished {
   std::vector<ResultFetch> results;
   core::Moment moment{};  // when it was decided
 };
-using Reply = std::function<void(Finished)>;
+using OnFinished = std::function<void(Finished)>;
 
 // A commit that is durable whose records or results cannot be read: kOutcomeUnknown, because
 // every other error promises that nothing happened.

@@ -39,7 +39,7 @@ struct EngineOptions {
 
 // What a start found; the lines are for people.
 struct OpenReport {
-  journal::Report journal;
+  journal::RecoveryReport journal;
   std::uint64_t snapshot_lsn = 0;  // 0 = none
   std::vector<std::string> lines;
 };
@@ -54,7 +54,7 @@ class Engine {
   // What a start has read.
   struct Read {
     std::unique_ptr<core::State> state;
-    Loaded snapshot;
+    LoadedSnapshot snapshot;
     std::uint64_t bytes = 0;  // of journal behind it
     Time log_time{};          // the newest in the log; means nothing if there is none
     bool alone = true;        // no other process may have answered by a later one

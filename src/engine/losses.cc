@@ -186,8 +186,8 @@ Result<std::optional<std::uint64_t>> size_of(ports::Folder& folder, const std::s
 
 }  // namespace
 
-Result<std::optional<journal::Problem>> find_missing(ports::Folder& folder,
-                                                     const core::State& state, Time now) {
+Result<std::optional<journal::FileProblem>> find_missing(ports::Folder& folder,
+                                                         const core::State& state, Time now) {
   for (const auto& [segment, needed] : needed_segments(state, now)) {
     const std::string name = journal::segment_name(segment);
     HAPAX_TRY(const std::optional<std::uint64_t> size, size_of(folder, name));
@@ -195,29 +195,30 @@ Result<std::optional<journal::Problem>> find_missing(ports::Folder& folder,
     const std::string found = size ? "it has " + std::to_string(*size) + " bytes of at least " +
                                          std::to_string(needed.end)
                                    : std::string("the file is missing");
-    return std::optional<journal::Problem>{{name, size.value_or(0),
-                                            found + "; up to " + std::to_string(needed.records) +
-                                                " records and " + std::to_string(needed.results) +
-                                                " stored results that are still needed lie in it"}};
+    return std::optional<journal::FileProblem>{
+        {name, size.value_or(0),
+         found + "; up to " + std::to_string(needed.records) + " records and " +
+             std::to_string(needed.results) + " stored results that are still needed lie in it"}};
   }
-  return std::optional<journal::Problem>{};
+  return std::optional<journal::FileProblem>{};
 }
 
-Result<std::optional<journal::Problem>> find_missing_after_replay(
+Result<std::optional<journal::FileProblem>> find_missing_after_replay(
     ports::Folder& folder, const journal::Identity& identity) {
   std::unique_ptr<core::State> state;
   std::vector<std::string> lines;
-  HAPAX_TRY(const Loaded loaded, load_snapshot(folder, identity, 12, state, lines));
+  HAPAX_TRY(const LoadedSnapshot loaded, load_snapshot(folder, identity, 12, state, lines));
   Replay replay(*state);
   const journal::Lsn from = loaded.lsn.next();
   const auto visit = [&](const journal::BatchView& batch) -> Status {
     return batch.header.first < from ? Ok{} : replay(batch);
   };
-  HAPAX_TRY(const journal::Findings findings, journal::examine(folder, identity, from, visit));
+  HAPAX_TRY(const journal::JournalFindings findings,
+            journal::examine(folder, identity, from, visit));
   return find_missing(folder, *state, std::max(loaded.log_time, findings.log_time));
 }
 
-Error refusal(const ports::Folder& folder, const journal::Problem& missing) {
+Error refusal(const ports::Folder& folder, const journal::FileProblem& missing) {
   return Error{
       Errc::kCorruption,
       folder.describe(missing.file) + ": " + missing.text +
@@ -227,8 +228,9 @@ Error refusal(const ports::Folder& folder, const journal::Problem& missing) {
 }
 
 Status check_below_snapshot(ports::Folder& folder, const journal::Identity& identity,
-                            const core::State& state, const Loaded& loaded) {
-  HAPAX_TRY(std::optional<journal::Problem> missing, find_missing(folder, state, loaded.log_time));
+                            const core::State& state, const LoadedSnapshot& loaded) {
+  HAPAX_TRY(std::optional<journal::FileProblem> missing,
+            find_missing(folder, state, loaded.log_time));
   if (!missing) return Ok{};
   // A repair may have given it up since: only what follows the snapshot says so.
   HAPAX_TRY(missing, find_missing_after_replay(folder, identity));
@@ -247,7 +249,7 @@ std::string sealed_fact(const core::Fact& fact) {
 Result<journal::PayloadLoss> find_losses(ports::Folder& folder, const journal::Kept& kept) {
   std::unique_ptr<core::State> state;
   std::vector<std::string> lines;
-  HAPAX_TRY(const Loaded loaded, load_snapshot(folder, kept.identity, 12, state, lines));
+  HAPAX_TRY(const LoadedSnapshot loaded, load_snapshot(folder, kept.identity, 12, state, lines));
   if (loaded.lsn != kept.snapshot) {
     return Error{Errc::kCorruption, "snapshot " + std::to_string(kept.snapshot.value) +
                                         " cannot be loaded a second time. The disk or the memory "
@@ -258,7 +260,8 @@ Result<journal::PayloadLoss> find_losses(ports::Folder& folder, const journal::K
   const auto visit = [&](const journal::BatchView& batch) -> Status {
     return batch.header.first < from ? Ok{} : replay(batch);
   };
-  HAPAX_TRY(const journal::Findings findings, journal::examine(folder, kept.identity, from, visit));
+  HAPAX_TRY(const journal::JournalFindings findings,
+            journal::examine(folder, kept.identity, from, visit));
   const Time now = std::max(loaded.log_time, findings.log_time);
   core::collect(*state, now, std::numeric_limits<std::size_t>::max());
   journal::PayloadLoss loss;

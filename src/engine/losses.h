@@ -26,18 +26,18 @@ namespace hapax::engine {
 
 // A segment with payloads that `state` needs and that is missing or too short for them. Nothing is
 // read but sizes.
-[[nodiscard]] Result<std::optional<journal::Problem>> find_missing(ports::Folder& folder,
-                                                                   const core::State& state,
-                                                                   Time now);
+[[nodiscard]] Result<std::optional<journal::FileProblem>> find_missing(ports::Folder& folder,
+                                                                       const core::State& state,
+                                                                       Time now);
 // The same, of the state that a start would come to.
-[[nodiscard]] Result<std::optional<journal::Problem>> find_missing_after_replay(
+[[nodiscard]] Result<std::optional<journal::FileProblem>> find_missing_after_replay(
     ports::Folder& folder, const journal::Identity& identity);
 // G2: what a start needs below its snapshot, where it reads nothing, is there; or what follows the
 // snapshot says that it was given up. `state`: as the snapshot has it.
 [[nodiscard]] Status check_below_snapshot(ports::Folder& folder, const journal::Identity& identity,
-                                          const core::State& state, const Loaded& loaded);
+                                          const core::State& state, const LoadedSnapshot& loaded);
 // What find_missing() found, for whoever wanted to start.
-[[nodiscard]] Error refusal(const ports::Folder& folder, const journal::Problem& missing);
+[[nodiscard]] Error refusal(const ports::Folder& folder, const journal::FileProblem& missing);
 
 // A fact as the journal keeps it, with its own checksum.
 [[nodiscard]] std::string sealed_fact(const core::Fact& fact);

@@ -89,7 +89,7 @@ bool Machine::has_room(const Prepared& request) const {
          building_.batch.payload_bytes() + request.bytes <= kBatchBytesWanted;
 }
 
-void Machine::submit(Prepared request, Reply reply) {
+void Machine::submit(Prepared request, OnFinished reply) {
   ++commits_;
   decide(WaitingCommit{std::move(request), std::move(reply), {}, false});
 }
@@ -495,19 +495,18 @@ void Machine::resolve_files(Finished& finished) {
   }
 }
 
-// --- the door
-// --------------------------------------------------------------------------------------
+// --- the owner of the state ----------------------------------------------------------------------
 
 core::Turn Machine::turn() {
-  return core::Turn(*state_, building_.batch.log_time(), building_.undo, door());
+  return core::Turn(*state_, building_.batch.log_time(), building_.undo, state_owner());
 }
 
-core::Door Machine::door() {
-  return {this,      door_write, door_read_record,   door_content_id,
-          door_mark, door_cut,   door_take_overflow, door_wall};
+core::StateOwner Machine::state_owner() {
+  return {this,       owner_write, owner_read_record,   owner_content_id,
+          owner_mark, owner_cut,   owner_take_overflow, owner_wall};
 }
 
-base::Where Machine::door_write(void* self, const core::Fact& fact) {
+base::Where Machine::owner_write(void* self, const core::Fact& fact) {
   auto& machine = *static_cast<Machine*>(self);
   const journal::Slot slot = machine.building_.slot;
   if (machine.overflow_ || !machine.building_.batch.has_room(frame_bytes_max(fact))) {
@@ -524,8 +523,8 @@ base::Where Machine::door_write(void* self, const core::Fact& fact) {
   return {slot.segment, slot.offset + span.offset, span.length};
 }
 
-Result<std::string> Machine::door_read_record(void* self, const core::Stream& stream,
-                                              Sequence sequence) {
+Result<std::string> Machine::owner_read_record(void* self, const core::Stream& stream,
+                                               Sequence sequence) {
   auto& machine = *static_cast<Machine*>(self);
   // What was decided since lies nowhere, and everything will be taken back.
   if (machine.overflow_) return Error{Errc::kLimitExceeded, "the batch is full"};
@@ -553,28 +552,28 @@ Error Machine::note_damage(Error error) {
   return base::place_failure(std::move(error));
 }
 
-core::ContentId Machine::door_content_id(void* self, std::string_view payload) {
+core::ContentId Machine::owner_content_id(void* self, std::string_view payload) {
   const auto& machine = *static_cast<Machine*>(self);
   core::ContentId content{digest::sha256(payload), {}};
   content.hash = id_hash(machine.key_, content.id);
   return content;
 }
 
-std::size_t Machine::door_mark(void* self) {
+std::size_t Machine::owner_mark(void* self) {
   const auto mark = static_cast<Machine*>(self)->building_.batch.mark();
   return (static_cast<std::size_t>(mark.count) << 32) | mark.end;
 }
 
-void Machine::door_cut(void* self, std::size_t mark) {
+void Machine::owner_cut(void* self, std::size_t mark) {
   static_cast<Machine*>(self)->building_.batch.cut(
       {static_cast<std::uint32_t>(mark >> 32), mark & 0xffffffff});
 }
 
-bool Machine::door_take_overflow(void* self) {
+bool Machine::owner_take_overflow(void* self) {
   return std::exchange(static_cast<Machine*>(self)->overflow_, false);
 }
 
-Time Machine::door_wall(void* self) { return static_cast<Machine*>(self)->clock_.wall(); }
+Time Machine::owner_wall(void* self) { return static_cast<Machine*>(self)->clock_.wall(); }
 
 // Facts that are not on disk yet are read from their batch.
 Result<std::string> Machine::bytes_at(base::Where where) const {

@@ -74,7 +74,7 @@ class Machine {
   Machine(std::unique_ptr<core::State> state, const LogEnd& end, const digest::HashKey& key,
           LogClock& clock, journal::SegmentFiles& files, Log log = Log::kOwn);
 
-  void submit(Prepared request, Reply reply);
+  void submit(Prepared request, OnFinished reply);
   void look(Look look, Fail fail = {}, Sees sees = Sees::kState);
   // REQUIRES, E14: the batch being built has no facts but of such acts.
   void act(Act act, Purpose purpose = Purpose::kOrdinary);
@@ -152,7 +152,7 @@ class Machine {
  private:
   struct WaitingCommit {
     Prepared request;
-    Reply reply;
+    OnFinished reply;
     Finished finished;
     bool wrote = false;
     bool again = false;  // It was in a refused batch with others.
@@ -197,20 +197,20 @@ class Machine {
   void write_time();
   static void deliver(Waiting& waiting);
   [[nodiscard]] core::Turn turn();
-  [[nodiscard]] core::Door door();
+  [[nodiscard]] core::StateOwner state_owner();
   [[nodiscard]] Result<std::string> bytes_at(base::Where where) const;
   void plan(const Prepared& request, Answer& answer, Finished& finished, Time now) const;
   void check_suspect();
   void resolve_files(Finished& finished);
 
-  static base::Where door_write(void* self, const core::Fact& fact);
-  static Result<std::string> door_read_record(void* self, const core::Stream& stream,
-                                              Sequence sequence);
-  static core::ContentId door_content_id(void* self, std::string_view payload);
-  static std::size_t door_mark(void* self);
-  static void door_cut(void* self, std::size_t mark);
-  static bool door_take_overflow(void* self);
-  static Time door_wall(void* self);
+  static base::Where owner_write(void* self, const core::Fact& fact);
+  static Result<std::string> owner_read_record(void* self, const core::Stream& stream,
+                                               Sequence sequence);
+  static core::ContentId owner_content_id(void* self, std::string_view payload);
+  static std::size_t owner_mark(void* self);
+  static void owner_cut(void* self, std::size_t mark);
+  static bool owner_take_overflow(void* self);
+  static Time owner_wall(void* self);
 
   std::unique_ptr<core::State> state_;
   std::uint32_t segment_bytes_;

@@ -52,7 +52,7 @@ class MachineStore : public Store {
  protected:
   struct CommitTask {
     Prepared request;
-    Reply reply;
+    OnFinished reply;
   };
   struct LookTask {
     Machine::Look look;

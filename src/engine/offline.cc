@@ -58,7 +58,7 @@ Status add_files(ports::Folder& folder, Inspection& found) {
   return Ok{};
 }
 
-Result<std::optional<journal::Problem>> missing_segment(ports::Folder& folder) {
+Result<std::optional<journal::FileProblem>> missing_segment(ports::Folder& folder) {
   HAPAX_TRY(const journal::Identity identity, journal::read_identity(folder));
   return find_missing_after_replay(folder, identity);
 }
@@ -115,14 +115,15 @@ Result<Inspection> inspect(ports::Folder& folder) {
   }
 
   std::unique_ptr<core::State> state;
-  HAPAX_TRY(const Loaded loaded, load_snapshot(folder, identity, 12, state, found.lines));
+  HAPAX_TRY(const LoadedSnapshot loaded, load_snapshot(folder, identity, 12, state, found.lines));
   Replay replay(*state);
   const journal::Lsn from{loaded.lsn.value + 1};
   const auto visit = [&](const journal::BatchView& batch) -> Status {
     if (batch.header.first < from) return Ok{};
     return replay(batch);
   };
-  HAPAX_TRY(const journal::Findings findings, journal::examine(folder, identity, from, visit));
+  HAPAX_TRY(const journal::JournalFindings findings,
+            journal::examine(folder, identity, from, visit));
   journal::Evidence evidence;
   evidence.snapshot = loaded.lsn;
   auto marks = journal::Marks::open(folder);

@@ -127,7 +127,7 @@ class EngineRig : public testing::Test {
         journal::SnapshotReader::open(folder, *identity, journal::SnapshotKind::kSnapshot, lsn);
     ASSERT_TRUE(reader.ok());
     auto writer = journal::SnapshotWriter::create(folder, reader->header());
-    for (const journal::Section& section : reader->sections()) {
+    for (const journal::SnapshotSection& section : reader->sections()) {
       std::string bytes = reader->read(section).value();
       if (section.tag == tag) change(bytes);
       ASSERT_TRUE(writer->add(section.tag, bytes).ok());

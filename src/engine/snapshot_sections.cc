@@ -31,9 +31,9 @@ void fields(Io& io, F& f) {
 
 namespace hapax::engine {
 
-using core::Get;
+using core::FieldReader;
+using core::FieldWriter;
 using core::Is;
-using core::Put;
 
 // Everything but entries and the state's own bytes.
 struct Counts {
@@ -94,7 +94,7 @@ Result<ChunkView<Entry>> decode_chunk(std::string_view bytes) {
   ChunkView<Entry> chunk;
   std::uint64_t count = 0;
   std::string_view raw;
-  Get get(bytes);
+  FieldReader get(bytes);
   get.all(chunk.generation, chunk.serial, count);
   get.last(raw);
   if (!get.finished() || raw.size() % sizeof(Entry) != 0 || raw.size() / sizeof(Entry) != count) {
@@ -181,7 +181,7 @@ Result<Meta> read_meta(const journal::SnapshotReader& reader) {
   }
   HAPAX_TRY(const std::string bytes, reader.read(reader.sections().front()));
   Meta meta;
-  Get get(bytes, reader.header().version);
+  FieldReader get(bytes, reader.header().version);
   get(meta);
   if (!get.finished()) return nonsense("description does not parse");
   // 48 bits of log time, and room for what follows.
@@ -194,7 +194,7 @@ Result<Meta> read_meta(const journal::SnapshotReader& reader) {
 
 Status load_state(const journal::SnapshotReader& reader, core::State& state) {
   std::string bytes;
-  for (const journal::Section& section : reader.sections()) {
+  for (const journal::SnapshotSection& section : reader.sections()) {
     if (section.tag != kTagState) continue;
     HAPAX_TRY(const std::string piece, reader.read(section));
     bytes += piece;
@@ -229,7 +229,7 @@ Result<Meta> load_one(ports::Folder& folder, const journal::Identity& identity, 
     HAPAX_CHECK(number % 2 == 0 ? ids.add_part(bytes, number / 2)
                                 : settled.add_part(bytes, number / 2));
   }
-  for (const journal::Section& section : reader.sections()) {
+  for (const journal::SnapshotSection& section : reader.sections()) {
     if (&section == &reader.sections().front() || section.tag == kTagState) continue;
     HAPAX_TRY(const std::string bytes, reader.read(section));
     Status done = nonsense("section has an unknown tag");
@@ -253,7 +253,7 @@ std::string encode_chunk(const Chunk& chunk) {
   const auto entries = chunk.span();
   std::string bytes;
   bytes.reserve(64 + entries.size_bytes());
-  Put put(bytes);
+  FieldWriter put(bytes);
   put.all(chunk.generation, chunk.serial, std::uint64_t{entries.size()});
   put.last({reinterpret_cast<const char*>(entries.data()), entries.size_bytes()});
   return bytes;
@@ -276,7 +276,7 @@ Status write_sections(journal::SnapshotWriter& writer, const SnapshotImage& imag
     if (chunk.sealed) meta.parts.push_back(settled_part(chunk.serial));
   }
   std::string bytes;
-  Put{bytes}(meta);
+  FieldWriter{bytes}(meta);
   HAPAX_CHECK(writer.add(kTagMeta, bytes));
   std::string state;
   core::encode_image(image.state, state);
@@ -302,11 +302,12 @@ Status check_snapshot(ports::Folder& folder, const journal::Identity& identity,
   return Ok{};
 }
 
-Result<Loaded> load_snapshot(ports::Folder& folder, const journal::Identity& identity,
-                             unsigned index_shards_log2, std::unique_ptr<core::State>& state,
-                             std::vector<std::string>& lines) {
+Result<LoadedSnapshot> load_snapshot(ports::Folder& folder, const journal::Identity& identity,
+                                     unsigned index_shards_log2,
+                                     std::unique_ptr<core::State>& state,
+                                     std::vector<std::string>& lines) {
   HAPAX_TRY(const journal::SnapshotFiles files, journal::list_snapshots(folder));
-  Loaded loaded;
+  LoadedSnapshot loaded;
   for (const journal::Lsn lsn : files.snapshots) {
     state = std::make_unique<core::State>(index_shards_log2);
     auto meta = load_one(folder, identity, lsn, *state);

@@ -160,14 +160,15 @@ class Snapshotter {
                                     journal::Lsn snapshot);
 
 // Fills an empty state from the newest snapshot that is whole. Damaged ones are named in `lines`.
-struct Loaded {
+struct LoadedSnapshot {
   journal::Lsn lsn;  // 0 = there is no snapshot
   Time log_time{};
   std::set<std::uint64_t> parts;
 };
-[[nodiscard]] Result<Loaded> load_snapshot(ports::Folder& folder, const journal::Identity& identity,
-                                           unsigned index_shards_log2,
-                                           std::unique_ptr<core::State>& state,
-                                           std::vector<std::string>& lines);
+[[nodiscard]] Result<LoadedSnapshot> load_snapshot(ports::Folder& folder,
+                                                   const journal::Identity& identity,
+                                                   unsigned index_shards_log2,
+                                                   std::unique_ptr<core::State>& state,
+                                                   std::vector<std::string>& lines);
 
 }  // namespace hapax::engine

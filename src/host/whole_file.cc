@@ -17,13 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Place {
+struct SplitPath {
   fs::path folder;
   std::string name;
 };
 
 // Behind links: it is the file that is replaced, not the link to it.
-Result<Place> place_of(const fs::path& path) {
+Result<SplitPath> place_of(const fs::path& path) {
   std::error_code error;
   const fs::path whole = fs::absolute(path, error);  // A missing file would stay relative.
   fs::path real = fs::weakly_canonical(whole, error);
@@ -31,7 +31,7 @@ Result<Place> place_of(const fs::path& path) {
   if (real.empty() || !real.has_filename() || fs::is_directory(real, error)) {
     return Error{Errc::kInvalidArgument, "'" + path.string() + "' names no file"};
   }
-  return Place{real.parent_path(), real.filename().string()};
+  return SplitPath{real.parent_path(), real.filename().string()};
 }
 
 Result<std::string> read_whole(ports::Folder& folder, const std::string& name) {
@@ -81,13 +81,13 @@ void keep_owner(const std::string& old_path, const std::string& fresh_path) {
 }  // namespace
 
 Result<std::string> read_file(const fs::path& path) {
-  HAPAX_TRY(const Place place, place_of(path));
+  HAPAX_TRY(const SplitPath place, place_of(path));
   HAPAX_TRY(const auto folder, DiskFolder::open_folder(place.folder, FolderMode::kMustExist));
   return read_whole(*folder, place.name);
 }
 
 Status edit_file(const fs::path& path, const Edit& edit) {
-  HAPAX_TRY(const Place place, place_of(path));
+  HAPAX_TRY(const SplitPath place, place_of(path));
   HAPAX_TRY(const Descriptor lock, lock_folder(place.folder));
   HAPAX_TRY(const auto folder, DiskFolder::open_folder(place.folder, FolderMode::kMustExist));
   auto before = read_whole(*folder, place.name);

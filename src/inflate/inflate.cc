@@ -19,9 +19,9 @@ Error broken(std::string_view what) {
 }
 
 // Takes what comes out, up to the limits.
-class Sink {
+class BoundedOutput {
  public:
-  Sink(std::size_t input, const Limits& limits)
+  BoundedOutput(std::size_t input, const Limits& limits)
       : most_(std::min(
             limits.bytes_max,
             std::max(limits.free_bytes, input * std::min(limits.ratio_max, limits.bytes_max)))),
@@ -67,7 +67,7 @@ struct GzipStream {
 Result<std::string> from_gzip(std::string_view bytes, const Limits& limits) {
   GzipStream stream;
   if (!stream.ready) return Error{Errc::kUnavailable, "no memory to inflate the body"};
-  Sink sink(bytes.size(), limits);
+  BoundedOutput sink(bytes.size(), limits);
   stream.z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.z.avail_in = static_cast<uInt>(bytes.size());
   for (;;) {
@@ -90,7 +90,7 @@ Result<std::string> from_zstd(std::string_view bytes, const Limits& limits) {
                                                                      &ZSTD_freeDCtx);
   if (!context) return Error{Errc::kUnavailable, "no memory to inflate the body"};
   ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kZstdWindowLogMax);
-  Sink sink(bytes.size(), limits);
+  BoundedOutput sink(bytes.size(), limits);
   ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
   std::size_t left = 1;
   while (in.pos < in.size || left != 0) {

@@ -12,13 +12,13 @@ namespace {
 Lsn before(Lsn lsn) { return Lsn{lsn.value == 0 ? 0 : lsn.value - 1}; }
 std::string text(Lsn lsn) { return std::to_string(lsn.value); }
 
-// One walk over the segments; its product is the Findings.
+// One walk over the segments; its product is the JournalFindings.
 class Walk {
  public:
   Walk(ports::Folder& folder, const Identity& identity, Lsn from, const BatchVisitor& visit)
       : folder_(folder), identity_(identity), from_(from), visit_(visit) {}
 
-  Result<Findings> run() {
+  Result<JournalFindings> run() {
     HAPAX_TRY(found_.segments, list_segments(folder_, identity_));
     const auto start = first_needed();
     if (!start) {
@@ -178,7 +178,7 @@ class Walk {
   const Identity& identity_;
   const Lsn from_;
   const BatchVisitor& visit_;
-  Findings found_;
+  JournalFindings found_;
 };
 
 struct Proof {
@@ -187,7 +187,7 @@ struct Proof {
 };
 
 // What shows that facts behind the valid part were durable, as far as possible.
-Proof strongest_proof(const Findings& findings, const Evidence& evidence) {
+Proof strongest_proof(const JournalFindings& findings, const Evidence& evidence) {
   Proof proof;
   const auto strengthen = [&proof](Lsn lsn, std::string text) {
     if (lsn > proof.lsn) proof = {lsn, std::move(text)};
@@ -204,7 +204,7 @@ Proof strongest_proof(const Findings& findings, const Evidence& evidence) {
 }
 
 // Whether the newest mark names the very end of the journal, and nothing lies behind it.
-bool ends_at_mark(const Findings& findings, const Evidence& evidence) {
+bool ends_at_mark(const JournalFindings& findings, const Evidence& evidence) {
   if (!evidence.mark) return false;
   const Mark& mark = *evidence.mark;
   return mark.end == findings.stop && mark.salt == findings.salt &&
@@ -213,12 +213,12 @@ bool ends_at_mark(const Findings& findings, const Evidence& evidence) {
 
 }  // namespace
 
-Result<Findings> examine(ports::Folder& folder, const Identity& identity, Lsn from,
-                         const BatchVisitor& visit) {
+Result<JournalFindings> examine(ports::Folder& folder, const Identity& identity, Lsn from,
+                                const BatchVisitor& visit) {
   return Walk(folder, identity, from, visit).run();
 }
 
-std::optional<Damage> judge(const Findings& findings, const Evidence& evidence) {
+std::optional<Damage> judge(const JournalFindings& findings, const Evidence& evidence) {
   const Proof proof = strongest_proof(findings, evidence);
   if (findings.damage) {
     Damage damage = *findings.damage;
@@ -234,22 +234,22 @@ std::optional<Damage> judge(const Findings& findings, const Evidence& evidence) 
   return damage;
 }
 
-Lsn proven(const Findings& findings, const Evidence& evidence) {
+Lsn proven(const JournalFindings& findings, const Evidence& evidence) {
   const Lsn by_batches =
       findings.tail.empty() ? before(findings.next) : findings.tail.back().header.durable;
   const Lsn by_mark = evidence.mark ? evidence.mark->durable : Lsn{};
   return std::max({by_batches, by_mark, evidence.snapshot});
 }
 
-bool ended_clean(const Findings& findings, const Evidence& evidence) {
+bool ended_clean(const JournalFindings& findings, const Evidence& evidence) {
   return ends_at_mark(findings, evidence) && evidence.mark->kind == MarkKind::kClean;
 }
 
-bool is_empty_and_proven(const Findings& findings, const Evidence& evidence) {
+bool is_empty_and_proven(const JournalFindings& findings, const Evidence& evidence) {
   return ends_at_mark(findings, evidence) && findings.stop.offset == kHeaderBytes;
 }
 
-std::string cut_text(const Findings& findings, const Evidence& evidence) {
+std::string cut_text(const JournalFindings& findings, const Evidence& evidence) {
   if (!evidence.mark || findings.segments.empty()) return {};
   const Mark& mark = *evidence.mark;
   const std::uint64_t size = findings.segments.back().size;
@@ -264,7 +264,7 @@ std::string cut_text(const Findings& findings, const Evidence& evidence) {
          " may have been acknowledged and be lost; a backup may have them";
 }
 
-std::string torn_text(const Findings& findings, const Evidence& evidence) {
+std::string torn_text(const JournalFindings& findings, const Evidence& evidence) {
   return segment_name(findings.stop.segment) + " offset " + std::to_string(findings.stop.offset) +
          ": " + std::to_string(findings.rest.end - findings.stop.offset) +
          " bytes that are not a whole batch (" + findings.rest.why +

@@ -45,7 +45,7 @@ struct Rest {
   std::optional<SegmentReader::Found> later;  // The intact header with the highest durable lsn.
 };
 
-struct Findings {
+struct JournalFindings {
   std::vector<Segment> segments;
   std::uint32_t first_segment = 0;  // The first that was read batch by batch.
   std::vector<Damage> unreadable;   // Segments before it whose header is damaged.
@@ -65,8 +65,8 @@ using BatchVisitor = std::function<Status(const BatchView& batch)>;
 
 // Reads from the segment that holds `from` to the end, and shows each batch that ends at or behind
 // `from` to the visitor, if there is one. kIo if the disk does not let us.
-Result<Findings> examine(ports::Folder& folder, const Identity& identity, Lsn from,
-                         const BatchVisitor& visit = {});
+Result<JournalFindings> examine(ports::Folder& folder, const Identity& identity, Lsn from,
+                                const BatchVisitor& visit = {});
 
 struct Evidence {
   std::optional<Mark> mark;  // The newest; repair may have to work without.
@@ -75,24 +75,24 @@ struct Evidence {
 
 // L7: what was proven durable and cannot be read is damage, never a torn tail. Without damage the
 // journal ends at findings.stop, and nothing proves that what lies behind it was acknowledged.
-std::optional<Damage> judge(const Findings& findings, const Evidence& evidence);
+std::optional<Damage> judge(const JournalFindings& findings, const Evidence& evidence);
 
 // The highest lsn that is known to have been durable when the process ended.
-Lsn proven(const Findings& findings, const Evidence& evidence);
+Lsn proven(const JournalFindings& findings, const Evidence& evidence);
 
 // Whether the process ended in order and nothing was written since.
-bool ended_clean(const Findings& findings, const Evidence& evidence);
+bool ended_clean(const JournalFindings& findings, const Evidence& evidence);
 
 // Whether the last segment holds nothing and is proven durable itself: a mark that names its salt
 // was written behind its sync. Nothing was ever acknowledged from it, so it can be gone on with.
-bool is_empty_and_proven(const Findings& findings, const Evidence& evidence);
+bool is_empty_and_proven(const JournalFindings& findings, const Evidence& evidence);
 
 // Whether the last segment's file was cut, as far as that can be told: it ends with its last batch,
 // or inside one, and a mark says that it was longer. What to say about it, or "".
-std::string cut_text(const Findings& findings, const Evidence& evidence);
+std::string cut_text(const JournalFindings& findings, const Evidence& evidence);
 
 // What to say about bytes at the end that are not a whole batch.
-std::string torn_text(const Findings& findings, const Evidence& evidence);
+std::string torn_text(const JournalFindings& findings, const Evidence& evidence);
 
 // The error a start is refused with: place, range, what is intact, what to do.
 Error refusal(const ports::Folder& folder, const Damage& damage);

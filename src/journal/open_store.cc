@@ -38,16 +38,16 @@ Result<bool> is_empty_beginning(ports::Folder& folder, const std::string& name) 
   }
 }
 
-struct Contents {
+struct FolderContents {
   std::optional<std::string> trace;  // A file that shows that the store was used.
   int beginnings = 0;                // Of the two files that are there before STORE is.
   bool copying = false;              // It is being made by a copy.
   bool moved = false;
 };
 
-Result<Contents> look_at(ports::Folder& folder) {
+Result<FolderContents> look_at(ports::Folder& folder) {
   HAPAX_TRY(const std::vector<std::string> names, folder.list());
-  Contents contents;
+  FolderContents contents;
   for (const std::string& name : names) {
     contents.copying = contents.copying || name == kCopyingName;
     contents.moved = contents.moved || name == kMovedName;
@@ -94,7 +94,7 @@ Result<Identity> open_store(ports::Folder& folder, ports::Entropy& entropy, std:
   auto identity = read_identity(folder);
   const bool missing = !identity.ok() && identity.error().code == Errc::kNotFound;
   if (!identity.ok() && !missing) return identity;
-  HAPAX_TRY(const Contents contents, look_at(folder));
+  HAPAX_TRY(const FolderContents contents, look_at(folder));
   if (contents.copying) HAPAX_CHECK(check_copied(folder));
   if (contents.moved) HAPAX_CHECK(check_not_moved(folder));
   if (missing && contents.trace) return store_missing(folder, *contents.trace);
@@ -112,7 +112,7 @@ Status check_store_file(ports::Folder& folder) {
   const auto identity = read_identity(folder);
   if (identity.ok() || identity.error().code == Errc::kCorruption) return Ok{};
   if (identity.error().code != Errc::kNotFound) return identity.error();
-  HAPAX_TRY(const Contents contents, look_at(folder));
+  HAPAX_TRY(const FolderContents contents, look_at(folder));
   if (contents.copying) HAPAX_CHECK(check_copied(folder));
   if (contents.trace) return store_missing(folder, *contents.trace);
   return Ok{};

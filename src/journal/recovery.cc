@@ -20,7 +20,7 @@ struct Start {
   ports::Entropy& entropy;
   const Identity& identity;
   const RecoverOptions& options;
-  Report report;
+  RecoveryReport report;
 };
 
 // L19: before anything of a newer format is written, STORE says so: an older program refuses the
@@ -62,14 +62,15 @@ Status remove_orphans(Start& start) {
 
 // L8: bytes that look like a batch nobody was told about are kept: as a copy, and in the segment,
 // which is never cut where it could hold a proof.
-Status quarantine_torn_tail(Start& start, const Findings& findings, const Evidence& evidence) {
+Status quarantine_torn_tail(Start& start, const JournalFindings& findings,
+                            const Evidence& evidence) {
   const std::uint64_t begin = findings.stop.offset;
   const std::uint64_t end = findings.rest.end;
   if (end == begin) return Ok{};
   const std::string name = segment_name(findings.stop.segment);
   const std::string copy_name = torn_tail_name(findings.stop.segment, begin);
   HAPAX_TRY(std::unique_ptr<ports::File> file, start.folder.open(name, ports::OpenMode::kRead));
-  HAPAX_TRY(Window window, Window::open(std::move(file)));
+  HAPAX_TRY(FileWindow window, FileWindow::open(std::move(file)));
   HAPAX_TRY(NewFile copy, NewFile::create(start.folder, copy_name));
   for (std::uint64_t offset = begin; offset < end;) {
     const auto wanted = std::min<std::uint64_t>(end - offset, std::uint64_t{256} << 10);
@@ -86,7 +87,7 @@ Status quarantine_torn_tail(Start& start, const Findings& findings, const Eviden
 }
 
 // The old segment's reserved space, all zeros, is of no more use.
-Status give_back_space(Start& start, const Findings& findings) {
+Status give_back_space(Start& start, const JournalFindings& findings) {
   const std::string name = segment_name(findings.stop.segment);
   HAPAX_TRY(const auto file, start.folder.open(name, ports::OpenMode::kReadWrite));
   HAPAX_TRY(const std::uint64_t size, file->size());
@@ -99,7 +100,8 @@ Status give_back_space(Start& start, const Findings& findings) {
 // L9: after an unclean end, a batch that nothing proves durable may exist in memory only: its sync
 // may have failed, with its pages now marked clean, so syncing it again would prove nothing. It is
 // written anew, into a segment of its own; the old bytes are superseded.
-Result<Tail> begin_segment(Start& start, const Findings& findings, const Evidence& evidence) {
+Result<Tail> begin_segment(Start& start, const JournalFindings& findings,
+                           const Evidence& evidence) {
   std::vector<TailBatch> unproven = unproven_batches(findings, evidence);
   if (base::mutant(Mutant::kTailNotResynced)) unproven.clear();
   if (base::mutant(Mutant::kTailOnlySynced)) {
@@ -129,7 +131,7 @@ Result<Tail> begin_segment(Start& start, const Findings& findings, const Evidenc
       findings.next, {header.number, end}, header.salt, rewritten.chain, start.report.log_time};
 }
 
-Result<Tail> find_tail(Start& start, const Findings& findings, const Evidence& evidence) {
+Result<Tail> find_tail(Start& start, const JournalFindings& findings, const Evidence& evidence) {
   // L17: a start that wrote nothing leaves nothing behind: its segment is used again.
   if (start.report.clean || is_empty_and_proven(findings, evidence)) {
     return Tail{findings.next, findings.stop, findings.salt, findings.chain, start.report.log_time};
@@ -141,14 +143,14 @@ Result<Tail> find_tail(Start& start, const Findings& findings, const Evidence& e
 
 // Reads everything once more, now that each batch is where it stays.
 Status replay(Start& start, const Tail& tail, const BatchVisitor& visit) {
-  Report& report = start.report;
+  RecoveryReport& report = start.report;
   const auto counted = [&](const BatchView& batch) -> Status {
     ++report.batches;
     report.facts += batch.header.count;
     report.bytes += batch.bytes;
     return visit ? visit(batch) : Ok{};
   };
-  HAPAX_TRY(const Findings again,
+  HAPAX_TRY(const JournalFindings again,
             examine(start.folder, start.identity, start.options.snapshot.next(), counted));
   if (const auto damage = judge(again, {std::nullopt, start.options.snapshot})) {
     return refusal(start.folder, *damage);
@@ -190,7 +192,7 @@ Result<Recovered> recover(ports::Folder& folder, ports::Entropy& entropy, const 
   Start start{folder, entropy, identity, options, {}};
   if (base::mutant(Mutant::kDeleteNotUnderstood)) HAPAX_CHECK(remove_orphans(start));
   HAPAX_TRY(Marks marks, Marks::open(folder));
-  HAPAX_TRY(const Findings findings, examine(folder, identity, options.snapshot.next()));
+  HAPAX_TRY(const JournalFindings findings, examine(folder, identity, options.snapshot.next()));
   const Evidence evidence{marks.newest(), options.snapshot};
   if (const auto damage = judge(findings, evidence)) return refusal(folder, *damage);
 

@@ -40,7 +40,7 @@ struct SegmentSpan {
   std::uint64_t bytes = 0;  // of its file
 };
 
-struct Report {
+struct RecoveryReport {
   bool clean = false;                 // The last process ended in order.
   std::uint64_t batches = 0;          // Visited …
   std::uint64_t facts = 0;            // … with so many facts …
@@ -56,7 +56,7 @@ struct Report {
 };
 
 struct Recovered {
-  Report report;
+  RecoveryReport report;
   std::unique_ptr<Writer> writer;
 };
 

@@ -31,7 +31,7 @@ class Recovery : public testing::Test {
     const Status started = start(snapshot);
     ASSERT_TRUE(started.ok()) << started.error().text();
   }
-  const Report& report() const { return scribe_->report(); }
+  const RecoveryReport& report() const { return scribe_->report(); }
 
   // Bytes at the end of the file, as a write that was never acknowledged leaves them.
   void scrawl(const std::string& name, std::uint64_t offset, std::string_view bytes) {

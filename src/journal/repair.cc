@@ -29,7 +29,7 @@ struct Diagnosis {
   Lsn snapshot;              // The newest intact one.
   Time log_time{};           // The latest seen.
   std::vector<std::string> damaged_snapshots;
-  Findings findings;
+  JournalFindings findings;
   bool end_damaged = false;  // Facts from findings.next on are lost.
   Lsn lost_first;            // Both 0 if nothing is lost.
   Lsn lost_last;
@@ -121,7 +121,7 @@ Result<Lsn> last_seen(ports::Folder& folder, const Diagnosis& diagnosis) {
 
 Status diagnose_journal(ports::Folder& folder, Diagnosis& diagnosis) {
   HAPAX_TRY(diagnosis.findings, examine(folder, diagnosis.identity, diagnosis.snapshot.next()));
-  Findings& findings = diagnosis.findings;
+  JournalFindings& findings = diagnosis.findings;
   diagnosis.log_time = std::max(diagnosis.log_time, findings.log_time);
   std::vector<Damage> damages = std::move(findings.unreadable);
   findings.unreadable.clear();
@@ -176,7 +176,7 @@ Result<Diagnosis> diagnose(ports::Folder& folder, const RepairHooks& hooks) {
 }
 
 // What the steps of a repair need to know, decided before the first of them.
-struct Plan {
+struct RepairPlan {
   const Diagnosis& diagnosis;
   bool loses = false;
   struct Move {
@@ -199,9 +199,9 @@ std::string free_quarantine_name(const Diagnosis& diagnosis, const std::string& 
   return free;
 }
 
-Plan make_plan(const Diagnosis& diagnosis) {
+RepairPlan make_plan(const Diagnosis& diagnosis) {
   const bool loses_facts = diagnosis.lost_last > Lsn{};
-  Plan plan{diagnosis, loses_facts || !diagnosis.payloads.facts.empty(), {}, {}};
+  RepairPlan plan{diagnosis, loses_facts || !diagnosis.payloads.facts.empty(), {}, {}};
   std::vector<std::string> dropped = diagnosis.damaged_snapshots;
   for (const Segment& segment : diagnosis.findings.segments) {
     if (is_dropped(diagnosis, segment)) dropped.push_back(segment_name(segment.number));
@@ -225,7 +225,7 @@ Plan make_plan(const Diagnosis& diagnosis) {
   } else if (diagnosis.identity_damaged) {
     report.steps.emplace_back("write the damaged block of STORE again from the intact one");
   }
-  for (const Plan::Move& move : plan.to_quarantine) {
+  for (const RepairPlan::Move& move : plan.to_quarantine) {
     report.steps.push_back("rename " + move.from + " to " + move.to);
   }
   if (!diagnosis.mark) {
@@ -259,10 +259,10 @@ void append_facts(const std::vector<std::string>& facts, Lsn first, Time log_tim
 }
 
 // A segment that goes on behind what is kept, and begins with the fact that tells of the loss.
-Result<Begun> begin_segment(ports::Folder& folder, ports::Entropy& entropy, const Plan& plan,
+Result<Begun> begin_segment(ports::Folder& folder, ports::Entropy& entropy, const RepairPlan& plan,
                             const Identity& identity, const GapFact& gap) {
   const Diagnosis& diagnosis = plan.diagnosis;
-  const Findings& findings = diagnosis.findings;
+  const JournalFindings& findings = diagnosis.findings;
   std::vector<TailBatch> unproven;
   if (!diagnosis.end_damaged) {
     unproven = unproven_batches(findings, {diagnosis.mark, diagnosis.snapshot});
@@ -299,7 +299,7 @@ Status replace_marks(ports::Folder& folder, const Mark& mark) {
 }
 
 // Each step leaves a folder that a start refuses, until the last one.
-Status carry_out_loss(ports::Folder& folder, ports::Entropy& entropy, const Plan& plan,
+Status carry_out_loss(ports::Folder& folder, ports::Entropy& entropy, const RepairPlan& plan,
                       const GapFact& gap) {
   const Diagnosis& diagnosis = plan.diagnosis;
   // First of all the evidence is made lasting: what proved the damage is about to move away. If
@@ -314,17 +314,17 @@ Status carry_out_loss(ports::Folder& folder, ports::Entropy& entropy, const Plan
   HAPAX_CHECK(write_identity(folder, identity));
   HAPAX_CHECK(sync_names(folder));
   HAPAX_TRY(const Begun begun, begin_segment(folder, entropy, plan, identity, gap));
-  for (const Plan::Move& move : plan.to_quarantine) {
+  for (const RepairPlan::Move& move : plan.to_quarantine) {
     HAPAX_CHECK(folder.rename(move.from, move.to));
   }
   HAPAX_CHECK(sync_names(folder));
   return replace_marks(folder, begun.mark);
 }
 
-Status carry_out_without_loss(ports::Folder& folder, const Plan& plan) {
+Status carry_out_without_loss(ports::Folder& folder, const RepairPlan& plan) {
   const Diagnosis& diagnosis = plan.diagnosis;
   if (diagnosis.identity_damaged) HAPAX_CHECK(write_identity(folder, diagnosis.identity));
-  for (const Plan::Move& move : plan.to_quarantine) {
+  for (const RepairPlan::Move& move : plan.to_quarantine) {
     HAPAX_CHECK(folder.rename(move.from, move.to));
   }
   if (!diagnosis.mark) {
@@ -349,7 +349,7 @@ Result<RepairReport> repair(ports::Folder& folder, ports::Entropy& entropy, Repa
                             const RepairHooks& hooks) {
   HAPAX_CHECK(finish_renewals(folder));
   HAPAX_TRY(const Diagnosis diagnosis, diagnose(folder, hooks));
-  Plan plan = make_plan(diagnosis);
+  RepairPlan plan = make_plan(diagnosis);
   if (mode == RepairMode::kDryRun || !plan.report.needed) return std::move(plan.report);
   if (plan.loses) {
     HAPAX_CHECK(carry_out_loss(folder, entropy, plan, hooks.gap));

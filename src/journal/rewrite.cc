@@ -4,7 +4,7 @@
 
 namespace hapax::journal {
 
-std::vector<TailBatch> unproven_batches(const Findings& findings, const Evidence& evidence) {
+std::vector<TailBatch> unproven_batches(const JournalFindings& findings, const Evidence& evidence) {
   const Lsn sure = proven(findings, evidence);
   std::vector<TailBatch> unproven = findings.tail;
   std::erase_if(unproven, [&](const TailBatch& batch) { return batch.header.last() <= sure; });

@@ -16,7 +16,7 @@
 namespace hapax::journal {
 
 // Batches that may not be on disk although their file shows them.
-std::vector<TailBatch> unproven_batches(const Findings& findings, const Evidence& evidence);
+std::vector<TailBatch> unproven_batches(const JournalFindings& findings, const Evidence& evidence);
 
 struct Rewritten {
   std::string bytes;        // To stand behind the header of the new segment.

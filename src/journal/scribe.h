@@ -77,7 +77,7 @@ class Scribe {
 
   Status mark(MarkKind kind) { return writer_->write_mark(kind); }
 
-  [[nodiscard]] const Report& report() const { return report_; }
+  [[nodiscard]] const RecoveryReport& report() const { return report_; }
   [[nodiscard]] const Identity& identity() const { return identity_; }
   [[nodiscard]] Writer& writer() { return *writer_; }
   [[nodiscard]] const std::vector<std::string>& found() const { return found_; }
@@ -127,7 +127,7 @@ class Scribe {
   Witness& witness_;
   const WriterOptions options_;
   Identity identity_;
-  Report report_;
+  RecoveryReport report_;
   std::unique_ptr<Writer> writer_;
   Batch batch_;
   Time log_time_{};

@@ -108,7 +108,7 @@ Result<SegmentReader> SegmentReader::open(ports::Folder& folder, const Identity&
                                           std::uint32_t number) {
   HAPAX_TRY(std::unique_ptr<ports::File> file,
             folder.open(segment_name(number), ports::OpenMode::kRead));
-  HAPAX_TRY(Window window, Window::open(std::move(file)));
+  HAPAX_TRY(FileWindow window, FileWindow::open(std::move(file)));
   HAPAX_TRY(const std::string_view bytes, window.view(0, kHeaderBytes));
   HAPAX_TRY(const SegmentHeader header, decode_segment_header(bytes));
   HAPAX_CHECK(check_belongs(header, identity, number));

@@ -13,9 +13,9 @@
 #include <hapax/result.h>
 
 #include "base/where.h"
+#include "journal/file_window.h"
 #include "journal/format.h"
 #include "journal/identity.h"
-#include "journal/window.h"
 #include "ports/files.h"
 
 namespace hapax::journal {
@@ -72,12 +72,12 @@ class SegmentReader {
   Result<std::uint64_t> end_of_content(std::uint64_t from) { return window_.end_of_content(from); }
 
  private:
-  SegmentReader(Window window, const SegmentHeader& header)
+  SegmentReader(FileWindow window, const SegmentHeader& header)
       : window_(std::move(window)), header_(header) {}
   Result<BatchHeader> read_header(std::uint64_t offset);
   Result<BatchView> read_batch(std::uint64_t offset, const BatchHeader& header);
 
-  Window window_;
+  FileWindow window_;
   SegmentHeader header_;
 };
 

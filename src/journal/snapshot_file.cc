@@ -138,7 +138,7 @@ Result<SnapshotReader> SnapshotReader::open(ports::Folder& folder, const Identit
                                             SnapshotKind kind, std::uint64_t number) {
   const std::string name = file_name(kind, number);
   HAPAX_TRY(std::unique_ptr<ports::File> file, folder.open(name, ports::OpenMode::kRead));
-  HAPAX_TRY(Window window, Window::open(std::move(file)));
+  HAPAX_TRY(FileWindow window, FileWindow::open(std::move(file)));
   SnapshotReader reader(folder.describe(name), std::move(window));
   HAPAX_CHECK(reader.verify(identity, kind, number));
   return reader;
@@ -148,7 +148,7 @@ Status SnapshotReader::verify(const Identity& identity, SnapshotKind kind, std::
   HAPAX_TRY(std::uint32_t chain, verify_header(identity, kind, number));
   std::uint64_t offset = kHeaderBytes;
   while (offset + kFrameBytes < size()) {
-    HAPAX_TRY(const Section section, verify_section(offset, chain));
+    HAPAX_TRY(const SnapshotSection section, verify_section(offset, chain));
     chain = section.checksum;
     offset = section.offset + section.length + trailer_bytes(section.length);
     sections_.push_back(section);
@@ -173,11 +173,11 @@ Result<std::uint32_t> SnapshotReader::verify_header(const Identity& identity, Sn
   return crc_of(bytes);
 }
 
-Result<Section> SnapshotReader::verify_section(std::uint64_t offset, std::uint32_t chain) {
+Result<SnapshotSection> SnapshotReader::verify_section(std::uint64_t offset, std::uint32_t chain) {
   HAPAX_TRY(const std::string_view frame, window_.view(offset, kFrameBytes));
   auto intact = check_block(frame, kSectionMagic, kFrameBytes);
   if (!intact.ok()) return invalid(offset, "a section's header: " + intact.error().detail);
-  Section section;
+  SnapshotSection section;
   section.tag = get<std::uint32_t>(frame, 8);
   section.offset = offset + kFrameBytes;
   section.length = get<std::uint64_t>(frame, 16);
@@ -214,7 +214,7 @@ Status SnapshotReader::verify_footer(std::uint64_t offset, std::uint32_t chain) 
   return Ok{};
 }
 
-Result<std::string> SnapshotReader::read(const Section& section) const {
+Result<std::string> SnapshotReader::read(const SnapshotSection& section) const {
   std::string bytes(static_cast<std::size_t>(section.length), '\0');
   HAPAX_TRY(const std::size_t got, window_.file().read_at(section.offset, bytes));
   if (got != bytes.size() || digest::crc32c(bytes, section.header_crc) != section.checksum) {

@@ -34,10 +34,10 @@
 #include <hapax/result.h>
 #include <hapax/time.h>
 
+#include "journal/file_window.h"
 #include "journal/format.h"
 #include "journal/identity.h"
 #include "journal/new_file.h"
-#include "journal/window.h"
 #include "ports/files.h"
 
 namespace hapax::journal {
@@ -84,7 +84,7 @@ class SnapshotWriter {
   std::uint32_t sections_ = 0;
 };
 
-struct Section {
+struct SnapshotSection {
   std::uint32_t tag = 0;
   std::uint64_t offset = 0;  // of its bytes
   std::uint64_t length = 0;
@@ -101,24 +101,24 @@ class SnapshotReader {
 
   [[nodiscard]] const SnapshotHeader& header() const { return header_; }
   [[nodiscard]] std::uint64_t size() const { return window_.size(); }
-  [[nodiscard]] const std::vector<Section>& sections() const { return sections_; }
+  [[nodiscard]] const std::vector<SnapshotSection>& sections() const { return sections_; }
   // Verified once more: the disk may have changed its mind.
-  Result<std::string> read(const Section& section) const;
+  Result<std::string> read(const SnapshotSection& section) const;
 
  private:
-  SnapshotReader(std::string path, Window window)
+  SnapshotReader(std::string path, FileWindow window)
       : path_(std::move(path)), window_(std::move(window)) {}
   Status verify(const Identity& identity, SnapshotKind kind, std::uint64_t number);
   Result<std::uint32_t> verify_header(const Identity& identity, SnapshotKind kind,
                                       std::uint64_t number);
-  Result<Section> verify_section(std::uint64_t offset, std::uint32_t chain);
+  Result<SnapshotSection> verify_section(std::uint64_t offset, std::uint32_t chain);
   Status verify_footer(std::uint64_t offset, std::uint32_t chain);
   [[nodiscard]] Error invalid(std::uint64_t offset, const std::string& why) const;
 
   std::string path_;
-  Window window_;
+  FileWindow window_;
   SnapshotHeader header_;
-  std::vector<Section> sections_;
+  std::vector<SnapshotSection> sections_;
 };
 
 struct SnapshotFiles {

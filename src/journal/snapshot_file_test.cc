@@ -34,7 +34,7 @@ class SnapshotFile : public testing::Test {
     HAPAX_TRY(const SnapshotReader reader,
               SnapshotReader::open(folder, identity_, SnapshotKind::kSnapshot, number));
     Content content;
-    for (const Section& section : reader.sections()) {
+    for (const SnapshotSection& section : reader.sections()) {
       HAPAX_TRY(std::string bytes, reader.read(section));
       content.emplace_back(section.tag, std::move(bytes));
     }

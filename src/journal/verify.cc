@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "journal/file_window.h"
 #include "journal/identity.h"
 #include "journal/marks.h"
 #include "journal/names.h"
 #include "journal/segment.h"
 #include "journal/snapshot_file.h"
-#include "journal/window.h"
 
 namespace hapax::journal {
 namespace {
@@ -80,7 +80,7 @@ class Verification {
 
   Result<std::uint64_t> read_through(const std::string& name) {
     HAPAX_TRY(std::unique_ptr<ports::File> file, folder_.open(name, ports::OpenMode::kRead));
-    HAPAX_TRY(Window window, Window::open(std::move(file)));
+    HAPAX_TRY(FileWindow window, FileWindow::open(std::move(file)));
     HAPAX_TRY(const std::uint64_t end, window.end_of_content(0));
     return std::max(end, window.size());
   }
@@ -209,7 +209,7 @@ class Verification {
     if (!findings.ok()) return blame("the journal", 0, findings.error().detail);
     if (const auto damage = judge(*findings, {mark_, newest_snapshot_})) {
       const bool said = std::any_of(
-          report_.problems.begin(), report_.problems.end(), [&](const Problem& problem) {
+          report_.problems.begin(), report_.problems.end(), [&](const FileProblem& problem) {
             return problem.file == damage->file && problem.offset == damage->offset;
           });
       if (!said) blame(damage->file, damage->offset, refusal(folder_, *damage).detail);

@@ -15,7 +15,7 @@
 
 namespace hapax::journal {
 
-struct Problem {
+struct FileProblem {
   std::string file;
   std::uint64_t offset = 0;
   std::string text;
@@ -27,9 +27,9 @@ struct VerifyReport {
   std::uint64_t batches = 0;
   std::uint64_t facts = 0;
   Lsn last;  // Highest lsn seen.
-  std::vector<Problem> problems;
+  std::vector<FileProblem> problems;
   // Damage that a start and all reads do without; whoever knows what is needed moves it here.
-  std::vector<Problem> unneeded;
+  std::vector<FileProblem> unneeded;
   std::vector<std::string> notes;  // Harmless, but worth knowing.
 
   [[nodiscard]] bool intact() const { return problems.empty(); }

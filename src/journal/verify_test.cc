@@ -79,7 +79,7 @@ TEST_F(Verify, FindsDamageInEveryKindOfFile) {
   disk_.corrupt(segment_name(2), 5, 1);
   const VerifyReport report = look();
   std::vector<std::string> files;
-  for (const Problem& problem : report.problems) files.push_back(problem.file);
+  for (const FileProblem& problem : report.problems) files.push_back(problem.file);
   for (const std::string& name :
        {snapshot_name(10), std::string("STORE"), std::string("MARKS"), segment_name(2)}) {
     EXPECT_NE(std::find(files.begin(), files.end(), name), files.end()) << name;

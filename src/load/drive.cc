@@ -23,18 +23,18 @@ constexpr std::string_view kRelayPath = "/consumers/relay/";
 std::string stream_path(const Plan& plan) { return "/api/v1/streams/" + stream_of(plan); }
 
 bool has_stream(const Plan& plan) {
-  return plan.profile.job == Job::kAppend || plan.profile.job == Job::kOutbox;
+  return plan.profile.job == JobKind::kAppend || plan.profile.job == JobKind::kOutbox;
 }
 
 Status prepare(const Plan& plan) {
   client::Client client(plan.server);
   // Ids outlive the stream: they should know every repetition, and be gone soon afterwards.
   const std::int64_t window = plan.seconds + 2 * kGrace.count();
-  const client::Call make{.method = "PUT",
-                          .path = stream_path(plan),
-                          .body = wire::JsonObject().add("window_s", window).text(),
-                          .key = plan.name};
-  const client::Call look{.method = "GET", .path = "/api/v1/streams"};
+  const client::ApiCall make{.method = "PUT",
+                             .path = stream_path(plan),
+                             .body = wire::JsonObject().add("window_s", window).text(),
+                             .key = plan.name};
+  const client::ApiCall look{.method = "GET", .path = "/api/v1/streams"};
   HAPAX_TRY(const client::Reply reply, client.call(has_stream(plan) ? make : look));
   if (reply.good()) return Ok{};
   return Error{reply.status == 401 || reply.status == 403 ? Errc::kForbidden : Errc::kUnavailable,
@@ -49,9 +49,9 @@ void clean_up(const Plan& plan) {
 }
 
 // Acks events as an outbox' relay would, until `total` of them went through it or time is up.
-class Relay {
+class EventRelay {
  public:
-  explicit Relay(const Plan& plan) : plan_(plan), thread_([this] { run(); }) {}
+  explicit EventRelay(const Plan& plan) : plan_(plan), thread_([this] { run(); }) {}
 
   std::uint64_t finish(std::uint64_t total, Steady::time_point until) {
     total_ = total;
@@ -139,7 +139,7 @@ class Timetable {
 
 }  // namespace
 
-void Outcome::merge(const Outcome& other) {
+void LoadOutcome::merge(const LoadOutcome& other) {
   for (const auto& [what, latencies] : other.steps) steps[what].merge(latencies);
   for (const auto& [word, count] : other.verdicts) verdicts[word] += count;
   failed += other.failed;
@@ -147,15 +147,15 @@ void Outcome::merge(const Outcome& other) {
   if (first_failure.empty()) first_failure = other.first_failure;
 }
 
-Result<Outcome> drive(const Plan& plan) {
+Result<LoadOutcome> drive(const Plan& plan) {
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::uint32_t i = 0; i < plan.connections; ++i) {
     workers.push_back(std::make_unique<Worker>(plan, i));
     HAPAX_CHECK(workers.back()->connect());
   }
   HAPAX_CHECK(prepare(plan));
-  std::unique_ptr<Relay> relay;
-  if (plan.profile.job == Job::kOutbox) relay = std::make_unique<Relay>(plan);
+  std::unique_ptr<EventRelay> relay;
+  if (plan.profile.job == JobKind::kOutbox) relay = std::make_unique<EventRelay>(plan);
   Timetable timetable(plan);
   std::vector<std::thread> threads;
   threads.reserve(workers.size());
@@ -163,7 +163,7 @@ Result<Outcome> drive(const Plan& plan) {
     threads.emplace_back([&timetable, &worker] { timetable.serve(*worker); });
   }
   for (std::thread& thread : threads) thread.join();
-  Outcome outcome;
+  LoadOutcome outcome;
   outcome.took = timetable.took();
   for (const auto& worker : workers) outcome.merge(worker->outcome());
   outcome.due = timetable.jobs();

@@ -24,10 +24,10 @@ struct Plan {
   std::uint32_t seconds = 30;
   std::uint32_t connections = 64;
   std::string name;  // of this run: streams and keys begin with it
-  client::Options server;
+  client::ClientOptions server;
 };
 
-struct Outcome {
+struct LoadOutcome {
   std::map<std::string, Latencies> steps;  // "job" is the whole
   std::map<std::string, std::uint64_t> verdicts;
   std::uint64_t due = 0;
@@ -38,11 +38,11 @@ struct Outcome {
   std::string first_failure;
   std::chrono::duration<double> took{0};
 
-  void merge(const Outcome& other);
+  void merge(const LoadOutcome& other);
 };
 
 // Makes the streams it needs, and deletes them. The error is of that; what goes wrong meanwhile is
 // in the outcome.
-[[nodiscard]] Result<Outcome> drive(const Plan& plan);
+[[nodiscard]] Result<LoadOutcome> drive(const Plan& plan);
 
 }  // namespace hapax::load

@@ -8,7 +8,7 @@
 
 namespace hapax::load {
 
-enum class Job : std::uint8_t {
+enum class JobKind : std::uint8_t {
   kClaim,   // claim a new key, then settle it
   kAppend,  // append under an id; some come again
   kOutbox,  // claim, then settle and append events in one commit; a relay acks them
@@ -25,7 +25,7 @@ struct Bar {
 struct Profile {
   std::string_view name;
   std::string_view meaning;
-  Job job = Job::kClaim;
+  JobKind job = JobKind::kClaim;
   std::uint32_t rate = 0;        // jobs a second
   std::uint32_t minutes = 0;     // in the design
   std::uint32_t duplicates = 0;  // percent
@@ -34,16 +34,16 @@ struct Profile {
 };
 
 inline constexpr std::array kProfiles = {
-    Profile{"idempotency_baseline", "a claim and its result per job", Job::kClaim, 1'000, 5, 0, 0,
-            Bar{"claim", 99, 5}},
-    Profile{"duplicate_detection", "appends under ids, 20 % of them again", Job::kAppend, 500, 5,
-            20, 0, Bar{"append", 99, 10}},
+    Profile{"idempotency_baseline", "a claim and its result per job", JobKind::kClaim, 1'000, 5, 0,
+            0, Bar{"claim", 99, 5}},
+    Profile{"duplicate_detection", "appends under ids, 20 % of them again", JobKind::kAppend, 500,
+            5, 20, 0, Bar{"append", 99, 10}},
     Profile{"outbox_processing", "a result and 3 events per job in one commit, and their relay",
-            Job::kOutbox, 100, 10, 0, 3, Bar{"commit", 99, 50}},
-    Profile{"expiry_storm", "keys that all go at once, every 5 seconds", Job::kExpire, 1'000, 5, 0,
-            0, Bar{"set", 99, 10}},
-    Profile{"heavy_duplicates", "appends under ids, 60 % of them again", Job::kAppend, 500, 5, 60,
-            0, Bar{"append", 99, 10}},
+            JobKind::kOutbox, 100, 10, 0, 3, Bar{"commit", 99, 50}},
+    Profile{"expiry_storm", "keys that all go at once, every 5 seconds", JobKind::kExpire, 1'000, 5,
+            0, 0, Bar{"set", 99, 10}},
+    Profile{"heavy_duplicates", "appends under ids, 60 % of them again", JobKind::kAppend, 500, 5,
+            60, 0, Bar{"append", 99, 10}},
 };
 
 // Nothing, if there is none of that name.

@@ -68,7 +68,7 @@ void Worker::fail(std::uint64_t& count, const std::string& why) {
   if (outcome_.first_failure.empty()) outcome_.first_failure = why;
 }
 
-std::string Worker::step(const std::string& what, const client::Call& call,
+std::string Worker::step(const std::string& what, const client::ApiCall& call,
                          std::string_view expected) {
   const auto reply = client_.call(call);
   const Steady::time_point now = Steady::now();
@@ -94,16 +94,16 @@ void Worker::work(std::uint64_t number, Steady::time_point due) {
   since_ = due;
   const std::string job = plan_.name + "-" + std::to_string(number);
   switch (plan_.profile.job) {
-    case Job::kClaim:
+    case JobKind::kClaim:
       claim(job);
       break;
-    case Job::kAppend:
+    case JobKind::kAppend:
       append(job);
       break;
-    case Job::kOutbox:
+    case JobKind::kOutbox:
       claim_and_publish(job);
       break;
-    case Job::kExpire:
+    case JobKind::kExpire:
       expire(job);
       break;
   }

@@ -22,7 +22,7 @@ class Worker {
   // `number` is the job's own, `due` is when it should have begun.
   void work(std::uint64_t number, Steady::time_point due);
 
-  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+  [[nodiscard]] const LoadOutcome& outcome() const { return outcome_; }
 
  private:
   [[nodiscard]] std::string claim_path(const std::string& job) const;
@@ -33,14 +33,14 @@ class Worker {
   void expire(const std::string& job);
 
   // Empty if the answer was not what it should be.
-  [[nodiscard]] std::string step(const std::string& what, const client::Call& call,
+  [[nodiscard]] std::string step(const std::string& what, const client::ApiCall& call,
                                  std::string_view expected);
   void fail(std::uint64_t& count, const std::string& why);
   [[nodiscard]] std::uint64_t random();
 
   const Plan& plan_;
   client::Client client_;
-  Outcome outcome_;
+  LoadOutcome outcome_;
   Steady::time_point since_;        // the next step's latency counts from here
   std::vector<std::string> known_;  // ids that were acknowledged
   std::uint64_t state_;             // of random()

@@ -477,8 +477,8 @@ Result<Rows> Connection::ask(const std::string& sql, const Values& values, Rowed
   return checked(answer_of(send(ready(), sql, values, rowed)));
 }
 
-Result<std::pair<Rows, Rows>> Connection::ask_both(const Question& first, const Question& second) {
-  const auto send_one = [this](const Question& each) {
+Result<std::pair<Rows, Rows>> Connection::ask_both(const Query& first, const Query& second) {
+  const auto send_one = [this](const Query& each) {
     return send(raw(), each.sql, each.values, each.rowed) == 1 && ::PQpipelineSync(raw()) == 1;
   };
   const bool sent = ::PQenterPipelineMode(ready()) == 1 && send_one(first) && send_one(second);

@@ -103,7 +103,7 @@ class Values {
 
 enum class Rowed : std::uint8_t { kText, kBinary };  // how the answered columns are written
 
-struct Question {
+struct Query {
   std::string sql;
   Values values;
   Rowed rowed = Rowed::kText;
@@ -141,8 +141,7 @@ class Connection {
                                  Rowed rowed = Rowed::kText);
   // Two in one round trip, each a transaction of its own; the second happens whatever becomes of
   // the first. The error of the first that failed.
-  [[nodiscard]] Result<std::pair<Rows, Rows>> ask_both(const Question& first,
-                                                       const Question& second);
+  [[nodiscard]] Result<std::pair<Rows, Rows>> ask_both(const Query& first, const Query& second);
   // Once per connection; then ask_prepared() by that name.
   [[nodiscard]] Status prepare(const std::string& name, const std::string& sql);
   [[nodiscard]] Result<Rows> ask_prepared(const std::string& name, const Values& values,

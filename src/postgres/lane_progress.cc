@@ -11,13 +11,14 @@ namespace {
 using Kind = TakenRow::Kind;
 
 // Y6: one that was running before keeps where its rows begin.
-std::vector<Pending> joined(const std::vector<Pending>& pending, const Xids& running,
-                            std::int64_t since) {
-  std::vector<Pending> more;
+std::vector<PendingTransaction> joined(const std::vector<PendingTransaction>& pending,
+                                       const Xids& running, std::int64_t since) {
+  std::vector<PendingTransaction> more;
   for (const std::uint64_t xid : running) more.push_back({xid, since});
-  std::vector<Pending> all;
-  std::set_union(pending.begin(), pending.end(), more.begin(), more.end(), std::back_inserter(all),
-                 [](const Pending& a, const Pending& b) { return a.xid < b.xid; });
+  std::vector<PendingTransaction> all;
+  std::set_union(
+      pending.begin(), pending.end(), more.begin(), more.end(), std::back_inserter(all),
+      [](const PendingTransaction& a, const PendingTransaction& b) { return a.xid < b.xid; });
   return all;
 }
 
@@ -36,9 +37,9 @@ Xids numbers_in(std::string_view text) {
 }
 
 // The first late or fresh row that was not sent.
-std::size_t first_unsent(const TakenLane& taken, const std::vector<relay::Outcome>& outcomes) {
+std::size_t first_unsent(const TakenLane& taken, const std::vector<relay::SendOutcome>& outcomes) {
   for (std::size_t i = 0; i < taken.rows.size(); ++i) {
-    const bool sent = outcomes[i].kind != relay::Outcome::Kind::kNotSent;
+    const bool sent = outcomes[i].kind != relay::SendOutcome::Kind::kNotSent;
     if (taken.rows[i].kind != Kind::kRetry && !sent) return i;
   }
   return taken.rows.size();
@@ -54,7 +55,7 @@ const Xids& hunted(const LaneProgress& progress, const TakenLane& taken) {
 std::int64_t late_begin(const LaneProgress& progress, const TakenLane& taken) {
   if (!progress.draining.empty()) return progress.late_to;
   std::int64_t begin = progress.pos;
-  for (const Pending& each : progress.pending) {
+  for (const PendingTransaction& each : progress.pending) {
     const bool ended = std::binary_search(taken.finished.begin(), taken.finished.end(), each.xid);
     if (ended) begin = std::min(begin, each.since);
   }
@@ -85,12 +86,12 @@ bool has_all_late(const LaneProgress& before, const TakenLane& taken) {
 }
 
 Advanced advance(const LaneProgress& before, const TakenLane& taken,
-                 const std::vector<relay::Outcome>& outcomes) {
+                 const std::vector<relay::SendOutcome>& outcomes) {
   Advanced after{before, first_unsent(taken, outcomes)};
   advance_late(after.progress, taken, after.counted);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const bool counts = i < after.counted || taken.rows[i].kind == Kind::kRetry;
-    if (counts && outcomes[i].kind == relay::Outcome::Kind::kAccepted) ++after.progress.sent;
+    if (counts && outcomes[i].kind == relay::SendOutcome::Kind::kAccepted) ++after.progress.sent;
   }
   for (std::size_t i = 0; i < after.counted; ++i) {
     if (taken.rows[i].kind != Kind::kFresh) continue;
@@ -128,33 +129,35 @@ std::string text_of(const Xids& xids) {
   return text + "}";
 }
 
-std::vector<Pending> pending_of(std::string_view xids, std::string_view since) {
+std::vector<PendingTransaction> pending_of(std::string_view xids, std::string_view since) {
   const Xids numbers = numbers_in(xids);
   const Xids places = numbers_in(since);
-  std::vector<Pending> all;
+  std::vector<PendingTransaction> all;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const bool known = i < places.size();
     all.push_back({numbers[i], known ? static_cast<std::int64_t>(places[i]) : 0});
   }
   std::sort(all.begin(), all.end(),
-            [](const Pending& a, const Pending& b) { return a.xid < b.xid; });
+            [](const PendingTransaction& a, const PendingTransaction& b) { return a.xid < b.xid; });
   return all;
 }
 
-std::string xids_text_of(const std::vector<Pending>& pending) {
+std::string xids_text_of(const std::vector<PendingTransaction>& pending) {
   Xids xids;
-  for (const Pending& each : pending) xids.push_back(each.xid);
+  for (const PendingTransaction& each : pending) xids.push_back(each.xid);
   return text_of(xids);
 }
 
-std::string since_text_of(const std::vector<Pending>& pending) {
+std::string since_text_of(const std::vector<PendingTransaction>& pending) {
   Xids places;
-  for (const Pending& each : pending) places.push_back(static_cast<std::uint64_t>(each.since));
+  for (const PendingTransaction& each : pending)
+    places.push_back(static_cast<std::uint64_t>(each.since));
   return text_of(places);
 }
 
-std::vector<Pending> without(std::vector<Pending> pending, const Xids& others) {
-  std::erase_if(pending, [&](const Pending& each) {
+std::vector<PendingTransaction> without(std::vector<PendingTransaction> pending,
+                                        const Xids& others) {
+  std::erase_if(pending, [&](const PendingTransaction& each) {
     return std::binary_search(others.begin(), others.end(), each.xid);
   });
   return pending;

@@ -14,11 +14,11 @@ namespace hapax::postgres {
 
 using Xids = std::vector<std::uint64_t>;  // sorted
 
-struct Pending {
+struct PendingTransaction {
   std::uint64_t xid = 0;
   std::int64_t since =
       0;  // where the lane stood when it was first seen running: its rows are behind
-  friend bool operator==(const Pending&, const Pending&) = default;
+  friend bool operator==(const PendingTransaction&, const PendingTransaction&) = default;
 };
 
 // Y6: sent is every row with seq <= pos, but for those of the transactions in `pending`, which were
@@ -26,7 +26,7 @@ struct Pending {
 // are sent up to late_to.
 struct LaneProgress {
   std::int64_t pos = 0;
-  std::vector<Pending> pending{};  // by xid
+  std::vector<PendingTransaction> pending{};  // by xid
   Xids draining{};
   std::int64_t late_to = 0;
   std::int64_t sent = 0;  // so many were accepted since the lane exists
@@ -62,16 +62,18 @@ struct Advanced {
   std::size_t counted = 0;
 };
 [[nodiscard]] Advanced advance(const LaneProgress& before, const TakenLane& taken,
-                               const std::vector<relay::Outcome>& outcomes);
+                               const std::vector<relay::SendOutcome>& outcomes);
 
 // "10:20:10,14,15" and the xid given out after the snapshot: all that were running.
 [[nodiscard]] Xids running_in(std::string_view snapshot, std::uint64_t below);
 
 [[nodiscard]] Xids xids_of(std::string_view array);  // "{10,14}"
 [[nodiscard]] std::string text_of(const Xids& xids);
-[[nodiscard]] std::vector<Pending> pending_of(std::string_view xids, std::string_view since);
-[[nodiscard]] std::string xids_text_of(const std::vector<Pending>& pending);
-[[nodiscard]] std::string since_text_of(const std::vector<Pending>& pending);
-[[nodiscard]] std::vector<Pending> without(std::vector<Pending> pending, const Xids& others);
+[[nodiscard]] std::vector<PendingTransaction> pending_of(std::string_view xids,
+                                                         std::string_view since);
+[[nodiscard]] std::string xids_text_of(const std::vector<PendingTransaction>& pending);
+[[nodiscard]] std::string since_text_of(const std::vector<PendingTransaction>& pending);
+[[nodiscard]] std::vector<PendingTransaction> without(std::vector<PendingTransaction> pending,
+                                                      const Xids& others);
 
 }  // namespace hapax::postgres

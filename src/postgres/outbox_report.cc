@@ -3,8 +3,8 @@
 
 namespace hapax::postgres {
 
-Result<relay::Report> OutboxSource::report() {
-  relay::Report report;
+Result<relay::OutboxReport> OutboxSource::report() {
+  relay::OutboxReport report;
   enum Column {
     kLane,
     kOwner,
@@ -39,7 +39,7 @@ Result<relay::Report> OutboxSource::report() {
   return report;
 }
 
-Status OutboxSource::add_figures(relay::Report& report) {
+Status OutboxSource::add_figures(relay::OutboxReport& report) {
   enum Column {
     kDeadLetters,
     kOutboxBytes,

@@ -18,7 +18,7 @@ namespace hapax::postgres {
 
 namespace {
 
-using relay::Outcome;
+using relay::SendOutcome;
 using Kind = TakenRow::Kind;
 
 constexpr std::uint32_t kNeedsVersion = 3;
@@ -39,17 +39,17 @@ std::int64_t number_of(std::string_view text) {
   return number;
 }
 
-std::string_view word_of(Outcome::Kind kind) {
+std::string_view word_of(SendOutcome::Kind kind) {
   switch (kind) {
-    case Outcome::Kind::kAccepted:
+    case SendOutcome::Kind::kAccepted:
       return "accepted";
-    case Outcome::Kind::kRetry:
+    case SendOutcome::Kind::kRetry:
       return "retry";
-    case Outcome::Kind::kDead:
+    case SendOutcome::Kind::kDead:
       return "dead";
-    case Outcome::Kind::kHeld:
+    case SendOutcome::Kind::kHeld:
       return "held";
-    case Outcome::Kind::kNotSent:
+    case SendOutcome::Kind::kNotSent:
       break;
   }
   return "back";
@@ -112,7 +112,7 @@ struct LaneArrays {
 struct OutcomeArrays {
   ArrayText lanes, kinds, ns, parts, seqs, keys, tries, after, reasons;
 
-  void add(std::uint32_t lane, const TakenRow& row, const Outcome& outcome) {
+  void add(std::uint32_t lane, const TakenRow& row, const SendOutcome& outcome) {
     lanes.add(std::int64_t{lane});
     kinds.add(word_of(outcome.kind));
     row.kind == Kind::kRetry ? ns.add(row.n) : ns.add_null();
@@ -173,7 +173,7 @@ Status OutboxSource::reconnect() {
   return !connection_ || connection_->lost() ? connect() : Status{Ok{}};
 }
 
-Result<Rows> OutboxSource::ask(const Question& question) {
+Result<Rows> OutboxSource::ask(const Query& question) {
   HAPAX_CHECK(reconnect());
   ++questions_;
   return connection_->ask(question.sql, question.values, question.rowed);
@@ -274,23 +274,23 @@ OutboxSource::Lane OutboxSource::stored_lane(const Rows& rows, std::size_t row) 
   return lane;
 }
 
-Result<relay::Taken> OutboxSource::next(std::span<const relay::Turn> turns,
-                                        std::uint32_t attempts_max) {
+Result<relay::TakenBatches> OutboxSource::next(std::span<const relay::LaneTurn> turns,
+                                               std::uint32_t attempts_max) {
   auto told = settle_and_take(turns, attempts_max);
   if (!told) lanes_.clear();  // Nobody knows what is stored now.
   return told;
 }
 
-Result<relay::Taken> OutboxSource::settle_and_take(std::span<const relay::Turn> turns,
-                                                   std::uint32_t attempts_max) {
+Result<relay::TakenBatches> OutboxSource::settle_and_take(std::span<const relay::LaneTurn> turns,
+                                                          std::uint32_t attempts_max) {
   HAPAX_CHECK(reconnect());
   HAPAX_CHECK(drop_bystanders());
-  relay::Taken told;
-  for (const relay::Turn& turn : turns) {
+  relay::TakenBatches told;
+  for (const relay::LaneTurn& turn : turns) {
     if (find(turn.lease) == nullptr) told.lost.push_back(turn.lease.lane);
   }
-  const std::optional<Question> settling = settling_of(turns);
-  const std::vector<relay::Turn> wanted = wanted_of(turns, attempts_max);
+  const std::optional<Query> settling = settling_of(turns);
+  const std::vector<relay::LaneTurn> wanted = wanted_of(turns, attempts_max);
   if (settling && !wanted.empty()) {
     questions_ += 2;
     HAPAX_TRY(const auto answers, connection_->ask_both(*settling, taking_of(wanted)));
@@ -310,19 +310,20 @@ Result<relay::Taken> OutboxSource::settle_and_take(std::span<const relay::Turn> 
 }
 
 // None if there is nothing to settle. From now on the lanes stand where they will stand.
-std::optional<Question> OutboxSource::settling_of(std::span<const relay::Turn> turns) {
+std::optional<Query> OutboxSource::settling_of(std::span<const relay::LaneTurn> turns) {
   LaneArrays lanes;
   OutcomeArrays rest;
   const std::int64_t mark = fresh_mark();
   bool any = false;
-  for (const relay::Turn& turn : turns) {
+  for (const relay::LaneTurn& turn : turns) {
     Lane* lane = find(turn.lease);
     if (lane == nullptr || turn.outcomes.empty()) continue;
     HAPAX_ASSERT(turn.outcomes.size() == lane->taken.rows.size(), "each row has its outcome");
     const Advanced after = advance(lane->progress, lane->taken, turn.outcomes);
     for (std::size_t i = 0; i < turn.outcomes.size(); ++i) {
       const TakenRow& row = lane->taken.rows[i];
-      const bool usual = turn.outcomes[i].kind == Outcome::Kind::kAccepted || i >= after.counted;
+      const bool usual =
+          turn.outcomes[i].kind == SendOutcome::Kind::kAccepted || i >= after.counted;
       if (row.kind == Kind::kRetry || !usual) rest.add(turn.lease.lane, row, turn.outcomes[i]);
     }
     lane->progress = after.progress;
@@ -332,17 +333,16 @@ std::optional<Question> OutboxSource::settling_of(std::span<const relay::Turn> t
     any = true;
   }
   if (!any) return {};
-  Question question{
-      .sql = named("SELECT lost FROM \"{schema}\".relay_settle($1, $2, $3, $4, $5, $6, "
-                   "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "
-                   "$19)"),
-      .values = {}};
+  Query question{.sql = named("SELECT lost FROM \"{schema}\".relay_settle($1, $2, $3, $4, $5, $6, "
+                              "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "
+                              "$19)"),
+                 .values = {}};
   lanes.give(question.values, mark);
   rest.give(question.values);
   return question;
 }
 
-void OutboxSource::read_lost(const Rows& rows, relay::Taken& told) {
+void OutboxSource::read_lost(const Rows& rows, relay::TakenBatches& told) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     told.lost.push_back(static_cast<std::uint32_t>(rows.number(i, kOnly)));
     lanes_.erase(told.lost.back());
@@ -350,10 +350,10 @@ void OutboxSource::read_lost(const Rows& rows, relay::Taken& told) {
 }
 
 // The turns that take something, with how much.
-std::vector<relay::Turn> OutboxSource::wanted_of(std::span<const relay::Turn> turns,
-                                                 std::uint32_t attempts_max) {
-  std::vector<relay::Turn> wanted;
-  for (const relay::Turn& turn : turns) {
+std::vector<relay::LaneTurn> OutboxSource::wanted_of(std::span<const relay::LaneTurn> turns,
+                                                     std::uint32_t attempts_max) {
+  std::vector<relay::LaneTurn> wanted;
+  for (const relay::LaneTurn& turn : turns) {
     const Lane* lane = find(turn.lease);
     if (lane == nullptr || turn.take == 0) continue;
     wanted.push_back(
@@ -362,29 +362,30 @@ std::vector<relay::Turn> OutboxSource::wanted_of(std::span<const relay::Turn> tu
   return wanted;
 }
 
-Question OutboxSource::taking_of(std::span<const relay::Turn> wanted) {
+Query OutboxSource::taking_of(std::span<const relay::LaneTurn> wanted) {
   LaneArrays lanes;
   ArrayText tries;
   ArrayText most;
   const std::int64_t mark = fresh_mark();
-  for (const relay::Turn& turn : wanted) {
+  for (const relay::LaneTurn& turn : wanted) {
     Lane& lane = lanes_.at(turn.lease.lane);
     lanes.add(turn.lease, lane.progress, lane.mark);
     lane.mark_if_taken = mark;
     tries.add(std::int64_t{lane.attempts});
     most.add(std::int64_t{turn.take});
   }
-  Question question{.sql = named(kTakeSql), .values = {}, .rowed = Rowed::kBinary};
+  Query question{.sql = named(kTakeSql), .values = {}, .rowed = Rowed::kBinary};
   lanes.give(question.values, mark);
   question.values.text(tries.text()).text(most.text()).number(kLateSpan);
   question.values.number(kTakenBytes / std::max<std::int64_t>(std::ssize(wanted), 1));
   return question;
 }
 
-void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, relay::Taken& told) {
+void OutboxSource::read(const Rows& rows, std::span<const relay::LaneTurn> turns,
+                        relay::TakenBatches& told) {
   using enum TakeColumn;
   Xids running;
-  std::map<std::uint32_t, relay::Batch> batches;
+  std::map<std::uint32_t, relay::OutgoingBatch> batches;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string_view kind = rows.at(i, kKind);
     if (kind == "snapshot") {
@@ -396,7 +397,7 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, re
     }
     const auto number = static_cast<std::uint32_t>(number_of(rows.at(i, kLane)));
     Lane& lane = lanes_.at(number);
-    relay::Batch& batch = batches[number];
+    relay::OutgoingBatch& batch = batches[number];
     if (kind == "lane") {
       lane.taken = {{}, xids_of(rows.at(i, kId)), running, {}};
       if (!rows.is_null(i, kSeq)) lane.taken.late_end = number_of(rows.at(i, kSeq));
@@ -424,7 +425,7 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, re
                              .blocked = rows.at(i, kBlocked).starts_with('t'),
                              .flaw = std::string(flaw)});
   }
-  for (const relay::Turn& turn : turns) {
+  for (const relay::LaneTurn& turn : turns) {
     const auto found = batches.find(turn.lease.lane);
     if (found == batches.end()) {
       if (!lanes_.contains(turn.lease.lane)) continue;  // It is known as lost.
@@ -436,8 +437,8 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::Turn> turns, re
   }
 }
 
-void OutboxSource::finish_taking(std::uint32_t number, const relay::Turn& turn, relay::Batch batch,
-                                 relay::Taken& told) {
+void OutboxSource::finish_taking(std::uint32_t number, const relay::LaneTurn& turn,
+                                 relay::OutgoingBatch batch, relay::TakenBatches& told) {
   Lane& lane = lanes_.at(number);
   std::vector<TakenRow>& rows = lane.taken.rows;
   if (!rows.empty() && rows.back().kind != Kind::kRetry) lane.mark = lane.mark_if_taken;
@@ -520,7 +521,7 @@ Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) 
 Status OutboxSource::drop_bystanders() {
   Xids old;
   for (const auto& [number, lane] : lanes_) {
-    for (const Pending& each : lane.progress.pending) {
+    for (const PendingTransaction& each : lane.progress.pending) {
       if (lane.progress.pos - each.since > kBystander) old.push_back(each.xid);
     }
   }

@@ -33,11 +33,11 @@ class OutboxSource final : public relay::Source {
 
   [[nodiscard]] Result<relay::Leases> lease(std::span<const relay::Lease> kept,
                                             Duration span) override;
-  [[nodiscard]] Result<relay::Taken> next(std::span<const relay::Turn> turns,
-                                          std::uint32_t attempts_max) override;
+  [[nodiscard]] Result<relay::TakenBatches> next(std::span<const relay::LaneTurn> turns,
+                                                 std::uint32_t attempts_max) override;
   [[nodiscard]] Status release(std::span<const relay::Lease> leases) override;
   [[nodiscard]] Result<bool> clean() override;  // one partition, some of what is over
-  [[nodiscard]] Result<relay::Report> report() override;
+  [[nodiscard]] Result<relay::OutboxReport> report() override;
   [[nodiscard]] Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t most) override;
   [[nodiscard]] Result<relay::Redriven> redrive(std::span<const std::string> ids) override;
 
@@ -67,22 +67,22 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Result<Connection> open_session(const std::string& name) const;
   [[nodiscard]] Status connect();
   [[nodiscard]] Status reconnect();  // if the connection is lost
-  [[nodiscard]] Result<Rows> ask(const Question& question);
+  [[nodiscard]] Result<Rows> ask(const Query& question);
   [[nodiscard]] Result<Rows> ask(const std::string& sql, const Values& values);
   [[nodiscard]] static Lane stored_lane(const Rows& rows, std::size_t row);  // of leases
-  [[nodiscard]] Result<relay::Taken> settle_and_take(std::span<const relay::Turn> turns,
-                                                     std::uint32_t attempts_max);
+  [[nodiscard]] Result<relay::TakenBatches> settle_and_take(std::span<const relay::LaneTurn> turns,
+                                                            std::uint32_t attempts_max);
   [[nodiscard]] std::int64_t fresh_mark();
-  [[nodiscard]] std::optional<Question> settling_of(std::span<const relay::Turn> turns);
-  void read_lost(const Rows& rows, relay::Taken& told);
-  [[nodiscard]] std::vector<relay::Turn> wanted_of(std::span<const relay::Turn> turns,
-                                                   std::uint32_t attempts_max);
-  [[nodiscard]] Question taking_of(std::span<const relay::Turn> wanted);
-  void read(const Rows& rows, std::span<const relay::Turn> turns, relay::Taken& told);
-  void finish_taking(std::uint32_t number, const relay::Turn& turn, relay::Batch batch,
-                     relay::Taken& told);
+  [[nodiscard]] std::optional<Query> settling_of(std::span<const relay::LaneTurn> turns);
+  void read_lost(const Rows& rows, relay::TakenBatches& told);
+  [[nodiscard]] std::vector<relay::LaneTurn> wanted_of(std::span<const relay::LaneTurn> turns,
+                                                       std::uint32_t attempts_max);
+  [[nodiscard]] Query taking_of(std::span<const relay::LaneTurn> wanted);
+  void read(const Rows& rows, std::span<const relay::LaneTurn> turns, relay::TakenBatches& told);
+  void finish_taking(std::uint32_t number, const relay::LaneTurn& turn, relay::OutgoingBatch batch,
+                     relay::TakenBatches& told);
   [[nodiscard]] Lane* find(const relay::Lease& lease);
-  [[nodiscard]] Status add_figures(relay::Report& report);
+  [[nodiscard]] Status add_figures(relay::OutboxReport& report);
   // Y6, O4: who runs for long and has not published has no rows up to here.
   [[nodiscard]] Status drop_bystanders();
   void test_notify();

@@ -81,9 +81,9 @@ class MemorySource final : public Source {
     return told;
   }
 
-  Result<Taken> next(std::span<const Turn> turns, std::uint32_t attempts_max) override {
-    Taken told;
-    for (const Turn& turn : turns) {
+  Result<TakenBatches> next(std::span<const LaneTurn> turns, std::uint32_t attempts_max) override {
+    TakenBatches told;
+    for (const LaneTurn& turn : turns) {
       auto& lane = outbox_.lanes.at(turn.lease.lane);
       if (lane.fence != turn.lease.fence) {
         told.lost.push_back(turn.lease.lane);
@@ -91,7 +91,7 @@ class MemorySource final : public Source {
       }
       if (!turn.outcomes.empty()) settle(turn);
       if (turn.take == 0) continue;
-      Batch batch = take(turn.lease.lane, turn.take, attempts_max);
+      OutgoingBatch batch = take(turn.lease.lane, turn.take, attempts_max);
       if (!batch.records.empty()) told.batches.push_back(std::move(batch));
     }
     if (failures > 0 && failures-- > 0) return Error{Errc::kUnavailable, "the connection is gone"};
@@ -106,7 +106,7 @@ class MemorySource final : public Source {
     return Ok{};
   }
   Result<bool> clean() override { return false; }
-  Result<Report> report() override { return Report{}; }
+  Result<OutboxReport> report() override { return OutboxReport{}; }
   Result<std::vector<DeadLetter>> dead_letters(std::uint32_t) override {
     return std::vector<DeadLetter>{};
   }
@@ -115,16 +115,16 @@ class MemorySource final : public Source {
   void wake() override {}
 
  private:
-  using Kind = Outcome::Kind;
+  using Kind = SendOutcome::Kind;
 
   static bool waits(const MemoryOutbox::Lane& lane, const std::string& key) {
     return !key.empty() && std::any_of(lane.waiting.begin(), lane.waiting.end(),
                                        [&](const auto& each) { return each.record.key == key; });
   }
 
-  Batch take(std::uint32_t number, std::uint32_t most, std::uint32_t attempts_max) {
+  OutgoingBatch take(std::uint32_t number, std::uint32_t most, std::uint32_t attempts_max) {
     auto& lane = outbox_.lanes.at(number);
-    Batch batch{.lane = number, .records = {}};
+    OutgoingBatch batch{.lane = number, .records = {}};
     for (auto& each : lane.waiting) {
       const bool first = std::none_of(lane.waiting.data(), &each, [&](const auto& before) {
         return !each.record.key.empty() && before.record.key == each.record.key;
@@ -148,18 +148,18 @@ class MemorySource final : public Source {
     }
     return remember(number, std::move(batch));
   }
-  Batch remember(std::uint32_t number, Batch batch) {
+  OutgoingBatch remember(std::uint32_t number, OutgoingBatch batch) {
     taken_[number] = batch;
     return batch;
   }
 
-  void settle(const Turn& turn) {
+  void settle(const LaneTurn& turn) {
     auto& lane = outbox_.lanes.at(turn.lease.lane);
-    const Batch batch = std::exchange(taken_[turn.lease.lane], {});
+    const OutgoingBatch batch = std::exchange(taken_[turn.lease.lane], {});
     lane.attempts = 0;
     for (std::size_t i = 0; i < batch.records.size(); ++i) {
       const Outgoing& record = batch.records[i];
-      const Outcome& outcome = turn.outcomes.at(i);
+      const SendOutcome& outcome = turn.outcomes.at(i);
       const auto found =
           std::find_if(lane.waiting.begin(), lane.waiting.end(),
                        [&](const auto& each) { return each.record.place == record.place; });
@@ -176,7 +176,7 @@ class MemorySource final : public Source {
     }
   }
   void settle_waiting(MemoryOutbox::Lane& lane, std::vector<MemoryOutbox::Waiting>::iterator at,
-                      const Outcome& outcome) {
+                      const SendOutcome& outcome) {
     at->taken = false;
     if (outcome.kind == Kind::kNotSent) --at->attempts;
     if (outcome.kind == Kind::kRetry) at->due_ms = clock_.steady_ms() + outcome.after.count();
@@ -187,7 +187,7 @@ class MemorySource final : public Source {
   MemoryOutbox& outbox_;
   ports::Clock& clock_;
   const std::string owner_;
-  std::map<std::uint32_t, Batch> taken_;
+  std::map<std::uint32_t, OutgoingBatch> taken_;
 };
 
 }  // namespace hapax::relay

@@ -30,7 +30,7 @@ class Permit {
   const std::int64_t until_ms_;
 };
 
-struct Delivery {
+struct SinkDelivery {
   enum class Ending : std::uint8_t {
     kAll,          // all were accepted
     kRefused,      // the record after the accepted ones will not be taken as it is
@@ -52,8 +52,8 @@ class Sink {
 
   // Y1: in order, and nothing behind a record that was not accepted. A record that the sink has
   // already (the same id) is accepted.
-  [[nodiscard]] virtual Delivery deliver(std::span<const Outgoing* const> records,
-                                         const Permit& permit) = 0;
+  [[nodiscard]] virtual SinkDelivery deliver(std::span<const Outgoing* const> records,
+                                             const Permit& permit) = 0;
 };
 
 }  // namespace hapax::relay

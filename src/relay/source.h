@@ -27,7 +27,7 @@ struct Leases {
   std::uint32_t share = 0;  // how many lanes this relay should hold, the others considered
 };
 
-struct Outcome {
+struct SendOutcome {
   enum class Kind : std::uint8_t {
     kNotSent,   // nothing is known about it; no attempt was made
     kAccepted,  // the sink has it
@@ -40,23 +40,23 @@ struct Outcome {
   std::string reason{};
 };
 
-struct Batch {
+struct OutgoingBatch {
   std::uint32_t lane = 0;
   std::vector<Outgoing> records;  // to be sent in this order
 };
 
 // What is wanted of a lane: settle its former batch, take the next one, or both.
-struct Turn {
+struct LaneTurn {
   Lease lease;
-  std::vector<Outcome> outcomes;  // one per record of the former batch; empty = there is none
-  std::uint32_t take = 0;         // at most so many
+  std::vector<SendOutcome> outcomes;  // one per record of the former batch; empty = there is none
+  std::uint32_t take = 0;             // at most so many
 };
 
 // What next() answers for the lanes of its turns.
-struct Taken {
-  std::vector<Batch> batches;       // of those with records
-  std::vector<std::uint32_t> lost;  // somebody else holds them now: nothing was settled
-  bool more = false;                // there may be more at once, although nothing was taken
+struct TakenBatches {
+  std::vector<OutgoingBatch> batches;  // of those with records
+  std::vector<std::uint32_t> lost;     // somebody else holds them now: nothing was settled
+  bool more = false;                   // there may be more at once, although nothing was taken
 };
 
 struct LaneReport {
@@ -72,7 +72,7 @@ struct LaneReport {
   std::uint64_t sent = 0;  // accepted, since the lane exists
 };
 
-struct Report {
+struct OutboxReport {
   std::vector<LaneReport> lanes;
   std::uint64_t dead_letters = 0;
   std::uint64_t outbox_bytes = 0;
@@ -112,13 +112,13 @@ class Source {
   [[nodiscard]] virtual Result<Leases> lease(std::span<const Lease> kept, Duration span) = 0;
   // All turns in one round trip. A batch counts as taken from then on, whatever becomes of it.
   // An error: it may have happened or not, so all lanes must be leased anew.
-  [[nodiscard]] virtual Result<Taken> next(std::span<const Turn> turns,
-                                           std::uint32_t attempts_max) = 0;
+  [[nodiscard]] virtual Result<TakenBatches> next(std::span<const LaneTurn> turns,
+                                                  std::uint32_t attempts_max) = 0;
   [[nodiscard]] virtual Status release(std::span<const Lease> leases) = 0;
 
   // Forgets some of what was sent and is older than the retention; false: there is no more.
   [[nodiscard]] virtual Result<bool> clean() = 0;
-  [[nodiscard]] virtual Result<Report> report() = 0;
+  [[nodiscard]] virtual Result<OutboxReport> report() = 0;
 
   // The oldest, at most so many.
   [[nodiscard]] virtual Result<std::vector<DeadLetter>> dead_letters(std::uint32_t most) = 0;

@@ -10,7 +10,7 @@ namespace hapax::relay {
 namespace {
 
 using PieceKind = PieceAnswer::Kind;
-using Ending = Delivery::Ending;
+using Ending = SinkDelivery::Ending;
 
 constexpr std::size_t kPieceRecords = 1'000;
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
@@ -47,7 +47,7 @@ PieceAnswer answer_of(const Verdict& verdict, std::size_t place) {
 
 }  // namespace
 
-Delivery PieceSink::deliver(std::span<const Outgoing* const> records, const Permit& permit) {
+SinkDelivery PieceSink::deliver(std::span<const Outgoing* const> records, const Permit& permit) {
   std::size_t done = 0;
   std::size_t size = piece_size(records);
   Duration longest{0};  // that a piece took

@@ -25,8 +25,8 @@ struct PieceAnswer {
 
 class PieceSink : public Sink {
  public:
-  [[nodiscard]] Delivery deliver(std::span<const Outgoing* const> records,
-                                 const Permit& permit) final;
+  [[nodiscard]] SinkDelivery deliver(std::span<const Outgoing* const> records,
+                                     const Permit& permit) final;
 
  protected:
   [[nodiscard]] virtual PieceAnswer send(std::span<const Outgoing* const> piece,

@@ -35,7 +35,7 @@ class Picky final : public PieceSink {
 
 class RelayPieces : public testing::Test {
  protected:
-  Delivery deliver(int count) {
+  SinkDelivery deliver(int count) {
     records.clear();
     for (int i = 0; i < count; ++i) records.push_back({.id = std::to_string(i), .key = "k"});
     std::vector<const Outgoing*> pointers;
@@ -50,19 +50,19 @@ class RelayPieces : public testing::Test {
 // Y1: what is before a refused record arrives, and nothing behind it.
 TEST_F(RelayPieces, EndAtARefusedRecord) {
   sink.bad = "7";
-  const Delivery told = deliver(20);
+  const SinkDelivery told = deliver(20);
   EXPECT_EQ(told.accepted, 7U);
-  EXPECT_EQ(told.ending, Delivery::Ending::kRefused);
+  EXPECT_EQ(told.ending, SinkDelivery::Ending::kRefused);
   EXPECT_EQ(sink.sent.size(), 7U);
 }
 
 TEST_F(RelayPieces, AreHalvedUntilTheyFit) {
   sink.most = 3;
-  EXPECT_EQ(deliver(20).ending, Delivery::Ending::kAll);
+  EXPECT_EQ(deliver(20).ending, SinkDelivery::Ending::kAll);
   EXPECT_EQ(sink.sent.size(), 20U);
   sink.most = 0;
-  const Delivery told = deliver(20);
-  EXPECT_EQ(told.ending, Delivery::Ending::kRefused) << "a record that is too large on its own";
+  const SinkDelivery told = deliver(20);
+  EXPECT_EQ(told.ending, SinkDelivery::Ending::kRefused) << "a record that is too large on its own";
   EXPECT_EQ(told.accepted, 0U);
 }
 

@@ -8,13 +8,13 @@ namespace hapax::serve {
 
 namespace {
 
-Door door_from(const config::Door& door) {
+Door door_from(const config::DoorConfig& door) {
   Door made{door.address};
   if (door.tls.used()) made.tls = net::TlsFiles{door.tls.certificate, door.tls.key};
   return made;
 }
 
-void take_limits(Options& options, const config::Limits& limits) {
+void take_limits(Options& options, const config::LimitsConfig& limits) {
   options.connection_limits = {limits.connections_max, limits.unsent_bytes_max,
                                limits.read_bytes_max, limits.unsent_time};
   const config::HttpLimits& http = limits.http;

@@ -16,10 +16,10 @@
 #include "engine/snapshotter.h"
 #include "host/entropy.h"
 #include "journal/block.h"
+#include "journal/file_window.h"
 #include "journal/names.h"
 #include "journal/new_file.h"
 #include "journal/segment_files.h"
-#include "journal/window.h"
 
 namespace hapax::shared_postgres {
 
@@ -78,7 +78,7 @@ class Follower {
            std::to_string(batch.slot.offset) + ": ";
   }
 
-  [[nodiscard]] const engine::Loaded& snapshot() const { return snapshot_; }
+  [[nodiscard]] const engine::LoadedSnapshot& snapshot() const { return snapshot_; }
   [[nodiscard]] core::State& state() { return *state_; }
   [[nodiscard]] journal::Lsn last() const { return journal::Lsn{next_.value - 1}; }
   [[nodiscard]] std::uint32_t checksum() const { return checksum_; }
@@ -87,7 +87,7 @@ class Follower {
  private:
   std::unique_ptr<core::State> state_;
   std::optional<engine::Replay> replay_;
-  engine::Loaded snapshot_;
+  engine::LoadedSnapshot snapshot_;
   journal::Lsn next_{1};    // fact that is not in the state
   journal::Lsn before_{0};  // behind the batch that was seen last, if it was needed
   std::uint32_t checksum_ = 0;
@@ -243,7 +243,7 @@ Result<bool> Copy::prepare_target() {
 // L4: a file that bears its name is whole.
 Status Copy::copy_file(const std::string& name) {
   HAPAX_TRY(std::unique_ptr<ports::File> from, source_.folder().open(name, ports::OpenMode::kRead));
-  HAPAX_TRY(journal::Window window, journal::Window::open(std::move(from)));
+  HAPAX_TRY(journal::FileWindow window, journal::FileWindow::open(std::move(from)));
   ++report_.files;
   report_.file_bytes += window.size();
   if (const auto there = target_.folder().open(name, ports::OpenMode::kRead)) {

@@ -37,7 +37,7 @@ class FolderSide final : public CopySide {
 
   Result<journal::Lsn> last(const journal::Identity& identity, journal::Lsn snapshot) override {
     HAPAX_TRY(const journal::Marks marks, journal::Marks::open(*folder_));
-    HAPAX_TRY(const journal::Findings findings,
+    HAPAX_TRY(const journal::JournalFindings findings,
               journal::examine(*folder_, identity, snapshot.next()));
     if (const auto damage = journal::judge(findings, {marks.newest(), snapshot})) {
       return journal::refusal(*folder_, *damage);

@@ -51,7 +51,7 @@ bool hands_out_nothing(const Verdict& verdict) {
 Judgement check_commit_ids(const History& history) {
   std::map<std::string_view, const Attempt*> firsts;
   for (const Attempt* attempt : history.ended()) {
-    const Request& request = *attempt->request;
+    const SimRequest& request = *attempt->request;
     if (!request.id || attempt->ending != Ending::kOk) continue;
     const std::string key = "commit " + std::string(*request.id);
     const Answer& answer = attempt->answer;
@@ -172,7 +172,7 @@ Judgement check_transactions(const History& history) {
   };
   for (const Attempt* attempt : history.ended()) {
     if (attempt->ending != Ending::kOk) continue;
-    const Request& request = *attempt->request;
+    const SimRequest& request = *attempt->request;
     if (request.transaction && attempt->told<Staged>(0) != nullptr &&
         superseded(request.transaction->name, request.transaction->epoch, attempt->invoked)) {
       return broken("I11", std::string(request.transaction->name), "an old epoch staged something");

@@ -95,7 +95,7 @@ class StreamCheck {
   }
 
   // Also what was refused: it must not be there.
-  void note_sent(const Request& request) {
+  void note_sent(const SimRequest& request) {
     for (const Op& op : request.ops) {
       const auto* append = std::get_if<Append>(&op);
       if (append == nullptr) continue;
@@ -111,7 +111,7 @@ class StreamCheck {
     StreamWitness& witness = streams_[std::string(op.stream)];
     Item& item = witness.items[op.payload];
     item.requests.insert(effect.attempt->request->number);
-    const Request& request = *effect.attempt->request;
+    const SimRequest& request = *effect.attempt->request;
     const bool named = op.id || witness.settings.content_ids;
     if (named) {
       item.repeats_after = witness.shortest;
@@ -347,7 +347,7 @@ class StreamCheck {
       }
     }
     for (const Effect& effect : effects_) {
-      const Request& request = *effect.attempt->request;
+      const SimRequest& request = *effect.attempt->request;
       const auto* append = effect.as<Append>();
       if (append == nullptr || request.mode != Mode::kAtomic || !effect.unknown()) continue;
       const auto found = counts.find(request.number);

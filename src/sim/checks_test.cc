@@ -23,7 +23,7 @@ class Judges : public testing::Test {
   }
 
   Attempt& invoke(std::vector<Op> ops, Mode mode = Mode::kAtomic) {
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<SimRequest>();
     request->number = ++requests_;
     request->ops = std::move(ops);
     request->mode = mode;

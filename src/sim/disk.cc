@@ -26,9 +26,9 @@ void SimDisk::leave(Crash::Kind kind) {
 void SimDisk::crash(Crash::Kind kind) {
   leave(kind);
   const bool power = kind == Crash::Kind::kPowerLoss;
-  plan_.count(power ? Fault::kPowerLoss : Fault::kKill);
+  plan_.count(power ? InjectedFault::kPowerLoss : InjectedFault::kKill);
   if (power) {
-    const Loss lost = loss(Fault::kPowerLoss, faults().at_power_loss);
+    const Loss lost = loss(InjectedFault::kPowerLoss, faults().at_power_loss);
     image_.names.lose_power(lost);
     for (auto& [id, file] : image_.files) file.lose_power(lost);
     for (const auto& [name, id] : image_.names.durable()) {
@@ -43,13 +43,13 @@ void SimDisk::crash(Crash::Kind kind) {
 void SimDisk::die(const CrashPoint& point) {
   switch (point.when) {
     case When::kBefore:
-      plan_.count(Fault::kCrashBefore);
+      plan_.count(InjectedFault::kCrashBefore);
       break;
     case When::kMiddle:
-      plan_.count(Fault::kCrashMiddle);
+      plan_.count(InjectedFault::kCrashMiddle);
       break;
     case When::kAfter:
-      plan_.count(Fault::kCrashAfter);
+      plan_.count(InjectedFault::kCrashAfter);
       break;
   }
   crash(point.kind);
@@ -60,7 +60,8 @@ void SimDisk::die(const CrashPoint& point) {
 void SimDisk::restart() {
   if (!process_.dead) leave(Crash::Kind::kKill);
   const bool cache_stayed = process_.end.kind == Crash::Kind::kKill;
-  if (cache_stayed && plan_.fires(Fault::kCacheDropped, faults().cache_dropped)) drop_caches();
+  if (cache_stayed && plan_.fires(InjectedFault::kCacheDropped, faults().cache_dropped))
+    drop_caches();
   process_.dead = false;
   ++process_.number;
   ++plan_.stats().restarts;
@@ -168,7 +169,7 @@ Error SimDisk::failed(const Step& step, Errc code) const {
                          std::to_string(step.number) + "."};
 }
 
-Loss SimDisk::loss(Fault fault, const LossOdds& odds) {
+Loss SimDisk::loss(InjectedFault fault, const LossOdds& odds) {
   return Loss{plan_.dice(fault), odds, image_.stale, plan_.stats().losses};
 }
 

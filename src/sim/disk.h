@@ -152,7 +152,7 @@ class SimDisk {
   void crash(Crash::Kind kind);
   void leave(Crash::Kind kind);
   [[nodiscard]] Error failed(const Step& step, Errc code) const;
-  [[nodiscard]] Loss loss(Fault fault, const LossOdds& odds);
+  [[nodiscard]] Loss loss(InjectedFault fault, const LossOdds& odds);
   [[nodiscard]] std::uint64_t room() const;
   [[nodiscard]] std::optional<Errc> change_failure(const Step& step);
   void forget_unreachable();
@@ -179,7 +179,7 @@ class SimDisk {
   DiskImage image_;
   FaultPlan plan_;
   Random damage_;
-  Trace trace_;
+  RunTrace trace_;
   std::function<void(std::string_view)> watcher_;
   std::uint64_t calls_ = 0;
   std::uint64_t looks_ = 0;

@@ -42,7 +42,7 @@ std::uint64_t SimDisk::room() const {
 
 std::optional<Errc> SimDisk::change_failure(const Step& step) {
   if (step.failure) return step.failure;
-  if (plan_.fires(Fault::kChangeError, faults().change_error)) return Errc::kIo;
+  if (plan_.fires(InjectedFault::kChangeError, faults().change_error)) return Errc::kIo;
   return std::nullopt;
 }
 
@@ -59,23 +59,24 @@ Result<std::size_t> SimDisk::write(const Handle& handle, std::uint64_t offset,
   FileImage& file = image_.files.at(handle.id);
   const std::size_t fits = handle.writable ? fitting(file, offset, bytes.size()) : 0;
   if (step.crash && step.crash->when == When::kMiddle) {
-    file.write(offset, bytes.substr(0, plan_.dice(Fault::kCrashMiddle).below(fits + 1)));
+    file.write(offset, bytes.substr(0, plan_.dice(InjectedFault::kCrashMiddle).below(fits + 1)));
     note(step, 0, "dies in the middle");
     die(*step.crash);
   }
   std::optional<Errc> failure = step.failure;
   if (!handle.writable) failure = Errc::kIo;
-  if (!failure && plan_.fires(Fault::kNoSpace, faults().no_space)) failure = Errc::kNoSpace;
-  if (!failure && plan_.fires(Fault::kWriteError, faults().write_error)) failure = Errc::kIo;
+  if (!failure && plan_.fires(InjectedFault::kNoSpace, faults().no_space)) failure = Errc::kNoSpace;
+  if (!failure && plan_.fires(InjectedFault::kWriteError, faults().write_error))
+    failure = Errc::kIo;
 
   std::size_t stored = fits;
   if (failure) {
-    stored = plan_.dice(Fault::kWriteError).below(fits + 1);
+    stored = plan_.dice(InjectedFault::kWriteError).below(fits + 1);
   } else if (fits < bytes.size()) {
-    plan_.count(Fault::kDiskFull);
+    plan_.count(InjectedFault::kDiskFull);
     if (fits == 0) failure = Errc::kNoSpace;
-  } else if (fits > 1 && plan_.fires(Fault::kShortWrite, faults().short_write)) {
-    stored = 1 + plan_.dice(Fault::kShortWrite).below(fits - 1);
+  } else if (fits > 1 && plan_.fires(InjectedFault::kShortWrite, faults().short_write)) {
+    stored = 1 + plan_.dice(InjectedFault::kShortWrite).below(fits - 1);
   }
   file.write(offset, bytes.substr(0, stored));
   trace_.add(bytes.substr(0, stored));
@@ -87,7 +88,7 @@ Result<std::size_t> SimDisk::read(const Handle& handle, std::uint64_t offset,
                                   std::span<char> into) {
   const Step step = look(handle.process, {Call::kRead, handle.name, offset, into.size()});
   if (step.failure) return finish<std::size_t>(step, failed(step, *step.failure));
-  if (plan_.fires(Fault::kReadError, faults().read_error)) {
+  if (plan_.fires(InjectedFault::kReadError, faults().read_error)) {
     return finish<std::size_t>(step, failed(step, Errc::kIo));
   }
   const std::string& bytes = image_.files.at(handle.id).cached();
@@ -98,8 +99,8 @@ Result<std::size_t> SimDisk::read(const Handle& handle, std::uint64_t offset,
 Status SimDisk::sync(const Handle& handle) {
   const Step step = change(handle.process, {Call::kSync, handle.name});
   FileImage& file = image_.files.at(handle.id);
-  if (step.failure || plan_.fires(Fault::kSyncError, faults().sync_error)) {
-    file.fail_sync(loss(Fault::kSyncError, faults().at_failed_sync));
+  if (step.failure || plan_.fires(InjectedFault::kSyncError, faults().sync_error)) {
+    file.fail_sync(loss(InjectedFault::kSyncError, faults().at_failed_sync));
     return finish<Ok>(step, failed(step, Errc::kIo));
   }
   file.sync();
@@ -121,17 +122,18 @@ Status SimDisk::reserve(const Handle& handle, std::uint64_t size) {
   const std::uint64_t growth = size - std::min<std::uint64_t>(size, file.cached().size());
   std::optional<Errc> failure = step.failure;
   if (!failure && growth > room()) {
-    plan_.count(Fault::kDiskFull);
+    plan_.count(InjectedFault::kDiskFull);
     failure = Errc::kNoSpace;
   }
-  if (!failure && plan_.fires(Fault::kNoSpace, faults().no_space)) failure = Errc::kNoSpace;
+  if (!failure && plan_.fires(InjectedFault::kNoSpace, faults().no_space)) failure = Errc::kNoSpace;
   if (failure) {
     // As on ext4: part of the space may have been set aside before there was no more.
-    const std::uint64_t part = plan_.dice(Fault::kNoSpace).below(std::min(growth, room()) + 1);
+    const std::uint64_t part =
+        plan_.dice(InjectedFault::kNoSpace).below(std::min(growth, room()) + 1);
     file.resize(file.cached().size() + part);
     return finish<Ok>(step, failed(step, *failure));
   }
-  const bool ignored = plan_.fires(Fault::kReserveIgnored, faults().reserve_ignored);
+  const bool ignored = plan_.fires(InjectedFault::kReserveIgnored, faults().reserve_ignored);
   if (!ignored) file.resize(file.cached().size() + growth);
   return finish<Ok>(step, Ok{});
 }
@@ -152,7 +154,7 @@ void SimDisk::close(const Handle& handle) {
 Result<SimDisk::Handle> SimDisk::create(std::uint64_t process, std::string_view name) {
   const Step step = change(process, {Call::kCreate, name});
   std::optional<Errc> failure = change_failure(step);
-  if (!failure && plan_.fires(Fault::kNoSpace, faults().no_space)) failure = Errc::kNoSpace;
+  if (!failure && plan_.fires(InjectedFault::kNoSpace, faults().no_space)) failure = Errc::kNoSpace;
   if (!failure && image_.names.find(name)) failure = Errc::kIo;
   if (failure) return finish<Handle>(step, failed(step, *failure));
   const FileId id = image_.next_id++;
@@ -194,8 +196,8 @@ Status SimDisk::remove(std::uint64_t process, std::string_view name) {
 
 Status SimDisk::sync_folder(std::uint64_t process) {
   const Step step = change(process, {Call::kSyncFolder, ""});
-  if (step.failure || plan_.fires(Fault::kFolderSyncError, faults().folder_sync_error)) {
-    image_.names.fail_sync(loss(Fault::kFolderSyncError, faults().at_failed_sync));
+  if (step.failure || plan_.fires(InjectedFault::kFolderSyncError, faults().folder_sync_error)) {
+    image_.names.fail_sync(loss(InjectedFault::kFolderSyncError, faults().at_failed_sync));
     return finish<Ok>(step, failed(step, Errc::kIo));
   }
   image_.names.sync();

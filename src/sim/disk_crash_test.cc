@@ -208,10 +208,11 @@ TEST(SimCrash, NothingAcknowledgedIsLostAndEveryFaultFires) {
     EXPECT_GT(one.found, 10U) << "seed " << seed << " did hardly anything";
     for (std::size_t i = 0; i < kFaultKinds; ++i) sum.fired[i] += one.stats.fired[i];
   }
-  for (const Fault fault :
-       {Fault::kShortWrite, Fault::kNoSpace, Fault::kWriteError, Fault::kSyncError,
-        Fault::kFolderSyncError, Fault::kChangeError, Fault::kCacheDropped, Fault::kCrashBefore,
-        Fault::kCrashMiddle, Fault::kCrashAfter, Fault::kKill, Fault::kPowerLoss}) {
+  for (const InjectedFault fault :
+       {InjectedFault::kShortWrite, InjectedFault::kNoSpace, InjectedFault::kWriteError,
+        InjectedFault::kSyncError, InjectedFault::kFolderSyncError, InjectedFault::kChangeError,
+        InjectedFault::kCacheDropped, InjectedFault::kCrashBefore, InjectedFault::kCrashMiddle,
+        InjectedFault::kCrashAfter, InjectedFault::kKill, InjectedFault::kPowerLoss}) {
     EXPECT_GT(sum[fault], 0U) << word_of(fault) << " never fired";
   }
 }

@@ -84,7 +84,7 @@ TEST(SimDisk, ADroppedCacheShowsAfterAKillWhatAFailedSyncDid) {
   disk.process_kill();
   disk.restart();
   EXPECT_EQ(disk.cached("a"), "");
-  EXPECT_EQ(disk.stats()[Fault::kCacheDropped], 1U);
+  EXPECT_EQ(disk.stats()[InjectedFault::kCacheDropped], 1U);
 }
 
 TEST(SimDisk, ADeadProcessChangesNothingMore) {
@@ -162,7 +162,7 @@ TEST(SimDisk, AFullDiskWritesWhatFitsAndThenNothing) {
   EXPECT_TRUE(file->truncate(5).ok());
   EXPECT_TRUE(file->reserve(8).ok());
   EXPECT_EQ(read_all(*file), std::string("over5\0\0\0", 8));
-  EXPECT_EQ(disk.stats()[Fault::kDiskFull], 3U);
+  EXPECT_EQ(disk.stats()[InjectedFault::kDiskFull], 3U);
 }
 
 TEST(SimDisk, ASuddenNoSpaceMayHaveWrittenAPart) {

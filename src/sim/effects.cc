@@ -24,7 +24,7 @@ class Flattening {
 
   void add(const Attempt& attempt) {
     if (attempt.ending == Ending::kFail) return;
-    const Request& request = *attempt.request;
+    const SimRequest& request = *attempt.request;
     if (request.transaction) return stage(attempt, *request.transaction);
     const bool unknown = attempt.unknown();
     const bool applied = unknown || request.mode == Mode::kEach || attempt.answer.committed;

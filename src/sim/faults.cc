@@ -21,7 +21,7 @@ std::array<Random, kFaultKinds> split_by_word(const Random& random,
 
 }  // namespace
 
-std::string_view word_of(Fault fault) { return kWords[static_cast<std::size_t>(fault)]; }
+std::string_view word_of(InjectedFault fault) { return kWords[static_cast<std::size_t>(fault)]; }
 
 FaultPlan::FaultPlan(const Random& random, const DiskFaults& faults)
     : faults_(faults), dice_(split_by_word(random, std::make_index_sequence<kFaultKinds>())) {}
@@ -32,7 +32,7 @@ void FaultPlan::clear_script() {
   fail_look_.reset();
 }
 
-bool FaultPlan::fires(Fault fault, Rate rate) {
+bool FaultPlan::fires(InjectedFault fault, Rate rate) {
   if (rate.numerator == 0 || !dice(fault).chance(rate)) return false;
   count(fault);
   return true;
@@ -41,17 +41,17 @@ bool FaultPlan::fires(Fault fault, Rate rate) {
 std::optional<CrashPoint> FaultPlan::crash_of_call(std::uint64_t call) {
   if (crash_ && crash_->call == call) return std::exchange(crash_, std::nullopt);
   const auto by_chance = [&](When when) {
-    const bool power = dice(Fault::kPowerLoss).chance(faults_.power_loss_share);
+    const bool power = dice(InjectedFault::kPowerLoss).chance(faults_.power_loss_share);
     return CrashPoint{call, when, power ? Crash::Kind::kPowerLoss : Crash::Kind::kKill};
   };
   // Each is asked every time, so that one that fires does not shift the streams of the others.
   // Counting is left to the disk: of two that fire only one happens.
-  const auto drawn = [&](Fault fault, Rate rate) {
+  const auto drawn = [&](InjectedFault fault, Rate rate) {
     return rate.numerator != 0 && dice(fault).chance(rate);
   };
-  const bool before = drawn(Fault::kCrashBefore, faults_.crash_before);
-  const bool middle = drawn(Fault::kCrashMiddle, faults_.crash_middle);
-  const bool after = drawn(Fault::kCrashAfter, faults_.crash_after);
+  const bool before = drawn(InjectedFault::kCrashBefore, faults_.crash_before);
+  const bool middle = drawn(InjectedFault::kCrashMiddle, faults_.crash_middle);
+  const bool after = drawn(InjectedFault::kCrashAfter, faults_.crash_after);
   if (before) return by_chance(When::kBefore);
   if (middle) return by_chance(When::kMiddle);
   if (after) return by_chance(When::kAfter);
@@ -68,7 +68,7 @@ std::optional<Errc> FaultPlan::failure(const std::optional<FailPoint>& point,
                                        std::uint64_t number) {
   if (!point || number < point->call) return std::nullopt;
   if (number > point->call && point->lasting == Lasting::kOnce) return std::nullopt;
-  count(Fault::kScriptedFailure);
+  count(InjectedFault::kScriptedFailure);
   return point->code;
 }
 

@@ -17,7 +17,7 @@
 
 namespace hapax::sim {
 
-enum class Fault : std::uint8_t {
+enum class InjectedFault : std::uint8_t {
   kShortWrite,
   kDiskFull,         // The space limit was reached.
   kNoSpace,          // A sudden "no space" below the limit; part of a write happened.
@@ -35,9 +35,10 @@ enum class Fault : std::uint8_t {
   kPowerLoss,
   kScriptedFailure,  // By fail_at_call or fail_at_look.
 };
-inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(Fault::kScriptedFailure) + 1;
+inline constexpr std::size_t kFaultKinds =
+    static_cast<std::size_t>(InjectedFault::kScriptedFailure) + 1;
 
-[[nodiscard]] std::string_view word_of(Fault fault);
+[[nodiscard]] std::string_view word_of(InjectedFault fault);
 
 // Everything is off at first.
 struct DiskFaults {
@@ -60,7 +61,7 @@ struct DiskFaults {
 };
 
 struct DiskStats {
-  [[nodiscard]] std::uint64_t operator[](Fault fault) const {
+  [[nodiscard]] std::uint64_t operator[](InjectedFault fault) const {
     return fired[static_cast<std::size_t>(fault)];
   }
 
@@ -99,10 +100,10 @@ class FaultPlan {
   void clear_script();
 
   // Whether the fault happens now; if so it is counted.
-  [[nodiscard]] bool fires(Fault fault, Rate rate);
-  void count(Fault fault) { ++stats_.fired[static_cast<std::size_t>(fault)]; }
+  [[nodiscard]] bool fires(InjectedFault fault, Rate rate);
+  void count(InjectedFault fault) { ++stats_.fired[static_cast<std::size_t>(fault)]; }
   // For the details of a fault that fired: how much of a write, which garbage.
-  [[nodiscard]] Random& dice(Fault fault) { return dice_[static_cast<std::size_t>(fault)]; }
+  [[nodiscard]] Random& dice(InjectedFault fault) { return dice_[static_cast<std::size_t>(fault)]; }
 
   [[nodiscard]] std::optional<CrashPoint> crash_of_call(std::uint64_t call);
   [[nodiscard]] std::optional<Errc> failure_of_call(std::uint64_t call);

@@ -134,7 +134,7 @@ struct DescribeVerdict {
   }
 };
 
-void add_verdict(Trace& trace, const Verdict& verdict) {
+void add_verdict(RunTrace& trace, const Verdict& verdict) {
   trace.add(verdict.index());
   trace.add(describe(verdict));
 }
@@ -155,7 +155,7 @@ std::string_view word_of(Ending ending) {
   return "";
 }
 
-Attempt& History::invoke(std::shared_ptr<const Request> request) {
+Attempt& History::invoke(std::shared_ptr<const SimRequest> request) {
   Attempt& attempt = attempts_.emplace_back();
   attempt.invoked = ++events_;
   trace_.add(request->number);
@@ -198,7 +198,7 @@ std::string describe(const Op& op) { return std::visit(DescribeOp{}, op); }
 std::string describe(const Verdict& verdict) { return std::visit(DescribeVerdict{}, verdict); }
 
 std::string describe(const Attempt& attempt) {
-  const Request& request = *attempt.request;
+  const SimRequest& request = *attempt.request;
   std::string line = "c" + text(request.client) + " #" + text(request.number) + " " +
                      text(word_of(attempt.ending));
   if (request.id) line += " id " + text(*request.id);

@@ -28,7 +28,7 @@ enum class Ending : std::uint8_t { kPending, kOk, kFail, kUnknown };
 struct Attempt {
   std::uint64_t invoked = 0;  // event numbers
   std::uint64_t ended = 0;
-  std::shared_ptr<const Request> request;
+  std::shared_ptr<const SimRequest> request;
   Ending ending = Ending::kPending;
   Answer answer;               // of kOk
   core::Moment moment{};       // when it was decided
@@ -56,7 +56,7 @@ struct Sighting {
 class History {
  public:
   // The attempt stays where it is.
-  Attempt& invoke(std::shared_ptr<const Request> request);
+  Attempt& invoke(std::shared_ptr<const SimRequest> request);
   void answer(Attempt& attempt, Result<Answer> answer);
   // Ends all that are pending as unknown; answers which.
   std::vector<const Attempt*> crash();
@@ -75,7 +75,7 @@ class History {
   std::vector<Sighting> sightings_;
   std::vector<Attempt*> pending_;
   std::uint64_t events_ = 0;
-  Trace trace_;
+  RunTrace trace_;
 };
 
 // For people: "append plain/id4 c0-12", "claim job/k1".

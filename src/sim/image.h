@@ -118,12 +118,12 @@ class FileImage {
 };
 
 using FileId = std::uint64_t;
-using Names = std::map<std::string, FileId, std::less<>>;
+using FileNames = std::map<std::string, FileId, std::less<>>;
 
 class FolderImage {
  public:
-  [[nodiscard]] const Names& cached() const { return cached_; }
-  [[nodiscard]] const Names& durable() const { return durable_; }
+  [[nodiscard]] const FileNames& cached() const { return cached_; }
+  [[nodiscard]] const FileNames& durable() const { return durable_; }
   [[nodiscard]] std::optional<FileId> find(std::string_view name) const;
   // Whether the file could still be reached, now or after a power loss.
   [[nodiscard]] bool mentions(FileId id) const;
@@ -149,8 +149,8 @@ class FolderImage {
   void settle(const Loss& loss);
   void keep_what_made_room(std::vector<bool>& kept) const;
 
-  Names durable_;
-  Names cached_;
+  FileNames durable_;
+  FileNames cached_;
   std::vector<Change> pending_;
 };
 

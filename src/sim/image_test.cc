@@ -197,10 +197,10 @@ TEST_F(Image, NamesAreDurableOnlyAfterASync) {
   folder.create("c", 2);
   FolderImage lost = folder;
   lost.lose_power(loss(kLoseEverything));
-  EXPECT_EQ(lost.cached(), (Names{{"a", 1}}));
+  EXPECT_EQ(lost.cached(), (FileNames{{"a", 1}}));
   folder.sync();
   folder.lose_power(loss(kLoseEverything));
-  EXPECT_EQ(folder.cached(), (Names{{"b", 1}, {"c", 2}}));
+  EXPECT_EQ(folder.cached(), (FileNames{{"b", 1}, {"c", 2}}));
 }
 
 // S4: the file "precious" never loses all its names and never has two, whatever else is going on.

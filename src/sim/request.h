@@ -15,7 +15,7 @@
 
 namespace hapax::sim {
 
-struct Request {
+struct SimRequest {
   std::uint64_t number = 0;
   std::uint32_t client = 0;
   std::vector<Op> ops;
@@ -34,6 +34,6 @@ struct Request {
   std::deque<std::vector<Header>> headers;
 };
 
-using SharedRequest = std::shared_ptr<Request>;
+using SharedSimRequest = std::shared_ptr<SimRequest>;
 
 }  // namespace hapax::sim

@@ -51,9 +51,9 @@ void draw_work(Swarm& swarm, Random random) {
     weight = one_of<std::uint32_t>(random, {0, 0, 1, 2, 4});
     any = any || weight > 0;
   }
-  auto& appends = swarm.work[static_cast<std::size_t>(Work::kAppend)];
-  const bool consumes = swarm.work[static_cast<std::size_t>(Work::kConsume)] > 0 ||
-                        swarm.work[static_cast<std::size_t>(Work::kTransform)] > 0;
+  auto& appends = swarm.work[static_cast<std::size_t>(WorkKind::kAppend)];
+  const bool consumes = swarm.work[static_cast<std::size_t>(WorkKind::kConsume)] > 0 ||
+                        swarm.work[static_cast<std::size_t>(WorkKind::kTransform)] > 0;
   if (!any || (consumes && appends == 0)) appends = 2;
   swarm.duplicates = one_of<std::uint32_t>(random, {0, 50, 95});
   swarm.conflicts = one_of<std::uint32_t>(random, {0, 10, 30});

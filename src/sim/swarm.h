@@ -13,7 +13,7 @@
 
 namespace hapax::sim {
 
-enum class Work : std::uint8_t {
+enum class WorkKind : std::uint8_t {
   kAppend,
   kProducer,
   kClaim,

@@ -9,7 +9,7 @@
 
 namespace hapax::sim {
 
-class Trace {
+class RunTrace {
  public:
   void add(std::uint64_t value) { hash_ = std::rotl(hash_ ^ value, 29) * 0x9e3779b97f4a7c15ULL; }
   void add(std::string_view bytes) {

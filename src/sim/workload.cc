@@ -64,15 +64,15 @@ Workload::Workload(const Swarm& swarm, const Random& random)
   }
 }
 
-SharedRequest Workload::blank(std::uint32_t client) {
-  auto request = std::make_shared<Request>();
+SharedSimRequest Workload::blank(std::uint32_t client) {
+  auto request = std::make_shared<SimRequest>();
   request->number = ++requests_;
   request->client = client;
   return request;
 }
 
-SharedRequest Workload::set_up() {
-  SharedRequest request = blank(0);
+SharedSimRequest Workload::set_up() {
+  SharedSimRequest request = blank(0);
   for (const StreamPlan& plan : streams_) {
     request->ops.emplace_back(CreateStream{plan.name, plan.settings});
   }
@@ -102,16 +102,16 @@ std::optional<std::uint32_t> Workload::idle_client() {
   return std::nullopt;
 }
 
-void Workload::sent(const Request& request) {
+void Workload::sent(const SimRequest& request) {
   if (request.client < clients_.size()) clients_[request.client].busy = true;
 }
 
-SharedRequest Workload::take_unresolved(std::uint32_t client) {
+SharedSimRequest Workload::take_unresolved(std::uint32_t client) {
   return std::exchange(clients_[client].unresolved, nullptr);
 }
 
 // The same once more: because nobody knows what became of it, or to see whether it is recognised.
-SharedRequest Workload::again(Client& client) {
+SharedSimRequest Workload::again(Client& client) {
   if (client.unresolved != nullptr && client.random.chance(4, 5)) {
     return std::exchange(client.unresolved, nullptr);
   }
@@ -122,7 +122,7 @@ SharedRequest Workload::again(Client& client) {
 
 Workload::Wish Workload::next(std::uint32_t index) {
   Client& client = clients_[index];
-  if (SharedRequest request = again(client)) {
+  if (SharedSimRequest request = again(client)) {
     client.under_way = request;
     return {request, false};
   }
@@ -131,46 +131,46 @@ Workload::Wish Workload::next(std::uint32_t index) {
   auto draw = static_cast<std::uint32_t>(client.random.below(total));
   std::size_t kind = 0;
   while (draw >= swarm_.work[kind]) draw -= swarm_.work[kind++];
-  const auto work = static_cast<Work>(kind);
-  if (work == Work::kTransform && !client.transform.look) return {nullptr, true};
+  const auto work = static_cast<WorkKind>(kind);
+  if (work == WorkKind::kTransform && !client.transform.look) return {nullptr, true};
   client.under_way = compose(index, work);
   return {client.under_way, false};
 }
 
-SharedRequest Workload::compose(std::uint32_t index, Work work) {
+SharedSimRequest Workload::compose(std::uint32_t index, WorkKind work) {
   Client& client = clients_[index];
-  SharedRequest request = blank(index);
+  SharedSimRequest request = blank(index);
   request->mode = client.random.chance(swarm_.atomic, 100) ? Mode::kAtomic : Mode::kEach;
   switch (work) {
-    case Work::kAppend: {
+    case WorkKind::kAppend: {
       const std::size_t stream = client.random.below(kOut);
       const auto count = client.random.between(1, swarm_.ops_max);
       for (std::uint64_t i = 0; i < count; ++i) add_append(index, *request, stream);
       break;
     }
-    case Work::kProducer:
+    case WorkKind::kProducer:
       add_producer(index, *request);
       break;
-    case Work::kClaim:
+    case WorkKind::kClaim:
       add_claim(index, *request);
       break;
-    case Work::kConsume:
+    case WorkKind::kConsume:
       add_consume(index, *request);
       break;
-    case Work::kTransaction:
+    case WorkKind::kTransaction:
       add_transaction(index, *request);
       break;
-    case Work::kRegister:
+    case WorkKind::kRegister:
       if (client.random.chance(2, 3)) {
         add_key_value(index, *request);
       } else {
         add_register(index, *request);
       }
       break;
-    case Work::kTransform:
+    case WorkKind::kTransform:
       add_transform(index, *request);
       break;
-    case Work::kUpkeep:
+    case WorkKind::kUpkeep:
       add_upkeep(index, *request);
       break;
   }
@@ -179,7 +179,7 @@ SharedRequest Workload::compose(std::uint32_t index, Work work) {
 }
 
 // A commit id makes anything repeatable. An append without any identity is not.
-void Workload::finish(Client& client, Request& request) {
+void Workload::finish(Client& client, SimRequest& request) {
   const bool ends = request.ops.size() == 1 && std::holds_alternative<End>(request.ops.front());
   const bool plain = !request.transaction && !ends;
   if (plain && client.random.chance(swarm_.commit_ids, 100)) {
@@ -226,7 +226,7 @@ Workload::Item Workload::pick_item(std::uint32_t index, std::size_t stream) {
   return item;
 }
 
-void Workload::add_append(std::uint32_t index, Request& request, std::size_t stream) {
+void Workload::add_append(std::uint32_t index, SimRequest& request, std::size_t stream) {
   Client& client = clients_[index];
   const Item item = pick_item(index, stream);
   Append op;
@@ -261,7 +261,7 @@ Epoch Workload::next_epoch(std::uint32_t index, Epoch current) const {
   return Epoch{round * swarm_.clients + index + 1};
 }
 
-void Workload::add_producer(std::uint32_t index, Request& request) {
+void Workload::add_producer(std::uint32_t index, SimRequest& request) {
   Client& client = clients_[index];
   ProducerMind& mind = client.producer;
   if (mind.epoch == Epoch{0} || (swarm_.opens_producers && client.random.chance(1, 8))) {
@@ -286,7 +286,7 @@ void Workload::add_producer(std::uint32_t index, Request& request) {
 
 // --- transactions --------------------------------------------------------------------------------
 
-void Workload::add_transaction(std::uint32_t index, Request& request) {
+void Workload::add_transaction(std::uint32_t index, SimRequest& request) {
   Client& client = clients_[index];
   TransactionMind& mind = client.transaction;
   const std::string_view name = index % 2 == 0 ? "t0" : "t1";
@@ -322,7 +322,7 @@ void Workload::add_transaction(std::uint32_t index, Request& request) {
 
 // --- registers and positions -------------------------------------------------------------------
 
-void Workload::add_register(std::uint32_t index, Request& request) {
+void Workload::add_register(std::uint32_t index, SimRequest& request) {
   Client& client = clients_[index];
   if (client.random.chance(1, 3)) {
     Advance op;
@@ -343,7 +343,7 @@ void Workload::add_register(std::uint32_t index, Request& request) {
 }
 
 // Consume, transform, produce: the effect and the position move in one commit.
-void Workload::add_transform(std::uint32_t index, Request& request) {
+void Workload::add_transform(std::uint32_t index, SimRequest& request) {
   Client& client = clients_[index];
   TransformMind& mind = client.transform;
   const TransformLook look = *mind.look;

@@ -39,31 +39,31 @@ class Workload {
  public:
   Workload(const Swarm& swarm, const Random& random);
 
-  [[nodiscard]] SharedRequest set_up();
+  [[nodiscard]] SharedSimRequest set_up();
   [[nodiscard]] bool is_set_up() const { return is_set_up_; }
 
   // A client that has nothing under way.
   [[nodiscard]] std::optional<std::uint32_t> idle_client();
   struct Wish {
-    SharedRequest request;  // null: a position must be looked up first
+    SharedSimRequest request;  // null: a position must be looked up first
     bool look = false;
   };
   [[nodiscard]] Wish next(std::uint32_t client);
   void see_wall(Time wall) { wall_ = wall; }
-  void sent(const Request& request);
+  void sent(const SimRequest& request);
   void looked(std::uint32_t client, TransformLook look);
   // Of every attempt, when it ended.
   void ended(const Attempt& attempt);
   void crashed();  // Looks that were under way are not answered.
 
   // Requests whose outcome is unknown and that were not sent again yet.
-  [[nodiscard]] SharedRequest take_unresolved(std::uint32_t client);
+  [[nodiscard]] SharedSimRequest take_unresolved(std::uint32_t client);
   [[nodiscard]] std::uint32_t clients() const { return swarm_.clients; }
   [[nodiscard]] const std::vector<StreamPlan>& streams() const { return streams_; }
   [[nodiscard]] static const std::vector<std::size_t>& consumed();
   [[nodiscard]] static const std::vector<std::string>& consumers();
   // One that belongs to no client, for who drives the store by hand.
-  [[nodiscard]] SharedRequest blank(std::uint32_t client);
+  [[nodiscard]] SharedSimRequest blank(std::uint32_t client);
 
  private:
   struct Item {
@@ -98,9 +98,9 @@ class Workload {
   struct Client {
     Random random{0};
     bool busy = false;
-    SharedRequest under_way;
-    SharedRequest unresolved;
-    SharedRequest answered;
+    SharedSimRequest under_way;
+    SharedSimRequest unresolved;
+    SharedSimRequest answered;
     std::uint64_t made = 0;
     std::vector<HeldClaim> claims;
     std::vector<HeldClaim> spent;
@@ -111,24 +111,24 @@ class Workload {
     TransformMind transform;
   };
 
-  [[nodiscard]] SharedRequest again(Client& client);
-  [[nodiscard]] SharedRequest compose(std::uint32_t index, Work work);
-  void finish(Client& client, Request& request);
+  [[nodiscard]] SharedSimRequest again(Client& client);
+  [[nodiscard]] SharedSimRequest compose(std::uint32_t index, WorkKind work);
+  void finish(Client& client, SimRequest& request);
   [[nodiscard]] std::string make_payload(std::uint32_t index);
 
-  void add_append(std::uint32_t index, Request& request, std::size_t stream);
+  void add_append(std::uint32_t index, SimRequest& request, std::size_t stream);
   [[nodiscard]] Item pick_item(std::uint32_t index, std::size_t stream);
-  void add_producer(std::uint32_t index, Request& request);
-  void add_transaction(std::uint32_t index, Request& request);
-  void add_register(std::uint32_t index, Request& request);
-  void add_key_value(std::uint32_t index, Request& request);
-  void add_transform(std::uint32_t index, Request& request);
-  void add_claim(std::uint32_t index, Request& request);
-  void add_settle(std::uint32_t index, Request& request, const HeldClaim& held);
-  void add_consume(std::uint32_t index, Request& request);
-  void add_receipt(std::uint32_t index, Request& request);
-  void add_upkeep(std::uint32_t index, Request& request);
-  void add_trim(Client& client, Request& request);
+  void add_producer(std::uint32_t index, SimRequest& request);
+  void add_transaction(std::uint32_t index, SimRequest& request);
+  void add_register(std::uint32_t index, SimRequest& request);
+  void add_key_value(std::uint32_t index, SimRequest& request);
+  void add_transform(std::uint32_t index, SimRequest& request);
+  void add_claim(std::uint32_t index, SimRequest& request);
+  void add_settle(std::uint32_t index, SimRequest& request, const HeldClaim& held);
+  void add_consume(std::uint32_t index, SimRequest& request);
+  void add_receipt(std::uint32_t index, SimRequest& request);
+  void add_upkeep(std::uint32_t index, SimRequest& request);
+  void add_trim(Client& client, SimRequest& request);
   [[nodiscard]] ConsumerSettings consumer_settings() const;
 
   struct React;

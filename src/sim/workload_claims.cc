@@ -21,7 +21,7 @@ void put_aside(std::vector<Held>& held, std::size_t at, std::vector<Held>& aside
 
 // --- claims --------------------------------------------------------------------------------------
 
-void Workload::add_claim(std::uint32_t index, Request& request) {
+void Workload::add_claim(std::uint32_t index, SimRequest& request) {
   Client& client = clients_[index];
   Random& random = client.random;
   if (!client.claims.empty() && random.chance(1, 2)) {
@@ -65,7 +65,7 @@ void Workload::add_claim(std::uint32_t index, Request& request) {
   request.ops.emplace_back(op);
 }
 
-void Workload::add_settle(std::uint32_t index, Request& request, const HeldClaim& held) {
+void Workload::add_settle(std::uint32_t index, SimRequest& request, const HeldClaim& held) {
   Random& random = clients_[index].random;
   Settle op;
   op.scope = kScope;
@@ -91,7 +91,7 @@ void Workload::add_settle(std::uint32_t index, Request& request, const HeldClaim
 
 // --- consumers -----------------------------------------------------------------------------------
 
-void Workload::add_consume(std::uint32_t index, Request& request) {
+void Workload::add_consume(std::uint32_t index, SimRequest& request) {
   Client& client = clients_[index];
   Random& random = client.random;
   if (!client.records.empty() && random.chance(3, 5)) {
@@ -117,7 +117,7 @@ void Workload::add_consume(std::uint32_t index, Request& request) {
   request.ops.emplace_back(op);
 }
 
-void Workload::add_receipt(std::uint32_t index, Request& request) {
+void Workload::add_receipt(std::uint32_t index, SimRequest& request) {
   Client& client = clients_[index];
   if (client.records.empty()) return;
   const std::size_t at = client.random.below(client.records.size());
@@ -140,14 +140,14 @@ void Workload::add_receipt(std::uint32_t index, Request& request) {
 
 // --- upkeep --------------------------------------------------------------------------------------
 
-void Workload::add_trim(Client& client, Request& request) {
+void Workload::add_trim(Client& client, SimRequest& request) {
   const std::size_t stream = client.random.below(kOut);
   const std::uint64_t last = last_[stream].value;
   const std::uint64_t before = last > 3 ? client.random.below(last) : 1;
   request.ops.emplace_back(Trim{streams_[stream].name, Sequence{before}});
 }
 
-void Workload::add_upkeep(std::uint32_t index, Request& request) {
+void Workload::add_upkeep(std::uint32_t index, SimRequest& request) {
   Client& client = clients_[index];
   Random& random = client.random;
   const std::size_t stream = consumed()[random.below(consumed().size())];
@@ -192,7 +192,7 @@ void Workload::add_upkeep(std::uint32_t index, Request& request) {
 struct Workload::React {
   Workload& world;
   Client& client;
-  const Request& request;
+  const SimRequest& request;
 
   [[nodiscard]] std::size_t index_of(std::string_view stream) const {
     for (std::size_t i = 0; i < kStreams; ++i) {
@@ -271,7 +271,7 @@ struct Workload::React {
 };
 
 void Workload::react(Client& client, const Attempt& attempt) {
-  const Request& request = *attempt.request;
+  const SimRequest& request = *attempt.request;
   const std::vector<Verdict>& verdicts = attempt.answer.verdicts;
   const React reaction{*this, client, request};
   for (std::size_t i = 0; i < request.ops.size() && i < verdicts.size(); ++i) {
@@ -283,7 +283,7 @@ void Workload::react(Client& client, const Attempt& attempt) {
 
 // Nobody knows what became of it.
 void Workload::lose(Client& client, const Attempt& attempt) {
-  const Request& request = *attempt.request;
+  const SimRequest& request = *attempt.request;
   if (request.transaction) client.transaction.open = false;
   client.transform = {};
   const auto* append = std::get_if<Append>(&request.ops.front());
@@ -299,7 +299,7 @@ void Workload::lose(Client& client, const Attempt& attempt) {
 }
 
 void Workload::ended(const Attempt& attempt) {
-  const Request& request = *attempt.request;
+  const SimRequest& request = *attempt.request;
   const bool setting_up = std::holds_alternative<CreateStream>(request.ops.front());
   if (attempt.ending == Ending::kOk) {
     now_ = std::max(now_, attempt.answer.time);

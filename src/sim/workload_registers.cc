@@ -15,7 +15,7 @@ Expiry after(std::uint64_t ms) {
 
 }  // namespace
 
-void Workload::add_key_value(std::uint32_t index, Request& request) {
+void Workload::add_key_value(std::uint32_t index, SimRequest& request) {
   Client& client = clients_[index];
   const std::string_view value = request.keep(make_payload(index));
   const std::uint64_t span = 1 + client.random.below(4ULL * swarm_.lease_ms);

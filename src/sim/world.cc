@@ -100,7 +100,7 @@ void World::submit_next() {
   submit(wish.request);
 }
 
-const Attempt& World::submit(const SharedRequest& request) {
+const Attempt& World::submit(const SharedSimRequest& request) {
   workload_.sent(*request);
   Attempt& attempt = history_.invoke(request);
   if (options_.line) say(describe(attempt));
@@ -135,7 +135,7 @@ void World::look_for(std::uint32_t client) {
     TransformLook look;
     std::vector<engine::RecordPlace> places;
   };
-  Request busy;
+  SimRequest busy;
   busy.client = client;
   workload_.sent(busy);
   machine().look([this, client](const core::State& state, Time) -> std::function<void()> {

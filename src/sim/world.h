@@ -76,7 +76,7 @@ class World {
   // The scheduler.
   void step();
   void submit_next();
-  const Attempt& submit(const SharedRequest& request);
+  const Attempt& submit(const SharedSimRequest& request);
   void answered(Attempt& attempt, engine::Finished finished);
   void look_for(std::uint32_t client);
   void read_some();
@@ -99,13 +99,13 @@ class World {
   void begin_life_time();
   void end_life_time();
   void check_log_time(const Answer& answer);
-  void check_dated(const Request& request, const Answer& answer, const core::Moment& moment);
+  void check_dated(const SimRequest& request, const Answer& answer, const core::Moment& moment);
   void see_dated(const Op& op, const Held& held, const core::Moment& moment);
 
   // After the trouble (world_heal.cc).
   void heal();
   void settle_down();
-  Result<Answer> commit_now(const SharedRequest& request);
+  Result<Answer> commit_now(const SharedSimRequest& request);
   void drain(const std::string& stream, const std::string& consumer);
   void retry_unresolved();
   void check_claims_move();

@@ -18,7 +18,7 @@ constexpr std::int64_t kLongerThanAnyLease = 5'000;
 
 }  // namespace
 
-Result<Answer> World::commit_now(const SharedRequest& request) {
+Result<Answer> World::commit_now(const SharedSimRequest& request) {
   const Attempt& attempt = submit(request);
   for (int tries = 0; attempt.ending == Ending::kPending && engine_ != nullptr; ++tries) {
     if (tries == kRoundsMax) {
@@ -41,7 +41,7 @@ void World::settle_down() {
 
 void World::retry_unresolved() {
   for (std::uint32_t client = 0; client < workload_.clients(); ++client) {
-    const SharedRequest request = workload_.take_unresolved(client);
+    const SharedSimRequest request = workload_.take_unresolved(client);
     if (request == nullptr) continue;
     result_.tally.add("retries of unknown outcomes");
     ignore(commit_now(request), "whatever the answer is, the judges look at it");
@@ -51,7 +51,7 @@ void World::retry_unresolved() {
 // I16: every record is handed out and acked, or is a dead letter.
 void World::drain(const std::string& stream, const std::string& consumer) {
   for (int idle = 0; idle < kRoundsMax && !over();) {
-    SharedRequest request = workload_.blank(workload_.clients());
+    SharedSimRequest request = workload_.blank(workload_.clients());
     request->ops.emplace_back(Receive{stream, consumer, 50, kLongLease, "healer"});
     auto answer = commit_now(request);
     if (!answer) return fail("I16", stream, "a receive fails: " + answer.error().text());
@@ -69,7 +69,7 @@ void World::drain(const std::string& stream, const std::string& consumer) {
       ++idle;
       continue;
     }
-    SharedRequest acks = workload_.blank(workload_.clients());
+    SharedSimRequest acks = workload_.blank(workload_.clients());
     acks->mode = Mode::kEach;
     for (const Delivery& delivery : received->deliveries) {
       acks->ops.emplace_back(Ack{stream, consumer, {delivery.record.sequence, delivery.token}});
@@ -111,9 +111,9 @@ void World::heal() {
 // I16: nobody waits for a lease that is over.
 void World::check_claims_move() {
   clock_.advance(kLongerThanAnyLease);
-  if (swarm_.work[static_cast<std::size_t>(Work::kClaim)] == 0) return;
+  if (swarm_.work[static_cast<std::size_t>(WorkKind::kClaim)] == 0) return;
   for (std::uint32_t key = 0; key < swarm_.keys && !over(); ++key) {
-    SharedRequest request = workload_.blank(workload_.clients());
+    SharedSimRequest request = workload_.blank(workload_.clients());
     const std::string_view name = request->keep("k" + std::to_string(key));
     Claim op{"job", name, request->keep("content-k" + std::to_string(key)), "healer"};
     op.lease = Duration{1};
@@ -209,8 +209,8 @@ void World::count_outcomes() {
     if (end != nullptr && attempt.answer.committed) tally.add("transactions ended");
   }
   for (std::size_t fault = 0; fault < kFaultKinds; ++fault) {
-    tally.add("fault " + std::string(word_of(static_cast<Fault>(fault))),
-              disk_.stats()[static_cast<Fault>(fault)]);
+    tally.add("fault " + std::string(word_of(static_cast<InjectedFault>(fault))),
+              disk_.stats()[static_cast<InjectedFault>(fault)]);
   }
   tally.add("sectors garbled", disk_.stats().losses.sectors_garbled);
   tally.add("writes torn", disk_.stats().losses.writes_torn);

@@ -17,8 +17,9 @@ constexpr std::string_view kStrangersText = "not of the store";
 
 // Errors that the disk itself was told to give.
 std::uint64_t injected(const DiskStats& stats) {
-  return stats[Fault::kWriteError] + stats[Fault::kSyncError] + stats[Fault::kFolderSyncError] +
-         stats[Fault::kChangeError] + stats[Fault::kReadError];
+  return stats[InjectedFault::kWriteError] + stats[InjectedFault::kSyncError] +
+         stats[InjectedFault::kFolderSyncError] + stats[InjectedFault::kChangeError] +
+         stats[InjectedFault::kReadError];
 }
 
 }  // namespace
@@ -194,7 +195,7 @@ void World::do_damage() {
     const std::string segment = journal::segment_name(machine().next_slot().segment);
     if (disk_.cached(segment)) {
       disk_.misdirect_next_write(segment, damage_.below(8) * kSectorBytes);
-      SharedRequest request = workload_.blank(workload_.clients());
+      SharedSimRequest request = workload_.blank(workload_.clients());
       Append record{.stream = "plain", .payload = "misdirected:"};
       request->ops.emplace_back(record);
       ignore(commit_now(request), "the judges look at it");

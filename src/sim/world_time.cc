@@ -115,7 +115,8 @@ void World::check_log_time(const Answer& answer) {
 }
 
 // W6: what is to go at an instant of the wall clock goes then, though log time may lag behind it.
-void World::check_dated(const Request& request, const Answer& answer, const core::Moment& moment) {
+void World::check_dated(const SimRequest& request, const Answer& answer,
+                        const core::Moment& moment) {
   const std::size_t count = std::min(request.ops.size(), answer.verdicts.size());
   for (std::size_t i = 0; answer.committed && i < count; ++i) {
     if (const auto* held = std::get_if<Held>(&answer.verdicts[i])) {

@@ -20,8 +20,8 @@ namespace hapax::sqlite {
 
 namespace {
 
-using relay::Outcome;
-using OutcomeKind = relay::Outcome::Kind;
+using relay::SendOutcome;
+using OutcomeKind = relay::SendOutcome::Kind;
 
 constexpr std::uint32_t kNeedsVersion = 2;
 constexpr std::uint32_t kLanes = 1;
@@ -173,10 +173,10 @@ Result<bool> OutboxSource::is_anything_there() {
   return rows.at(0)[kOnly].number != 0;
 }
 
-Result<relay::Taken> OutboxSource::next(std::span<const relay::Turn> turns,
-                                        std::uint32_t attempts_max) {
-  relay::Taken told;
-  for (const relay::Turn& turn : turns) {
+Result<relay::TakenBatches> OutboxSource::next(std::span<const relay::LaneTurn> turns,
+                                               std::uint32_t attempts_max) {
+  relay::TakenBatches told;
+  for (const relay::LaneTurn& turn : turns) {
     if (turn.outcomes.empty()) {  // Whoever only looks keeps no writer waiting.
       HAPAX_TRY(const bool anything, is_anything_there());
       if (!anything) continue;
@@ -188,8 +188,8 @@ Result<relay::Taken> OutboxSource::next(std::span<const relay::Turn> turns,
   return told;
 }
 
-Status OutboxSource::settle_and_take(const relay::Turn& turn, std::uint32_t attempts_max,
-                                     relay::Taken& told) {
+Status OutboxSource::settle_and_take(const relay::LaneTurn& turn, std::uint32_t attempts_max,
+                                     relay::TakenBatches& told) {
   // Y3: nobody else can take the lane while this transaction writes.
   HAPAX_TRY(const auto rows, ask("SELECT fence FROM {prefix}outbox_lane", {}));
   if (rows.at(0)[kOnly].number != turn.lease.fence) {
@@ -198,13 +198,13 @@ Status OutboxSource::settle_and_take(const relay::Turn& turn, std::uint32_t atte
   }
   if (!turn.outcomes.empty()) HAPAX_CHECK(settle(turn.outcomes));
   if (turn.take == 0) return Ok{};
-  relay::Batch batch{.lane = turn.lease.lane, .records = {}};
+  relay::OutgoingBatch batch{.lane = turn.lease.lane, .records = {}};
   HAPAX_CHECK(take(turn.take, attempts_max, batch));
   if (!batch.records.empty()) told.batches.push_back(std::move(batch));
   return Ok{};
 }
 
-Status OutboxSource::settle(const std::vector<Outcome>& outcomes) {
+Status OutboxSource::settle(const std::vector<SendOutcome>& outcomes) {
   const std::vector<Taken> taken = std::exchange(taken_, {});
   HAPAX_ASSERT(outcomes.size() == taken.size(), "each row has its outcome");
   std::int64_t pos = 0;
@@ -230,7 +230,7 @@ Status OutboxSource::settle(const std::vector<Outcome>& outcomes) {
   return Ok{};
 }
 
-Status OutboxSource::settle_new(const Taken& row, const Outcome& outcome) {
+Status OutboxSource::settle_new(const Taken& row, const SendOutcome& outcome) {
   if (outcome.kind == OutcomeKind::kDead) return bury(row, outcome);
   const bool held = outcome.kind == OutcomeKind::kHeld;
   HAPAX_CHECK(
@@ -244,7 +244,7 @@ Status OutboxSource::settle_new(const Taken& row, const Outcome& outcome) {
   return Ok{};
 }
 
-Status OutboxSource::settle_retry(const Taken& row, const Outcome& outcome) {
+Status OutboxSource::settle_retry(const Taken& row, const SendOutcome& outcome) {
   if (outcome.kind == OutcomeKind::kRetry) {
     HAPAX_CHECK(
         ask("UPDATE {prefix}outbox_retry SET taken = 0, next_at = ?2, last_error = ?3 "
@@ -270,7 +270,7 @@ Status OutboxSource::settle_retry(const Taken& row, const Outcome& outcome) {
   return Ok{};
 }
 
-Status OutboxSource::bury(const Taken& row, const Outcome& outcome) {
+Status OutboxSource::bury(const Taken& row, const SendOutcome& outcome) {
   HAPAX_CHECK(
       ask("INSERT OR IGNORE INTO {prefix}outbox_dead (seq, id, type, key, payload, headers, "
           "correlation_id, causation_id, created_at, attempts, reason) "
@@ -281,7 +281,8 @@ Status OutboxSource::bury(const Taken& row, const Outcome& outcome) {
   return Ok{};
 }
 
-Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max, relay::Batch& batch) {
+Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max,
+                          relay::OutgoingBatch& batch) {
   HAPAX_TRY(const bool alone, take_retries(most, batch));
   if (alone) return Ok{};
   enum Column { kPos, kAttempts, kColumns };
@@ -304,7 +305,7 @@ Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max, relay:
 }
 
 // True: one that somebody died over was taken, and nothing else may be.
-Result<bool> OutboxSource::take_retries(std::uint32_t most, relay::Batch& batch) {
+Result<bool> OutboxSource::take_retries(std::uint32_t most, relay::OutgoingBatch& batch) {
   enum Column { kN, kAttempts, kTaken, kBytes, kKey, kColumns };
   HAPAX_TRY(const auto rows,
             ask("SELECT q.n, q.attempts, q.taken, coalesce(length(p.payload), 0) AS bytes, "
@@ -332,7 +333,7 @@ Result<bool> OutboxSource::take_retries(std::uint32_t most, relay::Batch& batch)
 // What was only held behind a record that is settled now is sent as the new rows are, many at once.
 // Otherwise a key that gets more than one record per round would never catch up.
 Status OutboxSource::take_behind(std::vector<Queue> queues, std::int64_t left, std::int64_t bytes,
-                                 relay::Batch& batch) {
+                                 relay::OutgoingBatch& batch) {
   while (left > 0 && !queues.empty()) {
     const auto share = std::max<std::int64_t>(left / static_cast<std::int64_t>(queues.size()), 1);
     std::vector<Queue> longer;
@@ -362,7 +363,7 @@ Status OutboxSource::take_behind(std::vector<Queue> queues, std::int64_t left, s
   return Ok{};
 }
 
-Status OutboxSource::take_retry(const Value& n, relay::Batch& batch) {
+Status OutboxSource::take_retry(const Value& n, relay::OutgoingBatch& batch) {
   HAPAX_TRY(const auto rows,
             ask("SELECT r.seq, r.key, " + std::string(kContentColumns) +
                     ", o.seq IS NULL AS gone, r.attempts, 0 AS blocked "
@@ -377,7 +378,8 @@ Status OutboxSource::take_retry(const Value& n, relay::Batch& batch) {
   return Ok{};
 }
 
-void OutboxSource::add(const Row& row, std::int64_t n, std::uint32_t attempt, relay::Batch& batch) {
+void OutboxSource::add(const Row& row, std::int64_t n, std::uint32_t attempt,
+                       relay::OutgoingBatch& batch) {
   using enum RecordColumn;
   taken_.push_back({n, row[kSeq].number, row[kKey].bytes, attempt});
   auto headers = relay::headers_of(row[kHeaders].bytes);
@@ -441,7 +443,7 @@ Result<bool> OutboxSource::forget_expired() {
   return more;
 }
 
-Result<relay::Report> OutboxSource::report() {
+Result<relay::OutboxReport> OutboxSource::report() {
   enum Column {
     kOwner,
     kLeaseUntil,
@@ -486,7 +488,7 @@ Result<relay::Report> OutboxSource::report() {
   lane.retries = static_cast<std::uint64_t>(row[kRetries].number);
   lane.blocked_keys = static_cast<std::uint64_t>(row[kBlockedKeys].number);
   lane.sent = static_cast<std::uint64_t>(row[kSent].number);
-  relay::Report report;
+  relay::OutboxReport report;
   report.lanes.push_back(std::move(lane));
   report.dead_letters = static_cast<std::uint64_t>(row[kDeadLetters].number);
   HAPAX_TRY(const auto size, ask("SELECT page_count * page_size FROM pragma_page_count(), "

@@ -27,11 +27,11 @@ class OutboxSource final : public relay::Source {
 
   [[nodiscard]] Result<relay::Leases> lease(std::span<const relay::Lease> kept,
                                             Duration span) override;
-  [[nodiscard]] Result<relay::Taken> next(std::span<const relay::Turn> turns,
-                                          std::uint32_t attempts_max) override;
+  [[nodiscard]] Result<relay::TakenBatches> next(std::span<const relay::LaneTurn> turns,
+                                                 std::uint32_t attempts_max) override;
   [[nodiscard]] Status release(std::span<const relay::Lease> leases) override;
   [[nodiscard]] Result<bool> clean() override;
-  [[nodiscard]] Result<relay::Report> report() override;
+  [[nodiscard]] Result<relay::OutboxReport> report() override;
   [[nodiscard]] Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t most) override;
   [[nodiscard]] Result<relay::Redriven> redrive(std::span<const std::string> ids) override;
   void wait(Duration most) override;
@@ -62,18 +62,19 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Status in_write(const Act& act);
   [[nodiscard]] Status give_turns(std::int64_t now);
   [[nodiscard]] Result<bool> is_anything_there();
-  [[nodiscard]] Status settle_and_take(const relay::Turn& turn, std::uint32_t attempts_max,
-                                       relay::Taken& told);
-  [[nodiscard]] Status settle(const std::vector<relay::Outcome>& outcomes);
-  [[nodiscard]] Status settle_new(const Taken& row, const relay::Outcome& outcome);
-  [[nodiscard]] Status settle_retry(const Taken& row, const relay::Outcome& outcome);
-  [[nodiscard]] Status bury(const Taken& row, const relay::Outcome& outcome);
-  [[nodiscard]] Status take(std::uint32_t most, std::uint32_t attempts_max, relay::Batch& batch);
-  [[nodiscard]] Result<bool> take_retries(std::uint32_t most, relay::Batch& batch);
+  [[nodiscard]] Status settle_and_take(const relay::LaneTurn& turn, std::uint32_t attempts_max,
+                                       relay::TakenBatches& told);
+  [[nodiscard]] Status settle(const std::vector<relay::SendOutcome>& outcomes);
+  [[nodiscard]] Status settle_new(const Taken& row, const relay::SendOutcome& outcome);
+  [[nodiscard]] Status settle_retry(const Taken& row, const relay::SendOutcome& outcome);
+  [[nodiscard]] Status bury(const Taken& row, const relay::SendOutcome& outcome);
+  [[nodiscard]] Status take(std::uint32_t most, std::uint32_t attempts_max,
+                            relay::OutgoingBatch& batch);
+  [[nodiscard]] Result<bool> take_retries(std::uint32_t most, relay::OutgoingBatch& batch);
   [[nodiscard]] Status take_behind(std::vector<Queue> queues, std::int64_t left, std::int64_t bytes,
-                                   relay::Batch& batch);
-  [[nodiscard]] Status take_retry(const Value& n, relay::Batch& batch);
-  void add(const Row& row, std::int64_t n, std::uint32_t attempt, relay::Batch& batch);
+                                   relay::OutgoingBatch& batch);
+  [[nodiscard]] Status take_retry(const Value& n, relay::OutgoingBatch& batch);
+  void add(const Row& row, std::int64_t n, std::uint32_t attempt, relay::OutgoingBatch& batch);
 
   const OutboxSourceOptions options_;
   Connection connection_;

@@ -40,7 +40,7 @@ Time time_in(const Value& value) {
 Fence fence_in(const Value& value) { return Fence{static_cast<std::uint64_t>(value.number)}; }
 
 // As the columns of the table of claims.
-struct Held {
+struct ClaimRow {
   std::string state;
   std::string owner;
   Fence fence;
@@ -76,7 +76,7 @@ constexpr const char* kHeldColumns =
     "state, owner, fence, attempts, lease_until, fingerprint, outcome, first_seen, settled_at, "
     "expires_at, reason, on_lapse, lapsed";
 
-Held held_in(const Row& row) {
+ClaimRow held_in(const Row& row) {
   using enum HeldColumn;
   return {.state = row[kState].bytes,
           .owner = row[kOwner].bytes,
@@ -94,7 +94,7 @@ Held held_in(const Row& row) {
 }
 
 // Whether the outcome of a claim whose lease ran out is unknown.
-bool lapses_unknown(const Held& held, OnLapse wish) {
+bool lapses_unknown(const ClaimRow& held, OnLapse wish) {
   return wish == OnLapse::kUnknown || held.on_lapse == "unknown";
 }
 
@@ -152,12 +152,12 @@ class SqliteTables final : public tables::Tables {
   }
   Status atomically(const std::function<Status()>& work);
   Status claim_in_transaction(ClaimKey key, const ClaimWish& wish, Verdict& verdict);
-  Status take_claim(ClaimKey key, const ClaimWish& wish, std::optional<Held> former, Time instant,
-                    Verdict& verdict);
-  Status lapse(ClaimKey key, const Held& held, Verdict& verdict);
+  Status take_claim(ClaimKey key, const ClaimWish& wish, std::optional<ClaimRow> former,
+                    Time instant, Verdict& verdict);
+  Status lapse(ClaimKey key, const ClaimRow& held, Verdict& verdict);
   Status audit(ClaimKey key, std::string_view act, std::string_view actor, std::string_view reason);
   Status resolve_locked(ClaimKey key, const Resolving& resolving);
-  Result<std::optional<Held>> held(ClaimKey key);
+  Result<std::optional<ClaimRow>> held(ClaimKey key);
   Result<Verdict> fenced(ClaimKey key, Fence fence);
 
   Connection connection_;
@@ -246,11 +246,11 @@ Result<std::vector<Taking>> SqliteTables::accept(std::span<const MessageRow> mes
   return takings;
 }
 
-Result<std::optional<Held>> SqliteTables::held(ClaimKey key) {
+Result<std::optional<ClaimRow>> SqliteTables::held(ClaimKey key) {
   HAPAX_TRY(const std::vector<Row> rows, ask(std::string("SELECT ") + kHeldColumns +
                                                  " FROM {}claims WHERE scope = ?1 AND key = ?2",
                                              {text(key.scope), text(key.key)}));
-  if (rows.empty()) return std::optional<Held>();
+  if (rows.empty()) return std::optional<ClaimRow>();
   return std::optional(held_in(rows[0]));
 }
 
@@ -263,7 +263,7 @@ Result<Verdict> SqliteTables::claim(ClaimKey key, const ClaimWish& wish) {
 // The same rules as check_and_lock() of migrations/postgres; one suite holds both to them.
 Status SqliteTables::claim_in_transaction(ClaimKey key, const ClaimWish& wish, Verdict& verdict) {
   HAPAX_TRY(const Time instant, now());
-  HAPAX_TRY(std::optional<Held> found, held(key));
+  HAPAX_TRY(std::optional<ClaimRow> found, held(key));
   if (found && found->expires_at <= instant) found.reset();
   // What failed did not happen, so its key is free for other content.
   if (!found || found->state == "failed") {
@@ -290,7 +290,7 @@ Status SqliteTables::claim_in_transaction(ClaimKey key, const ClaimWish& wish, V
   return Ok{};
 }
 
-Status SqliteTables::take_claim(ClaimKey key, const ClaimWish& wish, std::optional<Held> former,
+Status SqliteTables::take_claim(ClaimKey key, const ClaimWish& wish, std::optional<ClaimRow> former,
                                 Time instant, Verdict& verdict) {
   HAPAX_TRY(const std::vector<Row> rows,
             ask("UPDATE {}claim_fence SET fence = fence + 1 RETURNING fence", {}));
@@ -311,7 +311,7 @@ Status SqliteTables::take_claim(ClaimKey key, const ClaimWish& wish, std::option
   return Ok{};
 }
 
-Status SqliteTables::lapse(ClaimKey key, const Held& held, Verdict& verdict) {
+Status SqliteTables::lapse(ClaimKey key, const ClaimRow& held, Verdict& verdict) {
   HAPAX_TRY(const std::vector<Row> rows,
             ask("UPDATE {}claims SET state = 'unknown', settled_at = lease_until, reason = "
                 "'the lease of owner ''' || owner || ''' ran out at ' || "
@@ -324,7 +324,7 @@ Status SqliteTables::lapse(ClaimKey key, const Held& held, Verdict& verdict) {
 }
 
 Result<Verdict> SqliteTables::fenced(ClaimKey key, Fence fence) {
-  HAPAX_TRY(const std::optional<Held> found, held(key));
+  HAPAX_TRY(const std::optional<ClaimRow> found, held(key));
   return Verdict{Fenced{found ? found->fence.value : 0, fence.value}};
 }
 
@@ -348,7 +348,7 @@ Result<Verdict> SqliteTables::settle(ClaimKey key, Fence fence, const Settling& 
           {text(key.scope), text(key.key), number(fence), text(hapax::word_of(settling.status)),
            blob(settling.outcome), Value::text_or_null(settling.reason), span}));
   if (!rows.empty()) return Verdict{Done{}};
-  HAPAX_TRY(const std::optional<Held> found, held(key));
+  HAPAX_TRY(const std::optional<ClaimRow> found, held(key));
   const bool repeated =
       found && found->fence == fence && found->state == hapax::word_of(settling.status);
   if (repeated) return Verdict{Done{}};

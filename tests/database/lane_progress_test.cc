@@ -6,13 +6,13 @@
 namespace hapax::postgres {
 namespace {
 
-using relay::Outcome;
+using relay::SendOutcome;
 using RowKind = TakenRow::Kind;
 
 TakenRow row(RowKind kind, std::int64_t seq) { return {.kind = kind, .seq = seq}; }
 
-std::vector<Outcome> outcomes(std::size_t accepted, std::size_t not_sent = 0) {
-  std::vector<Outcome> all(accepted, {.kind = Outcome::Kind::kAccepted});
+std::vector<SendOutcome> outcomes(std::size_t accepted, std::size_t not_sent = 0) {
+  std::vector<SendOutcome> all(accepted, {.kind = SendOutcome::Kind::kAccepted});
   all.resize(accepted + not_sent);
   return all;
 }
@@ -62,7 +62,7 @@ TEST(LaneProgress, WhatWasNotLookedForIsNotDone) {
 }
 
 TEST(LaneProgress, IsWrittenAndRead) {
-  const std::vector<Pending> pending{{7, 3}, {9, 10}};
+  const std::vector<PendingTransaction> pending{{7, 3}, {9, 10}};
   EXPECT_EQ(pending_of(xids_text_of(pending), since_text_of(pending)), pending);
   EXPECT_EQ(running_in("10:20:10,14", 22), (Xids{10, 14, 20, 21}));
 }

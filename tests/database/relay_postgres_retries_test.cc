@@ -40,7 +40,7 @@ class PostgresRetries : public testing::Test {
     return all;
   }
   std::unique_ptr<testing_relay::Relay> start(const std::string& owner,
-                                              relay::Settings settings = {}) {
+                                              relay::RelaySettings settings = {}) {
     auto source = OutboxSource::open({.uri = uri, .owner = owner, .listen = false});
     return std::make_unique<testing_relay::Relay>(
         std::unique_ptr<relay::Source>(*std::move(source)), receiver, settings);
@@ -155,7 +155,7 @@ TEST_F(PostgresRetries, AfterADeathTheyAreTakenAlone) {
   text("UPDATE hapax.outbox_lane SET lease_until = '-infinity'; DELETE FROM hapax.outbox_relay");
   held = dying->source->lease({}, Duration{15'000});
   ASSERT_EQ(held->held.size(), 16U);
-  std::vector<relay::Turn> turns;
+  std::vector<relay::LaneTurn> turns;
   for (const relay::Lease& lease : held->held) turns.push_back({lease, {}, 500});
   EXPECT_EQ(dying->source->next(turns, 10)->batches.at(0).records.size(), 5U);
 

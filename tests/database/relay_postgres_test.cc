@@ -18,7 +18,7 @@
 #include "host/clock.h"
 #include "postgres/migrate.h"
 #include "postgres/outbox_source.h"
-#include "relay/engine.h"
+#include "relay/relay.h"
 #include "relay_rig.h"
 
 namespace hapax::postgres {
@@ -31,7 +31,7 @@ using testing_relay::Receiver;
 // As another process would.
 struct Relay : testing_relay::Relay {
   Relay(const std::string& uri, relay::Sink& sink, const std::string& owner,
-        relay::Settings settings = {})
+        relay::RelaySettings settings = {})
       : testing_relay::Relay(open(uri, owner), sink, settings) {}
   static Result<std::unique_ptr<relay::Source>> open(const std::string& uri,
                                                      const std::string& owner) {
@@ -287,7 +287,7 @@ TEST_F(PostgresRelay, ALateTransactionMayBeLargerThanABatch) {
       "SELECT hapax.publish('t', '', k, 'x' || k) FROM (SELECT 'f' || i AS k "
       "FROM generate_series(1, 3000) AS i) AS s WHERE hashtext(k) & 15 = " +
           std::to_string(lane) + " AND hashtext(k) & 4095 <> hashtext('k') & 4095 LIMIT 60");
-  const relay::Settings small{.batch = 20};
+  const relay::RelaySettings small{.batch = 20};
   {
     Relay relay(uri, receiver, "a", small);
     relay.drain();
@@ -436,7 +436,7 @@ class PostgresRelayAfterALoss : public PostgresRelay {
   }
 
   Connection app = connect();
-  relay::Settings settings{};
+  relay::RelaySettings settings{};
   std::optional<Relay> relay{};
 };
 
@@ -554,7 +554,7 @@ TEST_F(PostgresRelay, TakesNoMoreThanItsMemoryIsMeantFor) {
   const std::string large =
       "SELECT count(hapax.publish('t', convert_to(repeat('x', 1048576), 'UTF8'), ";
   run(app, large + "'k', 'a' || i)) FROM generate_series(1, 9) AS i");
-  const relay::Settings quick{.retry_first = Duration{1}, .retry_max = Duration{1}};
+  const relay::RelaySettings quick{.retry_first = Duration{1}, .retry_max = Duration{1}};
   Relay relay(uri, receiver, "a", quick);
   EXPECT_EQ(most_taken_until(relay, receiver, 9), 2U);
   EXPECT_EQ(receiver.sent.front(), "a1");
@@ -608,7 +608,7 @@ TEST_F(PostgresRelay, ARefusedRecordHoldsUpItsKeyAndDiesWithItsReason) {
   receiver.refused = {"a1"};
   for (const char* id : {"a1", "a2", "a3"}) run(app, publish(id, "a"));
   run(app, publish("b1", "b"));
-  const relay::Settings quick{.attempts_max = 2, .retry_first = Duration{1}};
+  const relay::RelaySettings quick{.attempts_max = 2, .retry_first = Duration{1}};
   Relay relay(uri, receiver, "a", quick);
   relay.round();
   run(app, publish("a4", "a"));
@@ -633,7 +633,7 @@ TEST_F(PostgresRelay, ARefusedRecordHoldsUpItsKeyAndDiesWithItsReason) {
 TEST_F(PostgresRelay, TwoRelaysShareAndOneStandsStill) {
   auto app = connect();
   const Duration renewal{30'000};
-  const relay::Settings settings{.lease = 2 * renewal};
+  const relay::RelaySettings settings{.lease = 2 * renewal};
   Receiver of_b;
   Relay a(uri, receiver, "a", settings);
   Relay b(uri, of_b, "b", settings);
@@ -709,7 +709,7 @@ class Listening {
  private:
   host::HostClock clock_;
   std::unique_ptr<OutboxSource> source_;
-  relay::Engine engine_;
+  relay::Relay engine_;
 };
 
 // A publisher's NOTIFY wakes a relay that sleeps; also one whose connection for it was lost.
@@ -751,7 +751,7 @@ TEST_F(PostgresRelay, AsksLessThanOnceASecondWhileNothingHappens) {
     const auto opened = open_source(uri, listen);
     OutboxSource& source = *opened;
     HeldClock clock;
-    relay::Engine engine(source, receiver, clock, {});
+    relay::Relay engine(source, receiver, clock, {});
     while (clock.now_ms < 1'000 * kSeconds) {
       const auto told = engine.round();
       ASSERT_TRUE(told.has_value());
@@ -924,7 +924,7 @@ TEST_F(PostgresRelay, NothingIsLostInADisorderOfTransactionsAndCrashes) {
   std::map<std::string, Ids> committed_by_key;
   int made = 0;
   int life = 0;
-  const relay::Settings settings{.batch = 7};
+  const relay::RelaySettings settings{.batch = 7};
   auto relay = std::make_unique<Relay>(uri, receiver, "life 0", settings);
   const auto finish = [&](std::size_t i, const char* how) {
     run(apps[i], how);

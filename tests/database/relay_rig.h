@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "host/clock.h"
-#include "relay/engine.h"
+#include "relay/relay.h"
 
 namespace hapax::testing_relay {
 
@@ -22,14 +22,14 @@ using Ids = std::vector<std::string>;
 
 class Receiver final : public relay::Sink {
  public:
-  relay::Delivery deliver(std::span<const relay::Outgoing* const> records,
-                          const relay::Permit& permit) override {
-    relay::Delivery told;
-    if (away) return {0, relay::Delivery::Ending::kUnavailable, "nobody listens"};
+  relay::SinkDelivery deliver(std::span<const relay::Outgoing* const> records,
+                              const relay::Permit& permit) override {
+    relay::SinkDelivery told;
+    if (away) return {0, relay::SinkDelivery::Ending::kUnavailable, "nobody listens"};
     for (const relay::Outgoing* record : records) {
-      if (!permit.good()) return {told.accepted, relay::Delivery::Ending::kOutOfTime, {}};
+      if (!permit.good()) return {told.accepted, relay::SinkDelivery::Ending::kOutOfTime, {}};
       if (refused.contains(record->id)) {
-        return {told.accepted, relay::Delivery::Ending::kRefused, "no \"thanks\" \\ \n\xff"};
+        return {told.accepted, relay::SinkDelivery::Ending::kRefused, "no \"thanks\" \\ \n\xff"};
       }
       sent.push_back(record->id);
       records_by_id[record->id] = *record;
@@ -58,7 +58,7 @@ class MovedClock final : public ports::Clock {
 
 struct Relay {
   Relay(Result<std::unique_ptr<relay::Source>> opened, relay::Sink& sink,
-        relay::Settings settings = {})
+        relay::RelaySettings settings = {})
       : source(*std::move(opened)), engine(*source, sink, clock, settings) {}
 
   relay::Round round() {
@@ -80,7 +80,7 @@ struct Relay {
 
   MovedClock clock;
   std::unique_ptr<relay::Source> source;
-  relay::Engine engine;
+  relay::Relay engine;
 };
 
 // Rounds until `count` records were sent; the most that one took.

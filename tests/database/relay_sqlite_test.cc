@@ -21,7 +21,7 @@ using testing_relay::Receiver;
 
 struct Relay : testing_relay::Relay {
   Relay(const std::string& path, relay::Sink& sink, const std::string& owner,
-        relay::Settings settings = {})
+        relay::RelaySettings settings = {})
       : testing_relay::Relay(open(path, owner), sink, settings) {}
   static Result<std::unique_ptr<relay::Source>> open(const std::string& path,
                                                      const std::string& owner) {
@@ -37,8 +37,8 @@ class Killer final : public relay::Sink {
   Killer(Receiver& receiver, std::string deadly)
       : receiver_(receiver), deadly_(std::move(deadly)) {}
 
-  relay::Delivery deliver(std::span<const relay::Outgoing* const> records,
-                          const relay::Permit& permit) override {
+  relay::SinkDelivery deliver(std::span<const relay::Outgoing* const> records,
+                              const relay::Permit& permit) override {
     std::size_t before = 0;
     while (before < records.size() && records[before]->id != deadly_) ++before;
     auto delivery = receiver_.deliver(records.first(before), permit);
@@ -129,7 +129,7 @@ TEST_F(SqliteRelay, TakesNoMoreThanItsMemoryIsMeantFor) {
                   "', 't', zeroblob(8388608))");
     receiver.refused.insert(id);
   }
-  const relay::Settings quick{.retry_first = Duration{1}, .retry_max = Duration{1}};
+  const relay::RelaySettings quick{.retry_first = Duration{1}, .retry_max = Duration{1}};
   Relay relay(path, receiver, "a", quick);
   EXPECT_EQ(relay.round().taken, 4U);
   while (number("SELECT count(*) FROM hapax_outbox_retry") < 12) relay.round();
@@ -171,7 +171,7 @@ TEST_F(SqliteRelay, ARefusedRecordHoldsUpItsKeyAndDiesWithItsReason) {
   receiver.refused = {"a1"};
   for (const char* id : {"a1", "a2", "a3"}) run(*app, publish(id, "a"));
   run(*app, publish("b1", "b"));
-  const relay::Settings quick{.attempts_max = 2, .retry_first = Duration{1}};
+  const relay::RelaySettings quick{.attempts_max = 2, .retry_first = Duration{1}};
   Relay relay(path, receiver, "a", quick);
   relay.round();
   run(*app, publish("a4", "a"));
@@ -319,7 +319,7 @@ TEST_F(SqliteRelay, OneThatKillsIsFoundAmongThoseThatCatchUp) {
 // was not settled, and the first sends nothing when it goes on.
 TEST_F(SqliteRelay, OneSendsAndAnotherTakesOver) {
   const Duration renewal{30'000};
-  const relay::Settings settings{.lease = 2 * renewal};
+  const relay::RelaySettings settings{.lease = 2 * renewal};
   Receiver of_b;
   Relay a(path, receiver, "a", settings);
   Relay b(path, of_b, "b", settings);
@@ -441,7 +441,7 @@ TEST_F(SqliteRelay, ForgetsWhatIsOverInTheInboxAndAmongClaims) {
 // Y5: whoever crashes, everything arrives, in the order of commits.
 TEST_F(SqliteRelay, NothingIsLostInCrashes) {
   std::mt19937 random(4712);
-  auto relay = std::make_unique<Relay>(path, receiver, "life 0", relay::Settings{.batch = 7});
+  auto relay = std::make_unique<Relay>(path, receiver, "life 0", relay::RelaySettings{.batch = 7});
   Ids committed;
   for (int step = 0; step < 600; ++step) {
     const std::string id = std::to_string(step);
@@ -452,7 +452,7 @@ TEST_F(SqliteRelay, NothingIsLostInCrashes) {
     if (kept) committed.push_back(id);
     if (random() % 3 == 0) relay->round();
     if (random() % 40 != 0) continue;
-    relay = std::make_unique<Relay>(path, receiver, "life " + id, relay::Settings{.batch = 7});
+    relay = std::make_unique<Relay>(path, receiver, "life " + id, relay::RelaySettings{.batch = 7});
     run(*app, "UPDATE hapax_outbox_lane SET lease_until = 0");
   }
   relay->drain();

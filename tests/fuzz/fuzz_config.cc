@@ -9,10 +9,10 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  const auto loaded = hapax::config::load(hapax::config::File{"f", text}, {});
+  const auto loaded = hapax::config::load(hapax::config::ConfigFile{"f", text}, {});
   if (!loaded.good()) return 0;
   const std::string printed = hapax::config::to_json(loaded.config);
-  const auto again = hapax::config::load(hapax::config::File{"f", printed}, {});
+  const auto again = hapax::config::load(hapax::config::ConfigFile{"f", printed}, {});
   if (!again.good()) std::abort();
   if (hapax::config::to_json(again.config) != printed) std::abort();
   return 0;

@@ -73,10 +73,10 @@ class DataFolder {
   }
 
   // The batches from the one behind `after` on.
-  journal::Findings read(Lsn after, const journal::BatchVisitor& visit) const {
+  journal::JournalFindings read(Lsn after, const journal::BatchVisitor& visit) const {
     auto findings = journal::examine(*folder_, identity_, after.next(), visit);
     EXPECT_TRUE(findings.ok()) << findings.error().text();
-    return findings ? *std::move(findings) : journal::Findings{};
+    return findings ? *std::move(findings) : journal::JournalFindings{};
   }
   // What the facts in (after, last] do to `state`; the log time they end at.
   void follow(core::State& state, Lsn after, Lsn last) const {
@@ -109,7 +109,7 @@ class Copy {
 };
 
 struct Restored {
-  engine::Loaded from;
+  engine::LoadedSnapshot from;
   std::unique_ptr<core::State> state;
 };
 

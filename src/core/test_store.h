@@ -57,7 +57,7 @@ inline Fingerprint print_text(std::string_view text) {
   return base::to_fingerprint(hash_text(text, 2));
 }
 
-struct HashOp {
+struct TestHashes {
   OpHashes operator()(const Append& op) const {
     const std::string content = std::string(op.group.value_or("")) + '/' + std::string(op.payload);
     const GroupHash group = op.group ? hash_text(*op.group, 3).low : 0;
@@ -103,19 +103,19 @@ class MemoryJournal {
     batches_.pop_back();
   }
 
-  [[nodiscard]] Door door() {
-    Door door;
-    door.self = this;
-    door.write = [](void* self, const Fact& fact) { return of(self).write(fact); };
-    door.read_record = [](void* self, const Stream& stream, Sequence sequence) {
+  [[nodiscard]] StateOwner owner() {
+    StateOwner owner;
+    owner.self = this;
+    owner.write = [](void* self, const Fact& fact) { return of(self).write(fact); };
+    owner.read_record = [](void* self, const Stream& stream, Sequence sequence) {
       return of(self).read_record(stream, sequence);
     };
-    door.content_id = [](void*, std::string_view payload) {
+    owner.content_id = [](void*, std::string_view payload) {
       return ContentId{"sha-" + std::string(payload.substr(0, 40)), hash_text(payload, 5)};
     };
-    door.mark = [](void* self) { return of(self).batches_.back().frames.size(); };
-    door.cut = [](void* self, std::size_t mark) { of(self).cut(mark); };
-    return door;
+    owner.mark = [](void* self) { return of(self).batches_.back().frames.size(); };
+    owner.cut = [](void* self, std::size_t mark) { of(self).cut(mark); };
+    return owner;
   }
 
   [[nodiscard]] const std::vector<Batch>& batches() const { return batches_; }
@@ -181,14 +181,14 @@ class MemoryStore {
     journal.drop();
   }
 
-  [[nodiscard]] Turn turn() { return Turn(state, now, undo, journal.door()); }
+  [[nodiscard]] Turn turn() { return Turn(state, now, undo, journal.owner()); }
   void emit(const Fact& fact) { turn().emit(fact); }
 
   Executed commit(const Commit& commit) {
     std::vector<OpHashes> hashes;
     std::string content;
     for (const Op& op : commit.ops) {
-      hashes.push_back(std::visit(HashOp{}, op));
+      hashes.push_back(std::visit(TestHashes{}, op));
       content += std::to_string(op.index()) + std::to_string(hashes.back().key.low) +
                  std::to_string(hashes.back().content.low) + ';';
     }

@@ -17,7 +17,7 @@
 
 namespace hapax::relay {
 
-struct Settings {
+struct RelaySettings {
   Duration lease{15'000};
   Duration margin{2'000};     // so long before the end of a lease nothing is sent any more
   Duration lease_again{500};  // after lanes were leased, if one of them was lost
@@ -33,7 +33,7 @@ struct Settings {
       100;  // of a record with none to compare; then they are refusals
 };
 
-struct Counts {
+struct RelayCounts {
   std::uint64_t accepted = 0;
   std::uint64_t retried = 0;  // refusals that get another attempt
   std::uint64_t dead = 0;
@@ -48,11 +48,12 @@ struct Round {
   std::string reason{};     // of the pause
 };
 
-class Engine {
+class Relay {
  public:
   using Log = std::function<void(std::string_view)>;
 
-  Engine(Source& source, Sink& sink, ports::Clock& clock, const Settings& settings, Log log = {})
+  Relay(Source& source, Sink& sink, ports::Clock& clock, const RelaySettings& settings,
+        Log log = {})
       : source_(source), sink_(sink), clock_(clock), settings_(settings), log_(std::move(log)) {}
 
   // Leases what is due, settles and takes in one round trip, and sends what was taken. After an
@@ -61,28 +62,28 @@ class Engine {
   // Settles what was sent and gives the lanes back.
   [[nodiscard]] Status stop();
 
-  [[nodiscard]] const Counts& counts() const { return counts_; }
+  [[nodiscard]] const RelayCounts& counts() const { return counts_; }
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
   [[nodiscard]] std::uint32_t share() const { return share_; }
 
  private:
   struct Lane {
     Lease lease;
-    std::vector<Outcome> outcomes;     // of the batch that was sent and is not settled yet
-    std::vector<std::int64_t> flawed;  // places of the latest batch that were told as dead letters
+    std::vector<SendOutcome> outcomes;  // of the batch that was sent and is not settled yet
+    std::vector<std::int64_t> flawed;   // places of the latest batch that were told as dead letters
   };
   // A batch being sent.
   struct Sending {
     Lease lease;
-    Batch batch;
-    std::vector<Outcome> outcomes;
+    OutgoingBatch batch;
+    std::vector<SendOutcome> outcomes;
   };
   // One record of a batch being sent.
   struct Place {
     Sending* sending;
     std::size_t at;
     [[nodiscard]] const Outgoing& record() const { return sending->batch.records[at]; }
-    [[nodiscard]] Outcome& outcome() const { return sending->outcomes[at]; }
+    [[nodiscard]] SendOutcome& outcome() const { return sending->outcomes[at]; }
   };
 
   [[nodiscard]] Result<Round> run_round();
@@ -96,8 +97,8 @@ class Engine {
   // once for all of them.
   std::vector<Place> sendable(std::vector<Sending>& sendings);
   void add_sendable(Sending& sending, std::vector<Place>& chunk) const;
-  Delivery deliver(const std::vector<Place>& chunk);
-  void apply(const std::vector<Place>& chunk, const Delivery& delivery);
+  SinkDelivery deliver(const std::vector<Place>& chunk);
+  void apply(const std::vector<Place>& chunk, const SinkDelivery& delivery);
   void refuse(const Place& place, std::string_view reason);
   void bury(const Place& place, std::string_view reason);
   static void set_dead(const Place& place, std::string_view reason);
@@ -106,10 +107,10 @@ class Engine {
   // that nothing is known against.
   [[nodiscard]] std::vector<Place> others_than(const std::vector<Place>& chunk, std::size_t failed);
   // Whether the sink takes one of these, right after it did not take another.
-  bool takes_one_of(const std::vector<Place>& others, Delivery::Ending ending);
+  bool takes_one_of(const std::vector<Place>& others, SinkDelivery::Ending ending);
   // Whether others passed since this record failed before, or it failed alone for too long.
   bool is_to_blame(const Outgoing& record, bool alone);
-  void pause(const Delivery& delivery, const Outgoing& record, bool alone);
+  void pause(const SinkDelivery& delivery, const Outgoing& record, bool alone);
   void end_pause();
   [[nodiscard]] bool paused() const { return clock_.steady_ms() < paused_until_ms_; }
   // Whether this record waits while others may be sent.
@@ -127,7 +128,7 @@ class Engine {
   Source& source_;
   Sink& sink_;
   ports::Clock& clock_;
-  const Settings settings_;
+  const RelaySettings settings_;
   const Log log_;
 
   std::vector<Lane> lanes_;
@@ -150,7 +151,7 @@ class Engine {
   bool more_ = false;      // to take: as the source said, or of a lane that was leased since
   bool cut_off_ = false;   // in this round the leases ended before an answer came
   std::size_t first_ = 0;  // which lane begins: no lane is always last
-  Counts counts_;
+  RelayCounts counts_;
 };
 
 }  // namespace hapax::relay

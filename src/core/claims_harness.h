@@ -11,7 +11,7 @@
 #include "core/claims.h"
 #include "core/turn.h"
 
-namespace hapax::core::desk {
+namespace hapax::core::claims_harness {
 
 inline Fingerprint print_of(std::uint64_t content) { return {content, content}; }
 inline base::Hash128 hash_of(std::string_view key) {
@@ -26,7 +26,7 @@ struct Terms {
   OnLapse on_lapse = OnLapse::kTakeOver;
 };
 
-class Desk {
+class ClaimsHarness {
  public:
   struct Journaled {
     base::Where at;
@@ -139,16 +139,16 @@ class Desk {
 
  private:
   static base::Where write(void* self, const Fact& fact) {
-    Desk& desk = *static_cast<Desk*>(self);
-    std::string& segment = desk.segments.back();
+    ClaimsHarness& store = *static_cast<ClaimsHarness*>(self);
+    std::string& segment = store.segments.back();
     const auto offset = static_cast<std::uint32_t>(segment.size());
     encode(fact, segment);
     segment.append(kFactTrailer, '\0');
-    const base::Where at{static_cast<std::uint32_t>(desk.segments.size()), offset,
+    const base::Where at{static_cast<std::uint32_t>(store.segments.size()), offset,
                          static_cast<std::uint32_t>(segment.size()) - offset};
-    desk.journal.push_back({at, desk.now});
+    store.journal.push_back({at, store.now});
     return at;
   }
 };
 
-}  // namespace hapax::core::desk
+}  // namespace hapax::core::claims_harness

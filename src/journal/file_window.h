@@ -11,9 +11,9 @@
 
 namespace hapax::journal {
 
-class Window {
+class FileWindow {
  public:
-  static Result<Window> open(std::shared_ptr<const ports::File> file);
+  static Result<FileWindow> open(std::shared_ptr<const ports::File> file);
 
   [[nodiscard]] std::uint64_t size() const { return size_; }  // of the file, when it was opened
   [[nodiscard]] const ports::File& file() const { return *file_; }
@@ -28,7 +28,7 @@ class Window {
  private:
   static constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 
-  Window(std::shared_ptr<const ports::File> file, std::uint64_t size)
+  FileWindow(std::shared_ptr<const ports::File> file, std::uint64_t size)
       : file_(std::move(file)), size_(size) {}
 
   std::shared_ptr<const ports::File> file_;

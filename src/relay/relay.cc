@@ -1,4 +1,4 @@
-#include "relay/engine.h"
+#include "relay/relay.h"
 
 #include <algorithm>
 #include <string>
@@ -11,8 +11,8 @@ namespace hapax::relay {
 
 namespace {
 
-using Kind = Outcome::Kind;
-using Ending = Delivery::Ending;
+using Kind = SendOutcome::Kind;
+using Ending = SinkDelivery::Ending;
 
 Duration doubled(Duration last, Duration first, Duration most) {
   return last == Duration{0} ? first : std::min(last * 2, most);
@@ -25,13 +25,13 @@ std::string name_of(const Outgoing& record) {
 
 // Every record of a batch that nobody managed to settle before was taken so often because whoever
 // sent it did not live to say what became of it. It is blamed only if it was alone.
-bool is_poison(const Batch& batch, std::uint32_t attempts_max) {
+bool is_poison(const OutgoingBatch& batch, std::uint32_t attempts_max) {
   return batch.records.size() == 1 && batch.records.front().attempt > attempts_max;
 }
 
 }  // namespace
 
-Result<Round> Engine::round() {
+Result<Round> Relay::round() {
   // Y5: an error may have lost what was sent but not settled; it is taken again, under the same
   // ids.
   auto done = run_round();
@@ -39,7 +39,7 @@ Result<Round> Engine::round() {
   return done;
 }
 
-Result<Round> Engine::run_round() {
+Result<Round> Relay::run_round() {
   HAPAX_CHECK(keep_leases());
   std::vector<Sending> sendings;
   HAPAX_CHECK(take(sendings));
@@ -59,7 +59,7 @@ Result<Round> Engine::run_round() {
   return round;
 }
 
-Status Engine::keep_leases() {
+Status Relay::keep_leases() {
   // Y2: the answer's time counts from before the question, so the lease is over here before it is
   // over there.
   const std::int64_t asked_ms = clock_.steady_ms();
@@ -83,9 +83,9 @@ Status Engine::keep_leases() {
   return Ok{};
 }
 
-Status Engine::take(std::vector<Sending>& sendings) {
+Status Relay::take(std::vector<Sending>& sendings) {
   more_ = false;
-  std::vector<Turn> turns;
+  std::vector<LaneTurn> turns;
   const bool looks = !lone_.empty() && clock_.steady_ms() >= look_at_ms_;
   const bool rest = (paused() && !looks) || !may_send();
   if (looks) look_at_ms_ = clock_.steady_ms() + settings_.look_every.count();
@@ -97,12 +97,12 @@ Status Engine::take(std::vector<Sending>& sendings) {
     lane.outcomes.clear();
   }
   if (turns.empty()) return Ok{};
-  HAPAX_TRY(Taken taken, source_.next(turns, settings_.attempts_max));
+  HAPAX_TRY(TakenBatches taken, source_.next(turns, settings_.attempts_max));
   // Y3: what was sent under a lost lease is not settled: its new holder decides, and sends it again
   // under the same id.
   for (const std::uint32_t lane : taken.lost) lose(lane);
   more_ = taken.more;
-  for (Batch& batch : taken.batches) {
+  for (OutgoingBatch& batch : taken.batches) {
     Sending sending{find(batch.lane)->lease, std::move(batch), {}};
     sending.outcomes.resize(sending.batch.records.size());
     sendings.push_back(std::move(sending));
@@ -110,7 +110,7 @@ Status Engine::take(std::vector<Sending>& sendings) {
   return Ok{};
 }
 
-Status Engine::give_back_surplus() {
+Status Relay::give_back_surplus() {
   if (lanes_.size() <= share_) return Ok{};
   std::vector<Lease> surplus;
   for (std::size_t i = share_; i < lanes_.size(); ++i) surplus.push_back(lanes_[i].lease);
@@ -118,7 +118,7 @@ Status Engine::give_back_surplus() {
   return source_.release(surplus);
 }
 
-Status Engine::send_all(std::vector<Sending>& sendings) {
+Status Relay::send_all(std::vector<Sending>& sendings) {
   if (!sendings.empty()) {
     std::rotate(sendings.begin(),
                 sendings.begin() + static_cast<std::ptrdiff_t>(first_++ % sendings.size()),
@@ -142,9 +142,9 @@ Status Engine::send_all(std::vector<Sending>& sendings) {
   return Ok{};
 }
 
-Result<bool> Engine::send(const std::vector<Place>& chunk) {
+Result<bool> Relay::send(const std::vector<Place>& chunk) {
   if (chunk.empty()) return false;
-  const Delivery delivery = deliver(chunk);
+  const SinkDelivery delivery = deliver(chunk);
   apply(chunk, delivery);
   if (delivery.ending == Ending::kAll || delivery.ending == Ending::kRefused) return true;
   if (delivery.ending == Ending::kOutOfTime) {
@@ -170,7 +170,7 @@ Result<bool> Engine::send(const std::vector<Place>& chunk) {
   return false;
 }
 
-std::vector<Engine::Place> Engine::sendable(std::vector<Sending>& sendings) {
+std::vector<Relay::Place> Relay::sendable(std::vector<Sending>& sendings) {
   std::vector<Place> chunk;
   for (Sending& sending : sendings) {
     if (holds(sending.lease)) add_sendable(sending, chunk);
@@ -178,12 +178,12 @@ std::vector<Engine::Place> Engine::sendable(std::vector<Sending>& sendings) {
   return chunk;
 }
 
-void Engine::add_sendable(Sending& sending, std::vector<Place>& chunk) const {
+void Relay::add_sendable(Sending& sending, std::vector<Place>& chunk) const {
   // Y1: behind a record that waits, the others of its key wait too.
   std::unordered_set<std::string_view> waiting;
   const auto& records = sending.batch.records;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    Outcome& outcome = sending.outcomes[i];
+    SendOutcome& outcome = sending.outcomes[i];
     const std::string& key = records[i].key;
     if (outcome.kind == Kind::kNotSent) {
       const bool held = records[i].blocked || (!key.empty() && waiting.contains(key));
@@ -195,30 +195,30 @@ void Engine::add_sendable(Sending& sending, std::vector<Place>& chunk) const {
   }
 }
 
-Delivery Engine::deliver(const std::vector<Place>& chunk) {
+SinkDelivery Relay::deliver(const std::vector<Place>& chunk) {
   // Y2: a batch never outlives its lease.
   const Permit permit(clock_, leases_end_ms_ - settings_.margin.count());
   if (!permit.good()) return {.ending = Ending::kOutOfTime};
   std::vector<const Outgoing*> records;
   records.reserve(chunk.size());
   for (const Place& place : chunk) records.push_back(&place.record());
-  Delivery delivery = sink_.deliver(records, permit);
+  SinkDelivery delivery = sink_.deliver(records, permit);
   HAPAX_ASSERT(delivery.ending == Ending::kAll ? delivery.accepted == chunk.size()
                                                : delivery.accepted < chunk.size(),
                "a sink says of each record what became of it");
   return delivery;
 }
 
-void Engine::apply(const std::vector<Place>& chunk, const Delivery& delivery) {
+void Relay::apply(const std::vector<Place>& chunk, const SinkDelivery& delivery) {
   for (std::size_t i = 0; i < delivery.accepted; ++i) chunk[i].outcome().kind = Kind::kAccepted;
   counts_.accepted += delivery.accepted;
   if (delivery.accepted != 0 || delivery.ending == Ending::kRefused) end_pause();
   if (delivery.ending == Ending::kRefused) refuse(chunk[delivery.accepted], delivery.reason);
 }
 
-void Engine::refuse(const Place& place, std::string_view reason) {
+void Relay::refuse(const Place& place, std::string_view reason) {
   const Outgoing& record = place.record();
-  Outcome& outcome = place.outcome();
+  SendOutcome& outcome = place.outcome();
   if (record.attempt >= settings_.attempts_max) return bury(place, reason);
   outcome.reason = reason;
   outcome.kind = Kind::kRetry;
@@ -226,21 +226,21 @@ void Engine::refuse(const Place& place, std::string_view reason) {
   ++counts_.retried;
 }
 
-void Engine::bury(const Place& place, std::string_view reason) {
+void Relay::bury(const Place& place, std::string_view reason) {
   set_dead(place, reason);
   ++counts_.dead;
   say("record " + place.record().id + " is a dead letter after " +
       std::to_string(place.record().attempt) + " attempts: " + place.outcome().reason);
 }
 
-void Engine::set_dead(const Place& place, std::string_view reason) {
+void Relay::set_dead(const Place& place, std::string_view reason) {
   place.outcome().kind = Kind::kDead;
   place.outcome().reason = reason;
 }
 
 // Behind a record that waits for its sink they do not count, and are taken and buried again
 // with the next batch; they are told once.
-void Engine::bury_flawed(Sending& sending) {
+void Relay::bury_flawed(Sending& sending) {
   std::vector<std::int64_t>& told = find(sending.lease.lane)->flawed;
   const std::vector<std::int64_t> before = std::exchange(told, {});
   for (std::size_t i = 0; i < sending.batch.records.size(); ++i) {
@@ -253,8 +253,7 @@ void Engine::bury_flawed(Sending& sending) {
   }
 }
 
-std::vector<Engine::Place> Engine::others_than(const std::vector<Place>& chunk,
-                                               std::size_t failed) {
+std::vector<Relay::Place> Relay::others_than(const std::vector<Place>& chunk, std::size_t failed) {
   std::unordered_set<std::string> names{name_of(chunk[failed].record())};
   std::vector<Place> others;
   for (std::size_t i = failed + 1; i < chunk.size(); ++i) {
@@ -268,12 +267,12 @@ std::vector<Engine::Place> Engine::others_than(const std::vector<Place>& chunk,
 }
 
 // Several, if the sink answers, for more than one record may make it fail; and not always the same.
-bool Engine::takes_one_of(const std::vector<Place>& others, Ending ending) {
+bool Relay::takes_one_of(const std::vector<Place>& others, Ending ending) {
   constexpr std::size_t kTries = 4;
   const std::size_t tries = std::min(others.size(), ending == Ending::kFailed ? kTries : 1);
   for (std::size_t i = 0; i < tries; ++i) {
     const std::vector<Place> one{others[(counts_.pauses + i) % others.size()]};
-    const Delivery delivery = deliver(one);
+    const SinkDelivery delivery = deliver(one);
     apply(one, delivery);
     if (delivery.ending == Ending::kAll || delivery.ending == Ending::kRefused) return true;
     if (delivery.ending == Ending::kOutOfTime) return false;
@@ -281,7 +280,7 @@ bool Engine::takes_one_of(const std::vector<Place>& others, Ending ending) {
   return false;
 }
 
-bool Engine::is_to_blame(const Outgoing& record, bool alone) {
+bool Relay::is_to_blame(const Outgoing& record, bool alone) {
   if (suspect_.id != record.id) suspect_ = {record.id, signs_, 0};
   const bool others_passed = std::exchange(suspect_.signs, signs_) < signs_;
   if (alone) ++suspect_.lone_failures;
@@ -289,7 +288,7 @@ bool Engine::is_to_blame(const Outgoing& record, bool alone) {
 }
 
 // Y4: as long as one record alone fails, of a sink that answers, only its key waits.
-void Engine::pause(const Delivery& delivery, const Outgoing& record, bool alone) {
+void Relay::pause(const SinkDelivery& delivery, const Outgoing& record, bool alone) {
   const std::string name = name_of(record);
   const bool only_one = alone && (pause_ == Duration{0} || lone_ == name);
   const Duration most = delivery.ending == Ending::kFailed && !only_one
@@ -307,19 +306,19 @@ void Engine::pause(const Delivery& delivery, const Outgoing& record, bool alone)
   }
 }
 
-void Engine::end_pause() {
+void Relay::end_pause() {
   ++signs_;
   pause_ = Duration{0};
   paused_until_ms_ = 0;
   lone_.clear();
 }
 
-bool Engine::is_paused(const Outgoing& record) const {
+bool Relay::is_paused(const Outgoing& record) const {
   return paused() && (lone_.empty() || lone_ == name_of(record));
 }
 
-Status Engine::stop() {
-  std::vector<Turn> turns;
+Status Relay::stop() {
+  std::vector<LaneTurn> turns;
   std::vector<Lease> leases;
   for (Lane& lane : lanes_) {
     leases.push_back(lane.lease);
@@ -328,28 +327,28 @@ Status Engine::stop() {
   forget();
   if (leases.empty()) return Ok{};
   if (!turns.empty()) {
-    HAPAX_TRY(const Taken taken, source_.next(turns, settings_.attempts_max));
+    HAPAX_TRY(const TakenBatches taken, source_.next(turns, settings_.attempts_max));
     counts_.lanes_lost += taken.lost.size();
   }
   return source_.release(leases);
 }
 
-bool Engine::may_send() const {
+bool Relay::may_send() const {
   return clock_.steady_ms() < leases_end_ms_ - settings_.margin.count();
 }
 
-Engine::Lane* Engine::find(std::uint32_t lane) {
+Relay::Lane* Relay::find(std::uint32_t lane) {
   const auto found = std::find_if(lanes_.begin(), lanes_.end(),
                                   [&](const Lane& each) { return each.lease.lane == lane; });
   return found == lanes_.end() ? nullptr : &*found;
 }
 
-bool Engine::holds(const Lease& lease) {
+bool Relay::holds(const Lease& lease) {
   const Lane* lane = find(lease.lane);
   return lane != nullptr && lane->lease == lease;
 }
 
-void Engine::lose(std::uint32_t lane) {
+void Relay::lose(std::uint32_t lane) {
   std::erase_if(lanes_, [&](const Lane& each) { return each.lease.lane == lane; });
   ++counts_.lanes_lost;
   // It may be free, or nobody else's: after a failover a lane is lost that this relay still holds.
@@ -357,13 +356,13 @@ void Engine::lose(std::uint32_t lane) {
   say("lane " + std::to_string(lane) + " is no longer held");
 }
 
-void Engine::forget() {
+void Relay::forget() {
   lanes_.clear();
   leases_end_ms_ = 0;
   renew_at_ms_ = 0;
 }
 
-Duration Engine::retry_after(std::uint32_t attempt) const {
+Duration Relay::retry_after(std::uint32_t attempt) const {
   Duration after = settings_.retry_first;
   for (std::uint32_t i = 1; i < attempt && after < settings_.retry_max; ++i) after *= 2;
   return std::min(after, settings_.retry_max);

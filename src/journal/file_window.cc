@@ -1,15 +1,15 @@
-#include "journal/window.h"
+#include "journal/file_window.h"
 
 #include <algorithm>
 
 namespace hapax::journal {
 
-Result<Window> Window::open(std::shared_ptr<const ports::File> file) {
+Result<FileWindow> FileWindow::open(std::shared_ptr<const ports::File> file) {
   HAPAX_TRY(const std::uint64_t size, file->size());
-  return Window(std::move(file), size);
+  return FileWindow(std::move(file), size);
 }
 
-Result<std::string_view> Window::view(std::uint64_t offset, std::size_t size) {
+Result<std::string_view> FileWindow::view(std::uint64_t offset, std::size_t size) {
   if (offset >= size_) return std::string_view{};
   size = static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset));
   const bool here = offset >= start_ && offset + size <= start_ + filled_;
@@ -25,7 +25,7 @@ Result<std::string_view> Window::view(std::uint64_t offset, std::size_t size) {
   return std::string_view(buffer_).substr(at, std::min(size, filled_ - at));
 }
 
-Result<std::uint64_t> Window::end_of_content(std::uint64_t from) {
+Result<std::uint64_t> FileWindow::end_of_content(std::uint64_t from) {
   std::uint64_t end = from;
   for (std::uint64_t offset = from; offset < size_;) {
     HAPAX_TRY(const std::string_view bytes, view(offset, kReadBytes));

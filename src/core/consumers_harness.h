@@ -18,7 +18,7 @@
 
 namespace hapax::core {
 
-class Depot {
+class ConsumersHarness {
  public:
   struct Mark {
     Undo::Mark undo;
@@ -31,7 +31,7 @@ class Depot {
   bool disk_fails = false;
   std::function<void(const Fact&)> on_fact;  // before it is applied
 
-  Depot() { emit(StreamMade{StreamUid{1}, "orders", StreamSettings{}}); }
+  ConsumersHarness() { emit(StreamMade{StreamUid{1}, "orders", StreamSettings{}}); }
 
   template <class Op>
   Verdict run(const Op& op) {
@@ -122,28 +122,30 @@ class Depot {
 
   Turn make_turn() { return {state, now, undo, {this, write, read_record, nullptr, size, cut}}; }
   static base::Where write(void* self, const Fact& fact) {
-    Depot& depot = *static_cast<Depot*>(self);
-    if (depot.on_fact) depot.on_fact(fact);
-    Line line{{}, {}, depot.now};
+    ConsumersHarness& store = *static_cast<ConsumersHarness*>(self);
+    if (store.on_fact) store.on_fact(fact);
+    Line line{{}, {}, store.now};
     encode(fact, line.bytes);
-    const Line* before = depot.journal_.empty() ? nullptr : &depot.journal_.back();
+    const Line* before = store.journal_.empty() ? nullptr : &store.journal_.back();
     const std::uint32_t offset = before == nullptr ? 0 : before->at.offset + before->at.length;
     line.at = {1, offset, static_cast<std::uint32_t>(line.bytes.size() + kFactTrailer)};
     if (const auto* appended = std::get_if<RecordAppended>(&fact)) {
-      depot.records_[{appended->stream, appended->sequence}] = line.bytes;
+      store.records_[{appended->stream, appended->sequence}] = line.bytes;
     }
-    depot.journal_.push_back(std::move(line));
-    return depot.journal_.back().at;
+    store.journal_.push_back(std::move(line));
+    return store.journal_.back().at;
   }
   static Result<std::string> read_record(void* self, const Stream& stream, Sequence sequence) {
-    Depot& depot = *static_cast<Depot*>(self);
-    if (depot.disk_fails) return Error{Errc::kIo, "the disk failed"};
+    ConsumersHarness& store = *static_cast<ConsumersHarness*>(self);
+    if (store.disk_fails) return Error{Errc::kIo, "the disk failed"};
     HAPAX_ASSERT(stream.keeps(sequence), "only a kept record is read");
-    return depot.records_.at({stream.uid, sequence});
+    return store.records_.at({stream.uid, sequence});
   }
-  static std::size_t size(void* self) { return static_cast<Depot*>(self)->journal_.size(); }
+  static std::size_t size(void* self) {
+    return static_cast<ConsumersHarness*>(self)->journal_.size();
+  }
   static void cut(void* self, std::size_t size) {
-    static_cast<Depot*>(self)->journal_.resize(size);
+    static_cast<ConsumersHarness*>(self)->journal_.resize(size);
   }
 
   std::vector<Line> journal_;

@@ -1,5 +1,5 @@
 // The engine over an outbox in memory and a clock that the test moves.
-#include "relay/engine.h"
+#include "relay/relay.h"
 
 #include <algorithm>
 #include <functional>
@@ -15,13 +15,13 @@
 namespace hapax::relay {
 namespace {
 
-using Ending = Delivery::Ending;
+using Ending = SinkDelivery::Ending;
 using Ids = std::vector<std::string>;
 
 class FakeSink final : public Sink {
  public:
-  Delivery deliver(std::span<const Outgoing* const> records, const Permit& permit) override {
-    Delivery told;
+  SinkDelivery deliver(std::span<const Outgoing* const> records, const Permit& permit) override {
+    SinkDelivery told;
     for (const Outgoing* record : records) {
       if (before) before(*record);
       if (!permit.good()) return {told.accepted, Ending::kOutOfTime, {}};
@@ -47,13 +47,13 @@ class FakeSink final : public Sink {
 
 class RelayEngine : public testing::Test {
  protected:
-  Round go(Engine& relay) {
+  Round go(Relay& relay) {
     auto round = relay.round();
     EXPECT_TRUE(round.has_value());
     return round.has_value() ? *round : Round{};
   }
   // Until nothing is left to do at this instant.
-  void drain(Engine& relay) {
+  void drain(Relay& relay) {
     while (go(relay).idle_for == Duration{0}) {
     }
   }
@@ -61,9 +61,9 @@ class RelayEngine : public testing::Test {
   sim::SimClock clock;
   MemoryOutbox outbox;
   FakeSink sink;
-  Settings settings{};
+  RelaySettings settings{};
   MemorySource source{outbox, clock, "a"};
-  Engine engine{source, sink, clock, settings};
+  Relay engine{source, sink, clock, settings};
 };
 
 TEST_F(RelayEngine, SendsInOrderAndOnlyOnce) {
@@ -232,7 +232,7 @@ TEST_F(RelayEngine, SomeThatFailAreToldFromTheOthers) {
 // It does not count behind one that waits, and is taken with it again and again.
 TEST_F(RelayEngine, ARecordThatCannotBeSentIsToldOnce) {
   std::vector<std::string> told;
-  Engine relay(source, sink, clock, settings, [&](std::string_view text) {
+  Relay relay(source, sink, clock, settings, [&](std::string_view text) {
     if (text.find("dead letter") != std::string_view::npos) told.emplace_back(text);
   });
   outbox.publish(0, "1", "a");
@@ -263,7 +263,7 @@ TEST_F(RelayEngine, ACrashBeforeSettlingSendsAgain) {
   (void)go(engine);
   EXPECT_EQ(sink.sent, (Ids{"1", "2"}));
   MemorySource other(outbox, clock, "b");
-  Engine successor(other, sink, clock, settings);
+  Relay successor(other, sink, clock, settings);
   drain(successor);
   EXPECT_EQ(sink.sent.size(), 2U) << "the lease of the dead is not over";
   clock.advance(settings.lease.count());
@@ -277,7 +277,7 @@ TEST_F(RelayEngine, AfterAPauseNothingIsSentForWhatWasLost) {
   for (const char* id : {"1", "2", "3"}) outbox.publish(0, id, "k");
   MemorySource other(outbox, clock, "b");
   FakeSink other_sink;
-  Engine successor(other, other_sink, clock, settings);
+  Relay successor(other, other_sink, clock, settings);
   sink.before = [&](const Outgoing& record) {
     if (record.id != "2") return;
     clock.advance(settings.lease.count());
@@ -388,8 +388,8 @@ TEST_F(RelayEngine, ALostAnswerStartsOverUnderAHigherFence) {
 // The database may have gone back, and nobody taken it.
 TEST_F(RelayEngine, SaysNoMoreOfALostLaneThanIsKnown) {
   Ids told;
-  Engine telling(source, sink, clock, settings,
-                 [&](std::string_view text) { told.emplace_back(text); });
+  Relay telling(source, sink, clock, settings,
+                [&](std::string_view text) { told.emplace_back(text); });
   drain(telling);
   ++outbox.lanes[0].fence;
   outbox.lanes[0].until_ms = 0;
@@ -434,7 +434,7 @@ TEST_F(RelayEngine, ARecordThatKillsTheRelayIsIsolated) {
   int kills = 0;
   for (int life = 0; life < 100 && outbox.lanes[0].settled < 40; ++life) {
     MemorySource own(outbox, clock, "life " + std::to_string(life));
-    Engine relay(own, receiver, clock, settings);
+    Relay relay(own, receiver, clock, settings);
     try {
       drain(relay);
     } catch (const Killed&) {
@@ -454,11 +454,11 @@ TEST(RelayEngines, ShareTheLanes) {
   sim::SimClock clock;
   MemoryOutbox outbox(16);
   FakeSink sink;
-  const Settings settings;
+  const RelaySettings settings;
   MemorySource source_a(outbox, clock, "a");
   MemorySource source_b(outbox, clock, "b");
-  Engine a(source_a, sink, clock, settings);
-  Engine b(source_b, sink, clock, settings);
+  Relay a(source_a, sink, clock, settings);
+  Relay b(source_b, sink, clock, settings);
   const auto rounds = [&] {
     for (int i = 0; i < 4; ++i) {
       ASSERT_TRUE(a.round().has_value());
@@ -481,7 +481,7 @@ TEST_F(RelayEngine, StopSettlesAndReleases) {
   (void)go(engine);
   EXPECT_TRUE(engine.stop().has_value());
   MemorySource other(outbox, clock, "b");
-  Engine successor(other, sink, clock, settings);
+  Relay successor(other, sink, clock, settings);
   outbox.publish(0, "2", "k");
   drain(successor);
   EXPECT_EQ(sink.sent, (Ids{"1", "2"}));

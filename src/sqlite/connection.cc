@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include "base/format.h"
 #include "database/numbered.h"
 
 namespace hapax::sqlite {
@@ -227,9 +228,8 @@ Error Connection::failure(int code) const {
   const std::string_view message = ::sqlite3_errmsg(raw());
   const Errc told = database::number_of(message).value_or(code_of(code));  // by one of our triggers
   return {full ? Errc::kNoSpace : told,
-          "SQLite: " + std::string(database::without_number(message)) + " [" +
-              std::to_string(extended) + "]" +
-              std::string(advice_of(full ? SQLITE_FULL : extended))};
+          base::format("SQLite: {} [{}]{}", database::without_number(message), extended,
+                       advice_of(full ? SQLITE_FULL : extended))};
 }
 
 }  // namespace hapax::sqlite

@@ -20,6 +20,8 @@ constexpr std::array kRows = {
 #define HAPAX_ERROR(symbol, number, word, http, retry) \
   ErrcRow{Errc::symbol, word, http, Retry::retry},
 #include <hapax/errors.def>
+
+#include "base/format.h"
 #undef HAPAX_ERROR
 };
 
@@ -88,7 +90,7 @@ Retry retry_of(Errc code) { return row_of(code).retry; }
 int http_status_of(Errc code) { return row_of(code).http; }
 
 std::string Error::text() const {
-  std::string text = "HX" + std::to_string(static_cast<int>(code)) + " ";
+  std::string text = base::format("HX{} ", static_cast<int>(code));
   text += word_of(code);
   text += ": ";
   text += detail;

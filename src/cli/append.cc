@@ -134,7 +134,7 @@ class Appender {
       if (member->name == "producer_sequence") {
         out.add(member->name, counted_++);
       } else if (member->name == "id" && line != 0) {
-        out.add("id", member->text() + "-" + std::to_string(line));
+        out.add("id", base::format("{}-{}", member->text(), line));
       } else {
         out.raw(member->name, member->json);
       }

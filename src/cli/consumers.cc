@@ -81,7 +81,7 @@ int receive(Way& way, const ReceiveOptions& options, const std::vector<Member>& 
       return way.fail(kExitUsage,
                       "--wait '" + options.wait + "' is no span of time up to 60s, such as 5s");
     }
-    call.path += "?wait_ms=" + std::to_string(wait->count());
+    base::append_format(call.path, "?wait_ms={}", wait->count());
     call.waits = *wait;
   }
   const auto told = way.ask_good(call);

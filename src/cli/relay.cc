@@ -324,7 +324,7 @@ Result<int> relay_all(const RelayOptions& options) {
   HAPAX_CHECK(destination.open(options));
   std::vector<std::unique_ptr<Drain>> drains;
   for (const std::string& from : options.from) {
-    const std::string suffix = drains.empty() ? "" : "/" + std::to_string(drains.size() + 1);
+    const std::string suffix = drains.empty() ? "" : base::format("/{}", drains.size() + 1);
     drains.push_back(std::make_unique<Drain>(options, from, options.name + suffix,
                                              destination.make_sink(), settings));
     HAPAX_CHECK(drains.back()->open());

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/format.h"
 #include "http/response_reader.h"
 
 namespace hapax::client {
@@ -19,11 +20,11 @@ constexpr milliseconds kFirstPause{100};
 Error no_answer(const ClientOptions& options, const ApiCall& call, unsigned tries,
                 const Error& last) {
   return Error{Errc::kUnavailable,
-               "no answer from " + options.url.text() + " after " + std::to_string(tries) +
-                   (tries == 1 ? " attempt (" : " attempts (") + last.detail + ")" +
-                   (call.method == "GET" ? ""
-                                         : "; it may have happened all the same: look "
-                                           "before sending it anew")};
+               base::format("no answer from {} after {} {} ({}){}", options.url.text(), tries,
+                            tries == 1 ? "attempt" : "attempts", last.detail,
+                            call.method == "GET" ? ""
+                                                 : "; it may have happened all the same: look "
+                                                   "before sending it anew")};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/format.h"
 #include "base/utf8.h"
 #include "digest/base64.h"
 #include "wire/json_text.h"
@@ -33,7 +34,7 @@ milliseconds time_for(const relay::Permit& permit) {
 }
 
 std::string reason_of(const Reply& reply) {
-  return "HTTP " + std::to_string(reply.status) + " " + reply.body.substr(0, kReasonMax);
+  return base::format("HTTP {} {}", reply.status, reply.body.substr(0, kReasonMax));
 }
 
 // As text if that is possible and not longer: a control character takes six bytes, and 8 MiB of

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/format.h"
 #include "base/tenant_frame.h"
 
 namespace hapax::config {
@@ -62,7 +63,7 @@ struct Check {
 
   void auth() const {
     for (std::size_t i = 0; i < config.auth.jwt.keys.size(); ++i) {
-      jwt_key("auth.jwt.keys." + std::to_string(i), config.auth.jwt.keys[i]);
+      jwt_key(base::format("auth.jwt.keys.{}", i), config.auth.jwt.keys[i]);
     }
     const Jwt& jwt = config.auth.jwt;
     if (config.auth.required && !config.auth.configured()) {
@@ -78,9 +79,10 @@ struct Check {
   void tenants() const {
     for (const auto& [name, tenant] : config.tenants.named) {
       if (name.size() > base::kTenantBytesMax || name.starts_with(base::kTenantFrame)) {
-        findings.error(place_of(given, "tenants." + name),
-                       "a tenant's name has at most " + std::to_string(base::kTenantBytesMax) +
-                           " bytes, and none before the space");
+        findings.error(
+            place_of(given, "tenants." + name),
+            base::format("a tenant's name has at most {} bytes, and none before the space",
+                         base::kTenantBytesMax));
       }
     }
   }
@@ -100,7 +102,7 @@ struct Check {
     for (std::size_t i = 0; i < config.streams.size(); ++i) {
       const Stream& stream = config.streams[i];
       if (seen.emplace(stream.tenant, stream.stream).second) continue;
-      error("streams." + std::to_string(i) + ".stream", "is there twice: '" + stream.stream + "'");
+      error(base::format("streams.{}.stream", i), "is there twice: '" + stream.stream + "'");
     }
   }
 };

@@ -7,6 +7,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include "base/format.h"
 #include "base/utf8.h"
 
 namespace hapax::config {
@@ -111,8 +112,7 @@ class Builder final : public YAML::EventHandler {
 bool check_bytes(const std::string& source, std::string_view text, ConfigFindings& findings) {
   if (text.size() > kDocumentBytesMax) {
     findings.misread({source}, "",
-                     "has " + std::to_string(text.size()) + " bytes, at most " +
-                         std::to_string(kDocumentBytesMax));
+                     base::format("has {} bytes, at most {}", text.size(), kDocumentBytesMax));
     return false;
   }
   int line = 1;

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
+
 namespace hapax::config {
 
 struct Place {
@@ -18,7 +20,7 @@ struct Place {
   int column = 0;
   [[nodiscard]] std::string text() const {
     if (line == 0) return source;
-    return source + ":" + std::to_string(line) + ":" + std::to_string(column);
+    return base::format("{}:{}:{}", source, line, column);
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "base/format.h"
 #include "base/words.h"
 #include "config/check.h"
 #include "config/document.h"
@@ -80,7 +81,7 @@ class Reader final : public Keys {
     }
     for (std::size_t i = 0; i < entry->value.items.size(); ++i) {
       const Node& item = entry->value.items[i];
-      const std::string item_path = path + "." + std::to_string(i);
+      const std::string item_path = base::format("{}.{}", path, i);
       read_section({"", item.place, item}, item_path, [&](Keys& in) { element(in, i); });
     }
   }
@@ -132,7 +133,7 @@ class Reader final : public Keys {
         loaded_.given[path_of(name)] = entry.place;
       } else {
         misread(entry.place, path_of(name),
-                "is there twice, first in line " + std::to_string(first->place.line));
+                base::format("is there twice, first in line {}", first->place.line));
       }
     }
     return first;
@@ -262,7 +263,7 @@ void read_tree(const ConfigFile& file, Loaded& loaded) {
 void fill_windows(Loaded& loaded) {
   std::vector<Stream>& streams = loaded.config.streams;
   for (std::size_t i = 0; i < streams.size(); ++i) {
-    if (loaded.given.contains("streams." + std::to_string(i) + ".window_s")) continue;
+    if (loaded.given.contains(base::format("streams.{}.window_s", i))) continue;
     streams[i].settings.window = loaded.config.tenants.window_of(streams[i].tenant);
   }
 }

@@ -5,6 +5,7 @@
 
 #include <hapax/limits.h>
 
+#include "base/format.h"
 #include "base/span.h"
 #include "base/whole_number.h"
 #include "net/address.h"
@@ -84,7 +85,7 @@ template <std::size_t Count>
 std::string show_units(std::uint64_t number, const std::array<Unit, Count>& units) {
   for (const Unit& unit : units) {
     if (number != 0 && number % unit.value == 0) {
-      return std::to_string(number / unit.value) + std::string(unit.name);
+      return base::format("{}{}", number / unit.value, unit.name);
     }
   }
   return "0";
@@ -178,7 +179,7 @@ std::string wanted(const ConfigKey& key) {
       return "one of " + words;
     }
     case Kind::kName:
-      return "a name of 1 to " + std::to_string(limits::kNameBytesMax) + " bytes";
+      return base::format("a name of 1 to {} bytes", limits::kNameBytesMax);
     case Kind::kAddress:
       return "an address such as 127.0.0.1:7171";
     case Kind::kFile:

@@ -1,4 +1,5 @@
 // What an operation may look like, whatever the state. All limits are in hapax/limits.h.
+#include "base/format.h"
 #include "base/tenant_frame.h"
 #include "base/utf8.h"
 #include "core/show_text.h"
@@ -29,9 +30,8 @@ MaybeError check_size(std::string_view what, std::size_t size, std::size_t max) 
 MaybeError check_span(std::string_view what, Duration span, Duration min, Duration max) {
   if (span >= min && span <= max) return std::nullopt;
   return Error{span < min ? Errc::kInvalidArgument : Errc::kLimitExceeded,
-               std::string(what) + " is " + std::to_string(span.count()) +
-                   " ms; it must be between " + std::to_string(min.count()) + " and " +
-                   std::to_string(max.count()) + " ms"};
+               base::format("{} is {} ms; it must be between {} and {} ms", what, span.count(),
+                            min.count(), max.count())};
 }
 
 // An id or a group key: none, or at least a byte.
@@ -83,8 +83,9 @@ MaybeError check_settings(const StreamSettings& settings) {
     return invalid("retention by bytes is 0; leave it out to keep all records");
   }
   if (settings.retention.age && *settings.retention.age <= Duration{0}) {
-    return invalid("retention by age is " + std::to_string(settings.retention.age->count()) +
-                   " ms; it must be at least 1, or left out to keep all records");
+    return invalid(base::format(
+        "retention by age is {} ms; it must be at least 1, or left out to keep all records",
+        settings.retention.age->count()));
   }
   if (settings.record_bytes_max == 0)
     return invalid("record_bytes_max is 0; it must be at least 1");
@@ -257,9 +258,8 @@ std::optional<Error> check_window(std::string_view what, Window window) {
     return std::nullopt;
   }
   return Error{span < limits::kWindowMin ? Errc::kInvalidArgument : Errc::kLimitExceeded,
-               std::string(what) + " is " + std::to_string(span.count()) +
-                   " s; it must be between " + std::to_string(limits::kWindowMin.count()) +
-                   " and " + std::to_string(limits::kWindowMax.count()) + " s, or forever"};
+               base::format("{} is {} s; it must be between {} and {} s, or forever", what,
+                            span.count(), limits::kWindowMin.count(), limits::kWindowMax.count())};
 }
 
 std::optional<Error> check(const Op& op) { return std::visit(Check{}, op); }
@@ -270,8 +270,7 @@ Error empty_error(std::string_view field) {
 }
 
 Error limit_error(std::string_view what, std::uint64_t value, std::uint64_t max) {
-  return Error{Errc::kLimitExceeded, std::string(what) + " has " + std::to_string(value) +
-                                         "; the most is " + std::to_string(max)};
+  return Error{Errc::kLimitExceeded, base::format("{} has {}; the most is {}", what, value, max)};
 }
 
 std::optional<Error> check_budget(const State& state, const Tenant& tenant, std::uint64_t more) {
@@ -283,10 +282,9 @@ std::optional<Error> check_budget(const State& state, const Tenant& tenant, std:
                  "early. Try again later, or ask whoever runs it."};
   }
   return Error{Errc::kMemoryBudget,
-               "the store remembers " + std::to_string(used) + " of " +
-                   std::to_string(state.memory_max) +
-                   " bytes; nothing was stored and nothing is forgotten early. Raise memory_max or "
-                   "shorten windows."};
+               base::format("the store remembers {} of {} bytes; nothing was stored and nothing is "
+                            "forgotten early. Raise memory_max or shorten windows.",
+                            used, state.memory_max)};
 }
 
 namespace {
@@ -298,12 +296,12 @@ bool fits_total(const Tenant& tenant, std::uint64_t more, std::uint64_t beyond =
 
 Error total_error(Tenant& tenant, std::uint64_t more) {
   ++tenant.refused;
-  return Error{Errc::kQuotaExceeded,
-               "this tenant stores and has remembered " + std::to_string(tenant.total()) +
-                   " bytes together, and may have " + std::to_string(tenant.share.total_max) +
-                   " (total_max); this takes about " + std::to_string(more) +
-                   ". Nothing was stored and nothing is forgotten early. Trim or delete streams, "
-                   "delete keys, shorten windows, or ask for more."};
+  return Error{
+      Errc::kQuotaExceeded,
+      base::format("this tenant stores and has remembered {} bytes together, and may have {} "
+                   "(total_max); this takes about {}. Nothing was stored and nothing is forgotten "
+                   "early. Trim or delete streams, delete keys, shorten windows, or ask for more.",
+                   tenant.total(), tenant.share.total_max, more)};
 }
 
 }  // namespace
@@ -318,10 +316,10 @@ std::optional<Error> check_memory(const State& state, Tenant& tenant, std::uint6
   if (tenant.memory + more <= max) return std::nullopt;
   ++tenant.refused;
   return Error{Errc::kMemoryBudget,
-               "this tenant has about " + std::to_string(tenant.memory) +
-                   " bytes remembered, and may have " + std::to_string(max) +
-                   " (memory_max); nothing was stored and nothing is forgotten early. Delete what "
-                   "is not needed, shorten windows, or ask for more."};
+               base::format("this tenant has about {} bytes remembered, and may have {} "
+                            "(memory_max); nothing was stored and nothing is forgotten early. "
+                            "Delete what is not needed, shorten windows, or ask for more.",
+                            tenant.memory, max)};
 }
 
 std::optional<Error> check_growth(const State& state, Tenant& tenant, std::uint64_t before,
@@ -364,11 +362,10 @@ std::optional<Error> check_storage(Tenant& tenant, std::uint64_t more, std::uint
   if (!fits_total(tenant, more, beyond)) return total_error(tenant, more);
   const std::uint64_t max = tenant.share.storage_max;
   ++tenant.refused;
-  return Error{Errc::kQuotaExceeded, "this tenant stores " + std::to_string(tenant.storage) +
-                                         " bytes, and may store " + std::to_string(max) +
-                                         " (storage_max); this takes about " +
-                                         std::to_string(more) +
-                                         ". Trim or delete streams, delete keys, or ask for more."};
+  return Error{Errc::kQuotaExceeded,
+               base::format("this tenant stores {} bytes, and may store {} (storage_max); this "
+                            "takes about {}. Trim or delete streams, delete keys, or ask for more.",
+                            tenant.storage, max, more)};
 }
 
 bool may_have_one_more(std::uint64_t share, std::uint64_t has, std::uint64_t used,

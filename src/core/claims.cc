@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/format.h"
 #include "base/mutant.h"
 #include "base/tenant_frame.h"
 #include "core/show_text.h"
@@ -43,7 +44,7 @@ std::string standing_of(const State& state, base::Hash128 key, Time now) {
   if (!status) return "is not known";
   std::string text = "is ";
   text += word_for(status->state);
-  return text + " with fence " + std::to_string(status->fence.value);
+  return base::format("{} with fence {}", text, status->fence.value);
 }
 
 template <class Op>
@@ -307,9 +308,10 @@ Former former_of(const OpenClaim* open) {
 }
 
 std::string lapse_reason(const OpenClaim& open) {
-  return "the lease of owner " + shown(open.owner()) + " ran out at " +
-         std::to_string(to_ms(open.lease_until)) +
-         " ms (log time) before the owner settled; it may have done the work";
+  return base::format(
+      "the lease of owner {} ran out at {} ms (log time) before the owner settled; it may have "
+      "done the work",
+      shown(open.owner()), to_ms(open.lease_until));
 }
 
 std::uint64_t claims_unknown(const State& state, Time now) {

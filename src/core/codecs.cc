@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/filled.h"
+#include "base/format.h"
 #include "core/commit.h"
 #include "core/fields.h"
 
@@ -257,9 +258,9 @@ std::optional<Error> encode_staged(std::span<const Op> ops, std::span<const OpHa
     std::optional<StagedItem> item = to_staged(ops[i], hashes[i]);
     if (!item) {
       return Error{Errc::kInvalidArgument,
-                   "operation " + std::to_string(i) +
-                       " cannot wait in a transaction; append, settle, ack, advance, set, unset, "
-                       "expire and add can, if they ask for no value"};
+                   base::format("operation {} cannot wait in a transaction; append, settle, ack, "
+                                "advance, set, unset, expire and add can, if they ask for no value",
+                                i)};
     }
     item->stream = streams[i];
     items.push_back(*std::move(item));

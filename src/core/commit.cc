@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/mutant.h"
 #include "base/only_frees.h"
 #include "core/claims.h"
@@ -114,9 +115,10 @@ bool run_atomic(Turn& turn, std::span<const Op> ops, std::span<const OpHashes> h
     warm_up(turn.state(), ops, hashes, i);
     verdicts.push_back(run_op(turn, ops[i], hashes[i]));
     if (turn.tells_too_much()) {
-      verdicts.back() = Refused{{Errc::kLimitExceeded, "the commit answers with more than " +
-                                                           std::to_string(limits::kAnswerBytesMax) +
-                                                           " bytes; use fewer operations"}};
+      verdicts.back() =
+          Refused{{Errc::kLimitExceeded,
+                   base::format("the commit answers with more than {} bytes; use fewer operations",
+                                limits::kAnswerBytesMax)}};
     }
     const bool duplicate = std::holds_alternative<Duplicate>(verdicts.back());
     if (holds(verdicts.back()) && !(duplicate && mutant(Mutant::kDropBatchOnDuplicate))) continue;
@@ -213,11 +215,11 @@ std::optional<Error> check_number(const State& state, Tenant& tenant) {
   }
   const bool store = all >= kMax;
   if (!store) ++tenant.refused;
-  return Error{Errc::kRateLimited, std::string(store ? "the store" : "this tenant") + " has " +
-                                       std::to_string(store ? all : tenant.transactions_open) +
-                                       " open transactions, as many as it may" +
-                                       (store ? "" : " (transactions_max)") +
-                                       "; end one, or wait until one ends or times out"};
+  return Error{Errc::kRateLimited, base::format("{} has {} open transactions, as many as it may{}; "
+                                                "end one, or wait until one ends or times out",
+                                                store ? "the store" : "this tenant",
+                                                store ? all : tenant.transactions_open,
+                                                store ? "" : " (transactions_max)")};
 }
 
 // A stream of the same name that was made later is another one: see DeleteStream.

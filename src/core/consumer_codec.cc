@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "core/state_parts.h"
 #include "core/text_bytes.h"
 
@@ -193,9 +194,9 @@ class PendingReader {
   // A record that is neither acked nor ahead of the consumer.
   Status note(Sequence sequence, GroupHash group) {
     if (sequence == Sequence{0} || sequence >= consumer_.next || sequence > stream_.last) {
-      return in_.broken("has not come to record " + std::to_string(sequence.value) +
-                        " yet: its next is " + std::to_string(consumer_.next.value) +
-                        ", the last of its stream " + std::to_string(stream_.last.value));
+      return in_.broken(
+          base::format("has not come to record {} yet: its next is {}, the last of its stream {}",
+                       sequence.value, consumer_.next.value, stream_.last.value));
     }
     if (sequence >= stream_.first && stream_.group_of(sequence) != group) {
       return impossible(sequence, "another group than in its stream");
@@ -221,8 +222,7 @@ class PendingReader {
   }
 
   Error impossible(Sequence sequence, std::string_view what) const {
-    return in_.broken("has record " + std::to_string(sequence.value) + " with " +
-                      std::string(what));
+    return in_.broken(base::format("has record {} with {}", sequence.value, what));
   }
 
   Reading& in_;
@@ -266,8 +266,8 @@ Status decode_tokens(Reading& in, Consumer& consumer) {
                            token < consumer.next_token.value &&
                            length < consumer.next_token.value - token;
     if (joins || !is_acked || !was_given) {
-      return in.broken("remembers tokens it cannot have given, from record " +
-                       std::to_string(span.first.value) + " on");
+      return in.broken(base::format("remembers tokens it cannot have given, from record {} on",
+                                    span.first.value));
     }
     consumer.acked_tokens.add(span);
     before = span;
@@ -294,14 +294,14 @@ Status decode_consumer(Reading& in, State& into) {
   Stream* const stream =
       uid == 0 || uid > into.streams.size() ? nullptr : into.streams[uid - 1].get();
   if (stream == nullptr) {
-    return in.broken("belongs to stream " + std::to_string(uid) + ", which does not exist");
+    return in.broken(base::format("belongs to stream {}, which does not exist", uid));
   }
   if (read.next == Sequence{0} || read.next.value >= kNumberEnd || read.valid_from == Token{0} ||
       read.valid_from > read.next_token || read.next_token.value >= kNumberEnd) {
     return in.unreadable();
   }
   if (!into.consumers.empty() && into.consumers.rbegin()->first >= read.uid) {
-    return in.broken("has uid " + std::to_string(read.uid.value) + ", which is out of order");
+    return in.broken(base::format("has uid {}, which is out of order", read.uid.value));
   }
   if (!stream->consumers.emplace(read.name, read.uid).second) {
     return in.broken("has the name of another one of its stream, '" + read.name + "'");
@@ -339,7 +339,7 @@ Status decode_consumers(Reading& in, State& into) {
   const bool counted =
       into.consumers.empty() || into.consumers.rbegin()->first < into.next_consumer;
   if (!counted || into.next_consumer == ConsumerUid{0} || into.next_consumer.value >= kNumberEnd) {
-    return in.broken("comes after next_consumer, " + std::to_string(into.next_consumer.value));
+    return in.broken(base::format("comes after next_consumer, {}", into.next_consumer.value));
   }
   return Ok{};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/format.h"
 #include "base/tenant_frame.h"
 #include "core/consumer_rules.h"
 #include "core/text_bytes.h"
@@ -27,10 +28,9 @@ std::string dead_letters_of(const Stream& stream, std::string_view given) {
 // Beyond the end it would swallow records that are not even written.
 std::optional<Error> check_target(const Stream& stream, std::string_view consumer, Sequence to) {
   if (to <= stream.last.next()) return std::nullopt;
-  return Error{Errc::kInvalidArgument, "consumer '" + std::string(consumer) + "' cannot go to " +
-                                           std::to_string(to.value) +
-                                           ": the last record of stream '" + stream.name + "' is " +
-                                           std::to_string(stream.last.value)};
+  return Error{Errc::kInvalidArgument,
+               base::format("consumer '{}' cannot go to {}: the last record of stream '{}' is {}",
+                            consumer, to.value, stream.name, stream.last.value)};
 }
 
 std::optional<Error> check_new(const Stream& stream, std::string_view name,
@@ -62,8 +62,8 @@ Result<Lineage> first_lineage(Turn& turn, const Stream& stream, Sequence sequenc
   HAPAX_TRY(Fact fact, decode_fact(bytes));
   auto* const record = std::get_if<RecordAppended>(&fact);
   if (record == nullptr) {
-    return Error{Errc::kCorruption, "record " + std::to_string(sequence.value) + " of stream '" +
-                                        stream.name + "' is another fact"};
+    return Error{Errc::kCorruption, base::format("record {} of stream '{}' is another fact",
+                                                 sequence.value, stream.name)};
   }
   if (record->lineage) return *std::move(record->lineage);
   Lineage lineage;

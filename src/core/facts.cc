@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/encoding.h"
+#include "base/format.h"
 #include "core/fields.h"
 
 namespace hapax::core {
@@ -232,12 +233,12 @@ void encode(const Fact& fact, std::string& out) {
 Result<Fact> decode_fact(std::string_view bytes) {
   const std::size_t kind = bytes.empty() ? 0 : static_cast<std::uint8_t>(bytes.front());
   if (kind == 0 || kind > kDecoders.size()) {
-    return Error{Errc::kCorruption, "fact of unknown kind " + std::to_string(kind)};
+    return Error{Errc::kCorruption, base::format("fact of unknown kind {}", kind)};
   }
   std::optional<Fact> fact = kDecoders[kind - 1](bytes.substr(1));
   if (!fact) {
-    return Error{Errc::kCorruption, "fact of kind " + std::to_string(kind) + " with " +
-                                        std::to_string(bytes.size()) + " bytes does not parse"};
+    return Error{Errc::kCorruption,
+                 base::format("fact of kind {} with {} bytes does not parse", kind, bytes.size())};
   }
   return *std::move(fact);
 }

@@ -2,6 +2,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/format.h"
 #include "core/consumer_rules.h"
 
 namespace hapax::core {
@@ -12,13 +13,14 @@ struct AckedBefore {};  // With this very receipt.
 using ReceiptDecision = std::variant<const Pending*, AckedBefore, Stale, Error>;
 
 std::string named(const Stream& stream, Sequence sequence) {
-  return "record " + std::to_string(sequence.value) + " of stream '" + stream.name + "'";
+  return base::format("record {} of stream '{}'", sequence.value, stream.name);
 }
 
 Error never_given(const Stream& stream, const Consumer& consumer, Receipt receipt) {
-  return {Errc::kInvalidArgument,
-          named(stream, receipt.sequence) + " was never handed out to consumer '" + consumer.name +
-              "' with token " + std::to_string(receipt.token.value) + "; nothing was changed"};
+  return {
+      Errc::kInvalidArgument,
+      base::format("{} was never handed out to consumer '{}' with token {}; nothing was changed",
+                   named(stream, receipt.sequence), consumer.name, receipt.token.value)};
 }
 
 // The record is not pending: acked, parked, ahead of the consumer, or not there at all.
@@ -35,9 +37,9 @@ ReceiptDecision decide_absent(const Stream& stream, const Consumer& consumer, Re
 
 ReceiptDecision decide_receipt(const Stream& stream, const Consumer& consumer, Receipt receipt) {
   if (receipt.sequence == Sequence{0} || receipt.sequence > stream.last) {
-    return Error{Errc::kNotFound, "stream '" + stream.name + "' has no record " +
-                                      std::to_string(receipt.sequence.value) + "; its last is " +
-                                      std::to_string(stream.last.value)};
+    return Error{Errc::kNotFound,
+                 base::format("stream '{}' has no record {}; its last is {}", stream.name,
+                              receipt.sequence.value, stream.last.value)};
   }
   const bool existed = receipt.token > Token{0} && receipt.token < consumer.next_token;
   if (!existed) return never_given(stream, consumer, receipt);

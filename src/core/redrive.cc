@@ -1,6 +1,7 @@
 // Redrive: a dead letter goes back to where it came from.
 #include <utility>
 
+#include "base/format.h"
 #include "core/consumer_rules.h"
 #include "core/text_bytes.h"
 
@@ -11,11 +12,11 @@ namespace {
 std::optional<Error> check_kept(const Stream& dead_letters, Sequence sequence) {
   if (dead_letters.keeps(sequence)) return std::nullopt;
   const std::string which =
-      "stream '" + dead_letters.name + "' has no record " + std::to_string(sequence.value);
+      base::format("stream '{}' has no record {}", dead_letters.name, sequence.value);
   if (sequence > Sequence{0} && sequence <= dead_letters.last) {
     return Error{Errc::kNotFound, which + " any more: it was redriven or trimmed"};
   }
-  return Error{Errc::kNotFound, which + "; its last is " + std::to_string(dead_letters.last.value)};
+  return Error{Errc::kNotFound, base::format("{}; its last is {}", which, dead_letters.last.value)};
 }
 
 struct Letter {
@@ -29,9 +30,9 @@ Result<Letter> read_letter(Turn& turn, const Stream& dead_letters, Sequence sequ
   auto* const record = std::get_if<RecordAppended>(&fact);
   // A redriven record has a lineage too, but no consumer gave it up since.
   if (record == nullptr || !record->lineage || !record->lineage->is_dead_letter()) {
-    return Error{Errc::kInvalidArgument, "record " + std::to_string(sequence.value) +
-                                             " of stream '" + dead_letters.name +
-                                             "' is not a dead letter; it stays where it is"};
+    return Error{Errc::kInvalidArgument,
+                 base::format("record {} of stream '{}' is not a dead letter; it stays where it is",
+                              sequence.value, dead_letters.name)};
   }
   return Letter{*std::move(record->lineage), record->fingerprint};
 }
@@ -102,8 +103,8 @@ Verdict run(Turn& turn, const Redrive& op) {
   Stream* source = turn.state().find_stream(lineage.stream);
   if (source == nullptr) {
     return Refused{no_stream(lineage.stream)
-                       .within("redrive record " + std::to_string(op.sequence.value) +
-                               " of stream '" + dead_letters->name + "'")};
+                       .within(base::format("redrive record {} of stream '{}'", op.sequence.value,
+                                            dead_letters->name))};
   }
   lineage.to = op.to;
   ++lineage.redrives;

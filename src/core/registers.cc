@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/format.h"
 #include "base/mutant.h"
 #include "base/whole_number.h"
 #include "core/show_text.h"
@@ -81,11 +82,12 @@ std::optional<Error> check_end(const Turn& turn, const Tenant& tenant, std::stri
   if (max.count() == 0 || end <= turn.latest() + max) return std::nullopt;
   return Error{
       Errc::kLimitExceeded,
-      "key " + shown(name) + " would stay " +
-          (end == Time::max() ? "forever"
-                              : "for " + std::to_string((end - turn.now()).count()) + " ms") +
-          "; this tenant may keep one for " + std::to_string(max.count()) +
-          " ms (ttl_max). Say when it goes, within that: EX or PX of SET, expires_in_ms."};
+      base::format(
+          "key {} would stay {}; this tenant may keep one for {} ms (ttl_max). Say when it goes, "
+          "within that: EX or PX of SET, expires_in_ms.",
+          shown(name),
+          end == Time::max() ? "forever" : base::format("for {} ms", (end - turn.now()).count()),
+          max.count())};
 }
 
 Version next_version(const State& state, const Register* known) {
@@ -127,11 +129,10 @@ std::optional<Verdict> refuse_set(const Register* known, const Set& op, HybridTi
   const std::int64_t latest = op.at ? to_ms(turn.latest()) : at.wall_ms;
   const std::int64_t ahead = std::max(at.wall_ms, latest) - latest;
   if (op.at && ahead > limits::kHybridAheadMax.count()) {
-    return Refused{{Errc::kInvalidArgument, "register '" + std::string(op.name) +
-                                                "': the time given is " + std::to_string(ahead) +
-                                                " ms ahead of the store; the most is " +
-                                                std::to_string(limits::kHybridAheadMax.count()) +
-                                                ". Check the writer's clock and the store's."}};
+    return Refused{{Errc::kInvalidArgument,
+                    base::format("register '{}': the time given is {} ms ahead of the store; the "
+                                 "most is {}. Check the writer's clock and the store's.",
+                                 op.name, ahead, limits::kHybridAheadMax.count())}};
   }
   if (known != nullptr && at <= known_at) return Superseded{version, known_at};
   return std::nullopt;

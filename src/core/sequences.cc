@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/encoding.h"
+#include "base/format.h"
 
 namespace hapax::core {
 
@@ -30,8 +31,8 @@ Result<std::vector<Sequence>> decode_sequences(std::string_view bytes) {
     before = sequence;
   }
   if (!decoder.ok()) {
-    return Error{Errc::kCorruption, "a list of sequences of " + std::to_string(bytes.size()) +
-                                        " bytes does not parse"};
+    return Error{Errc::kCorruption,
+                 base::format("a list of sequences of {} bytes does not parse", bytes.size())};
   }
   return sequences;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/format.h"
 #include "core/claims.h"
 #include "core/state_codec.h"
 #include "core/state_parts.h"
@@ -34,8 +35,9 @@ Status check_fences(const State& state) {
   state.open_claims.for_each([&](base::Hash128 key, const auto& claim) {
     const SettledEntry* settled = state.settled.find(key, Time::min());
     if (settled != nullptr && settled->fence() >= claim->fence) {
-      status = contradiction("the open claim of fence " + std::to_string(claim->fence.value) +
-                             " is older than what its key was settled with");
+      status = contradiction(
+          base::format("the open claim of fence {} is older than what its key was settled with",
+                       claim->fence.value));
     }
   });
   return status;
@@ -52,8 +54,8 @@ Status check_results(const State& state, Time now) {
     const auto slice = state.results_end.find(place.first);
     const bool known = slice != state.results_end.end() && slice->second.contains(place.second);
     if (!known || slice->second.at(place.second) < bytes) {
-      return contradiction("results of " + std::to_string(bytes) + " bytes in segment " +
-                           std::to_string(place.second) + " are not counted");
+      return contradiction(
+          base::format("results of {} bytes in segment {} are not counted", bytes, place.second));
     }
   }
   return Ok{};
@@ -69,8 +71,7 @@ std::string wrong_with(const SettledEntry& entry, Time now, Fence next) {
   if (!is_plausible(entry.settled_at())) return "was settled at an impossible time";
   if (entry.settled_at() > now) return "is from the future";
   if (entry.fence() >= next) {
-    return "has fence " + std::to_string(entry.fence_number) + "; the next one is " +
-           std::to_string(next.value);
+    return base::format("has fence {}; the next one is {}", entry.fence_number, next.value);
   }
   if (entry.forgotten > 1) return "is neither forgotten nor not";
   if (entry.retention_seconds > entry.tombstone_seconds) return "forgets that it has a result";

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "core/claims.h"
 #include "core/commit.h"
 #include "core/registers.h"
@@ -73,8 +74,8 @@ Status decode_claims(Reading& in, State& into) {
     if (!in.get.ok() || (i > 0 && hash <= before)) return in.unreadable();
     if (claim.state == ClaimState::kCompleted) return in.broken("is completed, thus not open");
     if (claim.fence == Fence{0} || claim.fence >= into.next_fence) {
-      return in.broken("has fence " + std::to_string(claim.fence.value) + "; the next one is " +
-                       std::to_string(into.next_fence.value));
+      return in.broken(base::format("has fence {}; the next one is {}", claim.fence.value,
+                                    into.next_fence.value));
     }
     if (!is_plausible(claim.since) || !is_plausible(claim.lease_until)) {
       return in.broken("has a lease of an impossible time");
@@ -190,8 +191,7 @@ void encode_transactions(const State& state, Time over_at, FieldWriter& put) {
 
 std::string wrong_with(const Transaction& transaction, Epoch next) {
   if (transaction.epoch >= next) {
-    return "has epoch " + std::to_string(transaction.epoch.value) + "; the next one is " +
-           std::to_string(next.value);
+    return base::format("has epoch {}; the next one is {}", transaction.epoch.value, next.value);
   }
   if (!is_plausible(transaction.ends_at)) return "ends at an impossible time";
   if (transaction.open && transaction.committed) return "is open and committed";
@@ -324,9 +324,8 @@ Status decode_live(Reading& in, State& into) {
     const auto found = counted.find(segment);
     const std::uint64_t number = found == counted.end() ? 0 : found->second;
     if (number == bytes) continue;
-    return in.broken("counts " + std::to_string(number) + " bytes in segment " +
-                     std::to_string(segment) + "; its runs and results have " +
-                     std::to_string(bytes));
+    return in.broken(base::format("counts {} bytes in segment {}; its runs and results have {}",
+                                  number, segment, bytes));
   }
   return in.broken("counts bytes in a segment where no run and no result lies");
 }
@@ -385,9 +384,9 @@ Result<std::uint64_t> decode_version(Reading& in) {
   in.get(version);
   if (!in.get.ok()) return in.unreadable();
   if (version == 0 || version > kFieldsVersion) {
-    return Error{Errc::kFormatVersion, "the state has format " + std::to_string(version) +
-                                           "; this program knows formats 1 to " +
-                                           std::to_string(kFieldsVersion)};
+    return Error{Errc::kFormatVersion,
+                 base::format("the state has format {}; this program knows formats 1 to {}",
+                              version, kFieldsVersion)};
   }
   return version;
 }
@@ -405,7 +404,7 @@ Status decode_parts(std::string_view bytes, FirstToken first_token, State& into)
   HAPAX_CHECK(decode_results(in, into));
   HAPAX_CHECK(decode_live(in, into));
   if (!in.get.finished()) {
-    return in.broken("is followed by " + std::to_string(in.get.left()) + " bytes too many");
+    return in.broken(base::format("is followed by {} bytes too many", in.get.left()));
   }
   return Ok{};
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
 #include "core/fields.h"
 #include "core/state.h"
 #include "core/state_codec.h"
@@ -113,9 +114,8 @@ class Reading {
     begun_at_ = size_ - get.left();
   }
   [[nodiscard]] Error broken(const std::string& why) const {
-    return Error{Errc::kCorruption, "state of " + std::to_string(size_) + " bytes: " +
-                                        std::string(kind_) + " " + std::to_string(number_) +
-                                        ", from byte " + std::to_string(begun_at_) + " on, " + why};
+    return Error{Errc::kCorruption, base::format("state of {} bytes: {} {}, from byte {} on, {}",
+                                                 size_, kind_, number_, begun_at_, why)};
   }
   [[nodiscard]] Error unreadable() const {
     return broken("does not parse: it is cut off or has an impossible value");

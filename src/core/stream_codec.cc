@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "core/state_parts.h"
 #include "core/text_bytes.h"
 
@@ -150,7 +151,7 @@ Status decode_runs(Reading& in, Stream& stream) {
     in.get(packed);
     if (!in.get.ok()) return in.unreadable();
     std::optional<Run> run = unpack(packed, before);
-    if (!run) return in.broken("has an impossible run, number " + std::to_string(i));
+    if (!run) return in.broken(base::format("has an impossible run, number {}", i));
     bytes += run->at.length;
     in.live.add(run->at.segment, run->at.length);
     before = {run->first, run->count, run->largest, run->at, run->time, {}};
@@ -162,13 +163,11 @@ Status decode_runs(Reading& in, Stream& stream) {
                                        stream.first <= stream.runs.front().last();
   const Sequence end = count == 0 ? stream.last : stream.runs.back().last();
   if (!begins || end != stream.last) {
-    return in.broken("keeps records " + std::to_string(stream.first.value) + " to " +
-                     std::to_string(stream.last.value) + " but has runs from " +
-                     std::to_string(first.value) + " to " + std::to_string(end.value));
+    return in.broken(base::format("keeps records {} to {} but has runs from {} to {}",
+                                  stream.first.value, stream.last.value, first.value, end.value));
   }
   if (bytes != stream.bytes) {
-    return in.broken("counts " + std::to_string(stream.bytes) + " bytes; its runs have " +
-                     std::to_string(bytes));
+    return in.broken(base::format("counts {} bytes; its runs have {}", stream.bytes, bytes));
   }
   return Ok{};
 }
@@ -245,7 +244,7 @@ Status check_places(const Reading& in, const Stream& stream) {
     if (run.at.length > 0) continue;
     const Sequence first = std::max(run.first, stream.first);
     if (stream.removed.first_missing(first) > run.last()) continue;
-    return in.broken("keeps record " + std::to_string(first.value) + " nowhere");
+    return in.broken(base::format("keeps record {} nowhere", first.value));
   }
   return Ok{};
 }
@@ -314,9 +313,8 @@ Status decode_groups(Reading& in, Stream& stream) {
     in.get(last);
     if (!in.get.ok() || group <= before) return in.unreadable();
     if (last == Sequence{0} || last > stream.last) {
-      return in.broken("has record " + std::to_string(last.value) +
-                       " as the last of a group; its own last is " +
-                       std::to_string(stream.last.value));
+      return in.broken(base::format("has record {} as the last of a group; its own last is {}",
+                                    last.value, stream.last.value));
     }
     stream.group_last.set(group, last);
     before = group;
@@ -411,8 +409,8 @@ Status decode_stream(Reading& in, State& into, Stream& stream) {
   if (!in.get.ok()) return in.unreadable();
   if (stream.first == Sequence{0} || stream.last.value >= kSequenceEnd ||
       stream.first > stream.last.next()) {
-    return in.broken("cannot keep records " + std::to_string(stream.first.value) + " to " +
-                     std::to_string(stream.last.value));
+    return in.broken(
+        base::format("cannot keep records {} to {}", stream.first.value, stream.last.value));
   }
   if (!is_plausible(stream.created_at) || !is_plausible(stream.horizon_floor)) {
     return in.broken("is made, or knows all ids, at an impossible time");

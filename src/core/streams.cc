@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/mutant.h"
 #include "base/tenant_frame.h"
 #include "base/utf8.h"
@@ -73,9 +74,9 @@ std::optional<Error> check_producers(const Stream& stream, std::string_view name
   const Producer* known = stream.find_producer(name, now);
   if (known != nullptr && !known->retired) return std::nullopt;
   return Error{Errc::kLimitExceeded,
-               "stream '" + stream.name + "' knows " + std::to_string(stream.producers_active) +
-                   " producers, its budget; '" + std::string(name) +
-                   "' was refused. Retire one that will not come back, or raise producers_max."};
+               base::format("stream '{}' knows {} producers, its budget; '{}' was refused. Retire "
+                            "one that will not come back, or raise producers_max.",
+                            stream.name, stream.producers_active, name)};
 }
 
 std::optional<Error> check_room(const State& state, const Stream& stream, const Append& op,
@@ -120,9 +121,9 @@ std::optional<Error> check_quota(const Stream& stream, const RecordAppended& fac
   const std::uint64_t more = encoded.size() + kFactTrailer + kLengthMax;
   if (stream.bytes + more <= quota) return std::nullopt;
   return Error{Errc::kQuotaExceeded,
-               "stream '" + stream.name + "' holds " + std::to_string(stream.bytes) + " of " +
-                   std::to_string(quota) + " bytes, and the record takes " + std::to_string(more) +
-                   "; nothing was stored. Trim it, raise quota_bytes, or set a retention."};
+               base::format("stream '{}' holds {} of {} bytes, and the record takes {}; nothing "
+                            "was stored. Trim it, raise quota_bytes, or set a retention.",
+                            stream.name, stream.bytes, quota, more)};
 }
 
 std::optional<Verdict> check_expectation(const Stream& stream, const Append& op,
@@ -267,9 +268,9 @@ std::optional<Error> check_number(const State& state, Tenant& tenant) {
     return limit_error("number of streams", limits::kStreamsMax + 1, limits::kStreamsMax);
   }
   ++tenant.refused;
-  return Error{Errc::kLimitExceeded, "this tenant has " + std::to_string(tenant.streams) +
-                                         " streams, as many as it may (streams_max); delete one, "
-                                         "or ask for more"};
+  return Error{Errc::kLimitExceeded, base::format("this tenant has {} streams, as many as it may "
+                                                  "(streams_max); delete one, or ask for more",
+                                                  tenant.streams)};
 }
 
 // Settings whose change would forget something silently.

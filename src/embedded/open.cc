@@ -7,6 +7,7 @@
 
 #include <hapax/embedded.h>
 
+#include "base/format.h"
 #include "embedded/watched_folder.h"
 #include "engine/embedded_store.h"
 #include "engine/engine.h"
@@ -43,20 +44,20 @@ constexpr Duration kClockJumpMin{2'000};
 Status check_options(const EmbeddedOptions& options) {
   if (options.segment_bytes < journal::kSegmentBytesMin ||
       options.segment_bytes > journal::kSegmentBytesMax) {
-    return Error{Errc::kInvalidArgument,
-                 "segment_bytes is " + std::to_string(options.segment_bytes) +
-                     "; it must be between " + std::to_string(journal::kSegmentBytesMin) + " and " +
-                     std::to_string(journal::kSegmentBytesMax)};
+    return Error{
+        Errc::kInvalidArgument,
+        base::format("segment_bytes is {}; it must be between {} and {}", options.segment_bytes,
+                     journal::kSegmentBytesMin, journal::kSegmentBytesMax)};
   }
   if (options.snapshot_every_bytes < kSnapshotEveryMin) {
     return Error{Errc::kInvalidArgument,
-                 "snapshot_every_bytes is " + std::to_string(options.snapshot_every_bytes) +
-                     "; it must be at least " + std::to_string(kSnapshotEveryMin)};
+                 base::format("snapshot_every_bytes is {}; it must be at least {}",
+                              options.snapshot_every_bytes, kSnapshotEveryMin)};
   }
   if (options.clock_jump_max < kClockJumpMin) {
     return Error{Errc::kInvalidArgument,
-                 "clock_jump_max is " + std::to_string(options.clock_jump_max.count()) +
-                     " ms; it must be at least " + std::to_string(kClockJumpMin.count())};
+                 base::format("clock_jump_max is {} ms; it must be at least {}",
+                              options.clock_jump_max.count(), kClockJumpMin.count())};
   }
   return Ok{};
 }

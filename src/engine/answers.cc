@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/format.h"
 #include "core/commit.h"
 #include "engine/frames.h"
 #include "journal/names.h"
@@ -44,10 +45,10 @@ class RunCache {
 };
 
 std::string describe(base::Where where) {
-  return journal::segment_name(where.segment) + " offset " + std::to_string(where.offset);
+  return base::format("{} offset {}", journal::segment_name(where.segment), where.offset);
 }
 std::string describe(const RecordPlace& place) {
-  return "record " + std::to_string(place.sequence.value) + " in " + describe(place.run);
+  return base::format("record {} in {}", place.sequence.value, describe(place.run));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/encoding.h"
+#include "base/format.h"
 #include "base/mutant.h"
 #include "core/claims.h"
 #include "core/state_codec.h"
@@ -230,7 +231,7 @@ void Engine::tell_damage(const Moves& moves, core::Turn& turn) {
   const auto tell = [this](const Error& error, base::Where where) {
     Error damage = error;
     [[maybe_unused]] const Error noted = machine_->note_damage(std::move(damage).within(
-        journal::segment_name(where.segment) + " offset " + std::to_string(where.offset)));
+        base::format("{} offset {}", journal::segment_name(where.segment), where.offset)));
   };
   for (const RunMove& run : moves.damaged_runs) {
     const core::Stream* stream = turn.state().streams[run.stream.value - 1].get();

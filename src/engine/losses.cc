@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/encoding.h"
+#include "base/format.h"
 #include "core/sequences.h"
 #include "core/state.h"
 #include "digest/crc32c.h"
@@ -97,10 +98,10 @@ Status add_records(PayloadReader& reader, const core::State& state, const core::
     rest = rest.subspan(some.size());
   }
   end_for_consumers(state, stream, lost, loss);
-  loss.steps.push_back("give up " + std::to_string(lost.size()) + " records of stream '" +
-                       stream.name + "' whose payloads cannot be read, between " +
-                       std::to_string(lost.front().value) + " and " +
-                       std::to_string(lost.back().value) + "; their ids stay remembered");
+  loss.steps.push_back(
+      base::format("give up {} records of stream '{}' whose payloads cannot be read, between {} "
+                   "and {}; their ids stay remembered",
+                   lost.size(), stream.name, lost.front().value, lost.back().value));
   return Ok{};
 }
 
@@ -136,9 +137,10 @@ Status add_results(PayloadReader& reader, const core::State& state, Time now,
     loss.facts.push_back(sealed_fact(core::ResultLost{entry.hash()}));
   }
   if (lost == 0) return Ok{};
-  loss.steps.push_back("give up " + std::to_string(lost) +
-                       " stored results and answers that cannot be read; that their claims and "
-                       "commits are done stays known");
+  loss.steps.push_back(
+      base::format("give up {} stored results and answers that cannot be read; that their claims "
+                   "and commits are done stays known",
+                   lost));
   return Ok{};
 }
 
@@ -192,13 +194,13 @@ Result<std::optional<journal::FileProblem>> find_missing(ports::Folder& folder,
     const std::string name = journal::segment_name(segment);
     HAPAX_TRY(const std::optional<std::uint64_t> size, size_of(folder, name));
     if (size && *size >= needed.end) continue;
-    const std::string found = size ? "it has " + std::to_string(*size) + " bytes of at least " +
-                                         std::to_string(needed.end)
-                                   : std::string("the file is missing");
+    const std::string found =
+        size ? base::format("it has {} bytes of at least {}", *size, needed.end)
+             : std::string("the file is missing");
     return std::optional<journal::FileProblem>{
         {name, size.value_or(0),
-         found + "; up to " + std::to_string(needed.records) + " records and " +
-             std::to_string(needed.results) + " stored results that are still needed lie in it"}};
+         base::format("{}; up to {} records and {} stored results that are still needed lie in it",
+                      found, needed.records, needed.results)}};
   }
   return std::optional<journal::FileProblem>{};
 }
@@ -251,9 +253,10 @@ Result<journal::PayloadLoss> find_losses(ports::Folder& folder, const journal::K
   std::vector<std::string> lines;
   HAPAX_TRY(const LoadedSnapshot loaded, load_snapshot(folder, kept.identity, 12, state, lines));
   if (loaded.lsn != kept.snapshot) {
-    return Error{Errc::kCorruption, "snapshot " + std::to_string(kept.snapshot.value) +
-                                        " cannot be loaded a second time. The disk or the memory "
-                                        "of this machine is not reliable."};
+    return Error{Errc::kCorruption,
+                 base::format("snapshot {} cannot be loaded a second time. The disk or the memory "
+                              "of this machine is not reliable.",
+                              kept.snapshot.value)};
   }
   Replay replay(*state);
   const journal::Lsn from = loaded.lsn.next();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/mutant.h"
 #include "base/place_failure.h"
 #include "engine/frames.h"
@@ -23,7 +24,7 @@ template <class... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
 
 std::string place(base::Where where) {
-  return journal::segment_name(where.segment) + " offset " + std::to_string(where.offset);
+  return base::format("{} offset {}", journal::segment_name(where.segment), where.offset);
 }
 
 bool only_frees_space(const Commit& commit) {
@@ -136,9 +137,10 @@ bool Machine::decide_commit(WaitingCommit& waiting) {
   if (overflow_) {
     // Copies of large records (dead letters) are not known beforehand.
     deciding.roll_back(mark);
-    executed = Error{Errc::kLimitExceeded, "the commit does not fit a batch of the journal (" +
-                                               std::to_string(journal::kBatchBytesMax) +
-                                               " bytes); nothing happened. Use fewer operations."};
+    executed = Error{Errc::kLimitExceeded,
+                     base::format("the commit does not fit a batch of the journal ({} bytes); "
+                                  "nothing happened. Use fewer operations.",
+                                  journal::kBatchBytesMax)};
   }
   waiting.finished = finish(waiting.request, std::move(executed), deciding.now());
   return building_.batch.count() != facts;
@@ -530,8 +532,8 @@ Result<std::string> Machine::owner_read_record(void* self, const core::Stream& s
   if (machine.overflow_) return Error{Errc::kLimitExceeded, "the batch is full"};
   const core::Run* run = stream.run_of(sequence);
   if (run == nullptr) {
-    return Error{Errc::kNotFound, "record " + std::to_string(sequence.value) + " of stream '" +
-                                      stream.name + "' is no longer kept"};
+    return Error{Errc::kNotFound, base::format("record {} of stream '{}' is no longer kept",
+                                               sequence.value, stream.name)};
   }
   auto fact = [&]() -> Result<std::string> {
     HAPAX_TRY(const std::string bytes, machine.bytes_at(run->at));
@@ -540,9 +542,8 @@ Result<std::string> Machine::owner_read_record(void* self, const core::Stream& s
     return std::string(found);
   }();
   if (fact) return fact;
-  return machine.note_damage(
-      std::move(fact).error().within("stream '" + stream.name + "', record " +
-                                     std::to_string(sequence.value) + " in " + place(run->at)));
+  return machine.note_damage(std::move(fact).error().within(
+      base::format("stream '{}', record {} in {}", stream.name, sequence.value, place(run->at))));
 }
 
 // E5: whoever drives the machine ends its service.

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/format.h"
 #include "core/fields.h"
 #include "core/state_codec.h"
 
@@ -156,8 +157,7 @@ class ChunkLoader {
     for (std::size_t place = 0; place < entries.size(); ++place) {
       const std::string wrong = wrong_with(entries[place], state_, now_);
       if (wrong.empty()) continue;
-      return nonsense("chunk " + std::to_string(chunk.serial) + ", entry " + std::to_string(place) +
-                      ", " + wrong);
+      return nonsense(base::format("chunk {}, entry {}, {}", chunk.serial, place, wrong));
     }
     return memory_.restore(chunk.generation, chunk.serial, entries, now_);
   }
@@ -322,8 +322,8 @@ Result<LoadedSnapshot> load_snapshot(ports::Folder& folder, const journal::Ident
     if (code == Errc::kIo || code == Errc::kFormatVersion || code == Errc::kUnavailable) {
       return std::move(meta).error();
     }
-    lines.push_back("snapshot " + std::to_string(lsn.value) +
-                    " is not usable, trying an older one: " + meta.error().text());
+    lines.push_back(base::format("snapshot {} is not usable, trying an older one: {}", lsn.value,
+                                 meta.error().text()));
   }
   state = std::make_unique<core::State>(index_shards_log2);
   return loaded;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/assert.h"
+#include "base/format.h"
 
 namespace hapax::host {
 namespace {
@@ -70,7 +71,7 @@ std::string_view advice_of(Errc code) {
 }
 
 std::string said(int number) {
-  return std::system_category().message(number) + " (errno " + std::to_string(number) + ").";
+  return base::format("{} (errno {}).", std::system_category().message(number), number);
 }
 
 // `what` names the call and the path: "write 512 bytes at offset 1024 to /data/000001.log".
@@ -105,8 +106,7 @@ class DiskFile final : public ports::File {
     if (written > 0) return static_cast<std::size_t>(written);
     // A write of nothing would keep a caller that loops over short writes busy for ever.
     const int number = written < 0 ? errno : EIO;
-    return failure("write " + std::to_string(bytes.size()) + " bytes at offset " +
-                       std::to_string(offset) + " to " + path_,
+    return failure(base::format("write {} bytes at offset {} to {}", bytes.size(), offset, path_),
                    number);
   }
 
@@ -119,8 +119,7 @@ class DiskFile final : public ports::File {
       });
       if (got < 0) {
         const int number = errno;
-        return failure("read " + std::to_string(into.size()) + " bytes at offset " +
-                           std::to_string(offset) + " of " + path_,
+        return failure(base::format("read {} bytes at offset {} of {}", into.size(), offset, path_),
                        number);
       }
       if (got == 0) break;
@@ -139,7 +138,7 @@ class DiskFile final : public ports::File {
       return Ok{};
     }
     const int number = errno;
-    return failure("truncate " + path_ + " to " + std::to_string(size) + " bytes", number);
+    return failure(base::format("truncate {} to {} bytes", path_, size), number);
   }
 
   Result<std::uint64_t> size() const override {
@@ -158,7 +157,7 @@ class DiskFile final : public ports::File {
     }
     const int number = errno;
     if (number == EOPNOTSUPP || number == ENOSYS) return Ok{};
-    return failure("reserve " + std::to_string(size) + " bytes for " + path_, number);
+    return failure(base::format("reserve {} bytes for {}", size, path_), number);
   }
 
  private:
@@ -179,7 +178,7 @@ class DiskLock final : public ports::Lock {
 // Only for the error text of others: the lock is the flock, whatever the file says. So a failure to
 // write the number (a full disk) is no failure to lock.
 void write_holder(int file) {
-  const std::string text = std::to_string(::getpid()) + "\n";
+  const std::string text = base::format("{}\n", ::getpid());
   if (::ftruncate(file, 0) != 0) return;
   [[maybe_unused]] const auto written = ::pwrite(file, text.data(), text.size(), 0);
 }
@@ -191,8 +190,8 @@ std::string read_holder(int file) {
   if (got <= 0 || std::from_chars(text, text + got, number).ec != std::errc{}) {
     return "another process (it left no process id)";
   }
-  if (number == ::getpid()) return "this very process (" + std::to_string(number) + ")";
-  return "process " + std::to_string(number);
+  if (number == ::getpid()) return base::format("this very process ({})", number);
+  return base::format("process {}", number);
 }
 
 int flags_of(ports::OpenMode mode) {

@@ -7,6 +7,8 @@
 
 #include <sys/sysinfo.h>
 
+#include "base/format.h"
+
 namespace hapax::host {
 
 namespace {
@@ -46,7 +48,7 @@ std::optional<std::uint64_t> control_group_limit(const fs::path& root) {
   return limit;
 }
 
-std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes / kMiB) + " MiB"; }
+std::string mebibytes(std::uint64_t bytes) { return base::format("{} MiB", bytes / kMiB); }
 
 }  // namespace
 

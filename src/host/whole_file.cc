@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "host/descriptor.h"
 #include "host/folder.h"
 
@@ -38,9 +39,8 @@ Result<std::string> read_whole(ports::Folder& folder, const std::string& name) {
   HAPAX_TRY(const std::unique_ptr<ports::File> file, folder.open(name, ports::OpenMode::kRead));
   HAPAX_TRY(const std::uint64_t size, file->size());
   if (size > kWholeFileMax) {
-    return Error{Errc::kLimitExceeded, folder.describe(name) + " has " + std::to_string(size) +
-                                           " bytes; at most " + std::to_string(kWholeFileMax) +
-                                           " are read"};
+    return Error{Errc::kLimitExceeded, base::format("{} has {} bytes; at most {} are read",
+                                                    folder.describe(name), size, kWholeFileMax)};
   }
   std::string bytes(size, '\0');
   HAPAX_TRY(const std::size_t got, file->read_at(0, bytes));

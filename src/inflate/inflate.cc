@@ -6,6 +6,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/format.h"
+
 namespace hapax::inflate {
 
 namespace {
@@ -36,11 +38,12 @@ class BoundedOutput {
   [[nodiscard]] Error too_large() const {
     if (most_ == limits_.bytes_max) {
       return {Errc::kLimitExceeded,
-              "the body is larger than " + std::to_string(most_) + " bytes when inflated"};
+              base::format("the body is larger than {} bytes when inflated", most_)};
     }
-    return {Errc::kLimitExceeded, "the body inflates to more than " +
-                                      std::to_string(limits_.ratio_max) +
-                                      " times its size; send it as it is, or in pieces"};
+    return {Errc::kLimitExceeded,
+            base::format(
+                "the body inflates to more than {} times its size; send it as it is, or in pieces",
+                limits_.ratio_max)};
   }
   std::string whole() && {
     out_.resize(filled_);

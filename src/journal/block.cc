@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/format.h"
 #include "digest/crc32c.h"
 
 namespace hapax::journal {
@@ -31,8 +32,8 @@ void close_block(std::span<char> block, std::string_view magic, std::uint16_t ve
 
 Status check_block(std::string_view bytes, std::string_view magic, std::size_t size) {
   if (bytes.size() < size) {
-    return Error{Errc::kCorruption, "the file ends inside it: " + std::to_string(bytes.size()) +
-                                        " of " + std::to_string(size) + " bytes"};
+    return Error{Errc::kCorruption,
+                 base::format("the file ends inside it: {} of {} bytes", bytes.size(), size)};
   }
   const std::string_view block = bytes.substr(0, size);
   const std::size_t covered = size - kCrcBytes;
@@ -46,10 +47,9 @@ Status check_block(std::string_view bytes, std::string_view magic, std::size_t s
   }
   const std::uint16_t version = version_of(block, magic);
   if (version < kFormatVersionFirst || version > kFormatVersion) {
-    return Error{Errc::kFormatVersion, "its format version is " + std::to_string(version) +
-                                           ", this program knows versions " +
-                                           std::to_string(kFormatVersionFirst) + " to " +
-                                           std::to_string(kFormatVersion)};
+    return Error{Errc::kFormatVersion,
+                 base::format("its format version is {}, this program knows versions {} to {}",
+                              version, kFormatVersionFirst, kFormatVersion)};
   }
   return Ok{};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/mutant.h"
 #include "journal/names.h"
 
@@ -198,7 +199,7 @@ Proof strongest_proof(const JournalFindings& findings, const Evidence& evidence)
   }
   strengthen(evidence.snapshot, "a snapshot");
   if (const auto& later = findings.rest.later) {
-    strengthen(later->header.durable, "a later batch at offset " + std::to_string(later->offset));
+    strengthen(later->header.durable, base::format("a later batch at offset {}", later->offset));
   }
   return proof;
 }
@@ -258,30 +259,31 @@ std::string cut_text(const JournalFindings& findings, const Evidence& evidence) 
   const bool torn = findings.rest.end > findings.stop.offset;
   const bool space_left = !torn && size >= findings.stop.offset + kBatchAlignment;
   if (!same_file || size >= mark.file_bytes || space_left) return {};
-  return segment_name(findings.stop.segment) + " has " + std::to_string(size) +
-         " bytes and had at least " + std::to_string(mark.file_bytes) +
-         " when the newest mark was written: it was cut. Facts behind lsn " + text(mark.durable) +
-         " may have been acknowledged and be lost; a backup may have them";
+  return base::format(
+      "{} has {} bytes and had at least {} when the newest mark was written: it was cut. Facts "
+      "behind lsn {} may have been acknowledged and be lost; a backup may have them",
+      segment_name(findings.stop.segment), size, mark.file_bytes, text(mark.durable));
 }
 
 std::string torn_text(const JournalFindings& findings, const Evidence& evidence) {
-  return segment_name(findings.stop.segment) + " offset " + std::to_string(findings.stop.offset) +
-         ": " + std::to_string(findings.rest.end - findings.stop.offset) +
-         " bytes that are not a whole batch (" + findings.rest.why +
-         "). A crash in the middle of a write leaves such bytes, and nobody was told of them. If "
-         "the file was damaged since, facts behind lsn " +
-         text(proven(findings, evidence)) + " may have been acknowledged and be lost";
+  return base::format(
+      "{} offset {}: {} bytes that are not a whole batch ({}). A crash in the middle of a write "
+      "leaves such bytes, and nobody was told of them. If the file was damaged since, facts behind "
+      "lsn {} may have been acknowledged and be lost",
+      segment_name(findings.stop.segment), findings.stop.offset,
+      findings.rest.end - findings.stop.offset, findings.rest.why,
+      text(proven(findings, evidence)));
 }
 
 Error refusal(const ports::Folder& folder, const Damage& damage) {
-  return Error{Errc::kCorruption,
-               folder.describe(damage.file) + " offset " + std::to_string(damage.offset) + ": " +
-                   damage.why + ". The facts from lsn " + text(damage.first) + " to at least " +
-                   text(damage.last) + " were durable (proof: " + damage.proof +
-                   ") and cannot be read; those before lsn " + text(damage.first) +
-                   " are intact. Nothing was changed. Restore the folder from a backup, or give "
-                   "up what cannot be read: hapax repair --accept-loss " +
-                   folder_path(folder)};
+  return Error{
+      Errc::kCorruption,
+      base::format(
+          "{} offset {}: {}. The facts from lsn {} to at least {} were durable (proof: {}) and "
+          "cannot be read; those before lsn {} are intact. Nothing was changed. Restore the folder "
+          "from a backup, or give up what cannot be read: hapax repair --accept-loss {}",
+          folder.describe(damage.file), damage.offset, damage.why, text(damage.first),
+          text(damage.last), damage.proof, text(damage.first), folder_path(folder))};
 }
 
 }  // namespace hapax::journal

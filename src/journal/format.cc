@@ -1,5 +1,7 @@
 #include "journal/format.h"
 
+#include "base/format.h"
+
 namespace hapax::journal {
 
 HeaderBytes encode(const SegmentHeader& header) {
@@ -57,8 +59,8 @@ Result<BatchHeader> decode_batch_header(std::string_view bytes) {
   header.log_time = time_from_ms(get<std::int64_t>(bytes, 40));
   header.chain = get<std::uint32_t>(bytes, 48);
   if (header.payload > kBatchBytesMax) {
-    return Error{Errc::kCorruption, "its length is " + std::to_string(header.payload) +
-                                        ", at most " + std::to_string(kBatchBytesMax)};
+    return Error{Errc::kCorruption,
+                 base::format("its length is {}, at most {}", header.payload, kBatchBytesMax)};
   }
   if (header.count == 0) return Error{Errc::kCorruption, "it has no facts"};
   return header;

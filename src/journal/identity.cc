@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/format.h"
 #include "journal/names.h"
 #include "journal/new_file.h"
 
@@ -31,7 +32,7 @@ Result<Identity> read_block(const ports::File& file, std::uint64_t offset) {
 }
 
 std::string block_text(const ports::Folder& folder, std::uint64_t offset) {
-  return folder.describe(kStoreName) + " offset " + std::to_string(offset);
+  return base::format("{} offset {}", folder.describe(kStoreName), offset);
 }
 
 Error damaged(const ports::Folder& folder, std::uint64_t offset, const Error& why) {

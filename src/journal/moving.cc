@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/format.h"
 #include "journal/block.h"
 #include "journal/names.h"
 #include "journal/new_file.h"
@@ -69,10 +70,10 @@ MoveNote note_of(const Cargo& cargo, std::string ticket, Journey journey) {
   const Identity& identity = cargo.identity;
   std::string text =
       "store " + hex_bytes({identity.store_id.data(), identity.store_id.size()}) + "\n";
-  text += "history " + std::to_string(identity.history) + "\n";
-  text += "facts " + std::to_string(cargo.last.value) + "\n";
+  base::append_format(text, "history {}\n", identity.history);
+  base::append_format(text, "facts {}\n", cargo.last.value);
   text += "checksum " + hex(cargo.checksum) + "\n";
-  text += "snapshot " + std::to_string(cargo.snapshot.value) + "\n";
+  base::append_format(text, "snapshot {}\n", cargo.snapshot.value);
   return {std::move(text), std::move(ticket), std::move(journey)};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/mutant.h"
 #include "journal/names.h"
 #include "journal/new_file.h"
@@ -31,9 +32,10 @@ Status raise_format(Start& start) {
   HAPAX_CHECK(
       with_reserve(start.folder, [&] { return write_identity(start.folder, start.identity); }));
   HAPAX_CHECK(sync_names(start.folder));
-  start.report.warnings.push_back("the data folder had format " + std::to_string(found) +
-                                  " and now has format " + std::to_string(kFormatVersion) +
-                                  ": older versions of Hapax refuse to open it from now on");
+  start.report.warnings.push_back(
+      base::format("the data folder had format {} and now has format {}: older versions of Hapax "
+                   "refuse to open it from now on",
+                   found, kFormatVersion));
   return Ok{};
 }
 

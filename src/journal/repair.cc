@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/format.h"
 #include "journal/batch.h"
 #include "journal/examine.h"
 #include "journal/identity.h"
@@ -18,7 +19,7 @@ namespace hapax::journal {
 namespace {
 
 std::string range(Lsn first, Lsn last) {
-  return "lsn " + std::to_string(first.value) + " to " + std::to_string(last.value);
+  return base::format("lsn {} to {}", first.value, last.value);
 }
 
 // What is there, and what is wrong with it.
@@ -195,7 +196,7 @@ std::string free_quarantine_name(const Diagnosis& diagnosis, const std::string& 
   };
   const std::string wanted = quarantine_name(name);
   std::string free = wanted;
-  for (int copy = 2; is_taken(free); ++copy) free = wanted + "-" + std::to_string(copy);
+  for (int copy = 2; is_taken(free); ++copy) free = base::format("{}-{}", wanted, copy);
   return free;
 }
 
@@ -221,7 +222,7 @@ RepairPlan make_plan(const Diagnosis& diagnosis) {
     const auto& payloads = diagnosis.payloads.steps;
     report.steps.insert(report.steps.end(), payloads.begin(), payloads.end());
     report.steps.push_back("say so in the new " + segment_name(diagnosis.next_segment));
-    report.steps.push_back("write STORE with history " + std::to_string(report.history));
+    report.steps.push_back(base::format("write STORE with history {}", report.history));
   } else if (diagnosis.identity_damaged) {
     report.steps.emplace_back("write the damaged block of STORE again from the intact one");
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/format.h"
 #include "journal/names.h"
 #include "journal/open_store.h"
 #include "journal/recovery.h"
@@ -69,7 +70,7 @@ class Scribe {
   Status write(std::size_t facts, std::size_t bytes_each) {
     std::vector<std::string> batch;
     for (std::size_t i = 0; i < facts; ++i) {
-      const std::string name = "fact " + std::to_string(writer_->next().value + i) + " ";
+      const std::string name = base::format("fact {} ", writer_->next().value + i);
       batch.push_back(name + std::string(bytes_each, static_cast<char>('a' + i % 26)));
     }
     return write(batch);
@@ -87,7 +88,7 @@ class Scribe {
     return for_each_fact(batch, [&](Lsn lsn, base::Where where, std::string_view fact) -> Status {
       if (lsn < found_first_) return Ok{};
       if (lsn.value != found_first_.value + found_.size()) {
-        return Error{Errc::kConflict, "a hole before lsn " + std::to_string(lsn.value)};
+        return Error{Errc::kConflict, base::format("a hole before lsn {}", lsn.value)};
       }
       // The place must be where the bytes are, now and later.
       HAPAX_TRY(const auto file, folder_.open(segment_name(where.segment), ports::OpenMode::kRead));
@@ -95,7 +96,7 @@ class Scribe {
       HAPAX_TRY(const std::size_t got, file->read_at(where.offset, bytes));
       if (got != bytes.size() || bytes != fact) {
         return Error{Errc::kConflict,
-                     "other bytes at the place of lsn " + std::to_string(lsn.value)};
+                     base::format("other bytes at the place of lsn {}", lsn.value)};
       }
       found_.emplace_back(fact);
       return Ok{};
@@ -112,8 +113,8 @@ class Scribe {
       expected.insert(expected.end(), witness_.in_doubt.begin(), witness_.in_doubt.end());
       if (found_ != expected) {
         return Error{Errc::kConflict,
-                     "found " + std::to_string(found_.size()) + " facts that are not the " +
-                         std::to_string(witness_.acknowledged.size()) + " acknowledged ones"};
+                     base::format("found {} facts that are not the {} acknowledged ones",
+                                  found_.size(), witness_.acknowledged.size())};
       }
       witness_.acknowledged.insert(witness_.acknowledged.end(), witness_.in_doubt.begin(),
                                    witness_.in_doubt.end());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/encoding.h"
+#include "base/format.h"
 #include "base/mutant.h"
 #include "digest/crc32c.h"
 #include "journal/block.h"
@@ -15,8 +16,7 @@ namespace {
 Error invalid(std::string why) { return Error{Errc::kCorruption, std::move(why)}; }
 
 std::string differs(std::string_view what, std::uint64_t actual, std::uint64_t expected) {
-  return std::string(what) + " is " + std::to_string(actual) + ", expected " +
-         std::to_string(expected);
+  return base::format("{} is {}, expected {}", what, actual, expected);
 }
 
 Status check_belongs(const SegmentHeader& header, const Identity& identity, std::uint32_t number) {
@@ -28,8 +28,8 @@ Status check_belongs(const SegmentHeader& header, const Identity& identity, std:
                    hex16(identity.store()));
   }
   if (header.history > identity.history) {
-    return invalid("it belongs to history " + std::to_string(header.history) +
-                   ", the store is at history " + std::to_string(identity.history));
+    return invalid(base::format("it belongs to history {}, the store is at history {}",
+                                header.history, identity.history));
   }
   return Ok{};
 }
@@ -53,8 +53,7 @@ bool is_zero(std::string_view bytes) {
 Result<BatchView> view_payload(std::string_view bytes, const BatchHeader& header, Slot slot) {
   const std::uint32_t size = sealed_bytes(header.payload);
   if (bytes.size() < size) {
-    return invalid("the file ends inside it: " + std::to_string(bytes.size()) + " of " +
-                   std::to_string(size) + " bytes");
+    return invalid(base::format("the file ends inside it: {} of {} bytes", bytes.size(), size));
   }
   const std::string_view payload = bytes.substr(kHeaderBytes, header.payload);
   const std::size_t payload_end = kHeaderBytes + header.payload;
@@ -87,9 +86,9 @@ Status for_each_fact(const BatchView& batch, const FactVisitor& visit) {
     HAPAX_CHECK(visit(Lsn{batch.header.first.value + index}, where, fact));
   }
   if (decoder.finished()) return Ok{};
-  return invalid(segment_name(batch.slot.segment) + " offset " + std::to_string(batch.slot.offset) +
-                 ": the payload is not " + std::to_string(batch.header.count) +
-                 " facts although its checksum holds");
+  return invalid(
+      base::format("{} offset {}: the payload is not {} facts although its checksum holds",
+                   segment_name(batch.slot.segment), batch.slot.offset, batch.header.count));
 }
 
 Result<std::unique_ptr<ports::File>> create_segment(ports::Folder& folder,

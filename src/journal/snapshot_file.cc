@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "digest/crc32c.h"
 #include "journal/block.h"
 #include "journal/names.h"
@@ -224,7 +225,7 @@ Result<std::string> SnapshotReader::read(const SnapshotSection& section) const {
 }
 
 Error SnapshotReader::invalid(std::uint64_t offset, const std::string& why) const {
-  return Error{Errc::kCorruption, path_ + " offset " + std::to_string(offset) + ": " + why};
+  return Error{Errc::kCorruption, base::format("{} offset {}: {}", path_, offset, why)};
 }
 
 Result<SnapshotFiles> list_snapshots(ports::Folder& folder) {

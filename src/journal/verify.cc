@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/format.h"
 #include "journal/file_window.h"
 #include "journal/identity.h"
 #include "journal/marks.h"
@@ -14,7 +15,7 @@ namespace hapax::journal {
 namespace {
 
 std::string span_text(Lsn first, Lsn next) {
-  return "lsn " + std::to_string(first.value) + " to " + std::to_string(next.value - 1);
+  return base::format("lsn {} to {}", first.value, next.value - 1);
 }
 
 class Verification {

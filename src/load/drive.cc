@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
 #include "load/worker.h"
 #include "wire/json_text.h"
 
@@ -67,8 +68,8 @@ class EventRelay {
     while (!ending_ || (relayed_ < total_ && Steady::now() < until_)) {
       const auto reply =
           client.call({.method = "POST",
-                       .path = stream_path(plan_) + std::string(kRelayPath) +
-                               "receive?wait_ms=" + std::to_string(kRelayWait.count()),
+                       .path = base::format("{}{}receive?wait_ms={}", stream_path(plan_),
+                                            kRelayPath, kRelayWait.count()),
                        .body = R"({"max":100,"lease_ms":60000,"owner":"relay"})",
                        .waits = kRelayWait});
       if (!reply || !reply->good()) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/format.h"
 #include "postgres/checkup.h"
 #include "tables/migration.h"
 
@@ -13,7 +14,7 @@ using tables::span_text;
 
 // "at least 10000": the question stopped counting there.
 std::string bounded(std::int64_t count, std::int64_t bound) {
-  return (count >= bound ? "at least " : "") + std::to_string(count);
+  return base::format("{}{}", count >= bound ? "at least " : "", count);
 }
 
 // No index finds an id, so the newest rows of each lane are looked at.
@@ -203,11 +204,11 @@ void report_stuck(const CheckupOptions& options, const Rows& rows, Findings& fin
   const std::int64_t attempts = rows.number(0, kStuckAttempts);
   findings.critical(
       "stuck lanes",
-      std::to_string(stuck) + " of 16 lanes are held by " + rows.text(0, kStuckOwners) +
-          " and do not move: the oldest record waits for " +
-          span_text(rows.number(0, kStuckOldest)) +
-          (attempts >= 2 ? ", taken " + std::to_string(attempts) + " times without an end"
-                         : ", and nothing was sent for " + span_text(rows.number(0, kStuckStill))),
+      base::format(
+          "{} of 16 lanes are held by {} and do not move: the oldest record waits for {}{}", stuck,
+          rows.text(0, kStuckOwners), span_text(rows.number(0, kStuckOldest)),
+          attempts >= 2 ? base::format(", taken {} times without an end", attempts)
+                        : ", and nothing was sent for " + span_text(rows.number(0, kStuckStill))),
       "see that relay's log and whether its destination answers; if it does, restart the relay, "
       "and others take over after its lease (hapax relay --status --from '" +
           options.shown + "')");
@@ -224,12 +225,13 @@ void check_lanes(const CheckupOptions& options, Look& look) {
   if (rows->number(0, kStuck) > 0) report_stuck(options, *rows, findings);
   if (const std::int64_t alone = rows->number(0, kAlone); alone > 0) {
     const std::int64_t oldest = rows->number(0, kAloneOldest);
-    findings.add({"no relay",
-                  severity_of(oldest, options.patience_ms),
-                  std::to_string(alone) + " lanes have records that wait, the oldest for " +
-                      span_text(oldest) + ", and no relay holds them",
-                  "hapax relay --from '" + options.shown + "' --to http://HOST:7171/streams/NAME",
-                  {{"lanes", alone}, {"oldest_ms", oldest}}});
+    findings.add(
+        {"no relay",
+         severity_of(oldest, options.patience_ms),
+         base::format("{} lanes have records that wait, the oldest for {}, and no relay holds them",
+                      alone, span_text(oldest)),
+         "hapax relay --from '" + options.shown + "' --to http://HOST:7171/streams/NAME",
+         {{"lanes", alone}, {"oldest_ms", oldest}}});
   }
   const std::int64_t oldest = rows->number(0, kOldest);
   const bool told = rows->number(0, kStuck) > 0 || rows->number(0, kAlone) > 0;
@@ -344,10 +346,10 @@ void check_retention(Look& look) {
   const bool sent = rows->number(0, kEmptiable) > 0;
   look.findings().warn(
       "retention",
-      std::to_string(old) + " partitions are older than the retention (" +
-          rows->text(0, kRetention) + "; since " + rows->text(0, kSince) + ") and not emptied, " +
-          rows->text(0, kEmptiable) +
-          " of them could be; the others are in use or have records that were not sent",
+      base::format("{} partitions are older than the retention ({}; since {}) and not emptied, {} "
+                   "of them could be; the others are in use or have records that were not sent",
+                   old, rows->text(0, kRetention), rows->text(0, kSince),
+                   rows->text(0, kEmptiable)),
       sent ? look.named("run a relay, which empties one a minute, or now: SELECT "
                         "\"{schema}\".relay_clean(); until it says 0")
            : "run a relay until nothing waits");
@@ -472,9 +474,9 @@ void check_vacuum(Look& look) {
       "WHERE s.schemaname = '{schema}' ORDER BY s.n_dead_tup DESC LIMIT 1");
   if (!rows || rows->size() == 0) return;
   const std::int64_t dead = rows->number(0, kDead);
-  const std::string found = "at most " + std::to_string(dead) + " in a table (" +
-                            rows->text(0, kName) + ", with " + rows->text(0, kLive) +
-                            " live ones; estimates), vacuumed: " + rows->text(0, kVacuumed);
+  const std::string found =
+      base::format("at most {} in a table ({}, with {} live ones; estimates), vacuumed: {}", dead,
+                   rows->text(0, kName), rows->text(0, kLive), rows->text(0, kVacuumed));
   if (rows->at(0, kAutovacuum) == "off") {
     look.findings().warn("dead rows", "autovacuum is off; " + found,
                          "ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();");

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/format.h"
 #include "host/entropy.h"
 #include "ports/entropy.h"
 #include "postgres/checkup.h"
@@ -109,14 +110,13 @@ void check_connections(Look& look) {
   if (!rows) return;
   const std::int64_t used = rows->number(0, kUsed);
   const std::int64_t most = rows->number(0, kMost);
-  Finding finding{"connections", Severity::kOk,
-                  std::to_string(used) + " of " + std::to_string(most) + " are used", ""};
+  Finding finding{"connections", Severity::kOk, base::format("{} of {} are used", used, most), ""};
   if (used * 10 >= most * 8) {
     finding.severity = used * 20 >= most * 19 ? Severity::kCritical : Severity::kWarning;
     finding.found += ", most by: " + rows->text(0, kBy);
-    finding.remedy =
-        "use fewer (a pool), or ALTER SYSTEM SET max_connections = " + std::to_string(2 * most) +
-        "; and restart the server";
+    finding.remedy = base::format(
+        "use fewer (a pool), or ALTER SYSTEM SET max_connections = {}; and restart the server",
+        2 * most);
   }
   finding.figures = {{"used", used}, {"most", most}};
   look.findings().add(std::move(finding));
@@ -136,8 +136,8 @@ void check_clock(Look& look) {
   const std::int64_t after = machine_ms();
   if (!rows) return;
   const std::int64_t skew = rows->number(0, kOnly) - (before + after) / 2;
-  Finding finding{"clock", Severity::kOk,
-                  "the server's clock differs by " + std::to_string(skew) + " ms", ""};
+  Finding finding{"clock", Severity::kOk, base::format("the server's clock differs by {} ms", skew),
+                  ""};
   if (std::abs(skew) > kSkewWarningMs + (after - before) / 2) {
     finding.severity = std::abs(skew) > kSkewCriticalMs ? Severity::kCritical : Severity::kWarning;
     finding.remedy = "synchronise both machines: timedatectl set-ntp true (or chronyc makestep)";
@@ -246,7 +246,7 @@ void check_notify(const CheckupOptions& options, Look& look) {
       "most every 1.7 s";
   auto listener = Connection::open(options.uri, {.application_name = "hapax doctor (listens)"});
   host::HostEntropy entropy;
-  const std::string nonce = "hapax_probe_" + std::to_string(ports::draw_u64(entropy));
+  const std::string nonce = base::format("hapax_probe_{}", ports::draw_u64(entropy));
   if (!listener || !listener->run("LISTEN " + nonce)) {
     return look.findings().warn("notify", "a second connection that listens was refused", remedy);
   }
@@ -261,7 +261,7 @@ void check_notify(const CheckupOptions& options, Look& look) {
   if (!told || *told != Notified::kChannel) {
     return look.findings().warn("notify", "a NOTIFY did not come through within a second", remedy);
   }
-  look.findings().ok("notify", "came through in " + std::to_string(took.count()) + " ms");
+  look.findings().ok("notify", base::format("came through in {} ms", took.count()));
 }
 
 void check_notify_queue(Look& look) {

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "base/format.h"
 #include "postgres/checkup.h"
 #include "postgres/migrate.h"
 #include "tables/made.h"
@@ -39,18 +40,17 @@ bool check_tables_version(const CheckupOptions& options, Look& look) {
   const auto left = tables::pending(migrations(), *applied);
   if (newest > known) {
     findings.warn("schema",
-                  "has version " + std::to_string(newest) + ", this program knows " +
-                      std::to_string(known) + ": somebody uses a newer one",
+                  base::format("has version {}, this program knows {}: somebody uses a newer one",
+                               newest, known),
                   "use the newer Hapax everywhere, and this command from it");
   } else if (!left) {
     findings.critical("schema", left.error().detail, "use the build that made these tables");
   } else if (!left->empty()) {
-    findings.critical(
-        "schema",
-        "has version " + std::to_string(newest) + ", this program needs " + std::to_string(known),
-        migrate_command(options));
+    findings.critical("schema",
+                      base::format("has version {}, this program needs {}", newest, known),
+                      migrate_command(options));
   } else {
-    findings.ok("schema", options.schema + " has version " + std::to_string(newest));
+    findings.ok("schema", base::format("{} has version {}", options.schema, newest));
   }
   findings.figure("version", newest);
   return left && left->empty();
@@ -95,7 +95,7 @@ class Structure {
   }
   void partitions() {
     for (int part = 0; part < kPartitions; ++part) {
-      const std::string number = (part < 10 ? "0" : "") + std::to_string(part);
+      const std::string number = base::format("{:02}", part);
       if (present_.tables.contains("outbox_p" + number)) continue;
       missing("the partition outbox_p" + number,
               look_.named("CREATE TABLE \"{schema}\".outbox_p" + number +
@@ -140,7 +140,7 @@ bool check_lanes_present(Look& look) {
   const auto rows = look.ask("structure", "SELECT count(*) FROM \"{schema}\".outbox_lane");
   if (!rows || rows->number(0, kOnly) == kLanesMade) return rows.has_value();
   look.findings().critical(
-      "structure", std::to_string(rows->number(0, kOnly)) + " of 16 lanes: the rest is never sent",
+      "structure", base::format("{} of 16 lanes: the rest is never sent", rows->number(0, kOnly)),
       look.named("INSERT INTO \"{schema}\".outbox_lane (lane) SELECT generate_series(0, 15) "
                  "ON CONFLICT DO NOTHING;"));
   return false;
@@ -218,9 +218,10 @@ void check_structure(Look& look) {
   const bool ours = check_foreign_partitions(look);
   if (!structure.good() || !same || !ours) return;
   if (check_lanes_present(look)) {
-    look.findings().ok("structure", std::to_string(all.size()) +
-                                        " tables, indexes, sequences and functions, 32 partitions, "
-                                        "16 lanes");
+    look.findings().ok(
+        "structure",
+        base::format("{} tables, indexes, sequences and functions, 32 partitions, 16 lanes",
+                     all.size()));
   }
 }
 

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/hex.h"
 #include "tables/numbered.h"
 
@@ -332,9 +333,9 @@ Result<Connection> Connection::open(const std::string& uri, const ConnectOptions
   Connection made(::PQconnectStartParams(names.data(), values.data(), 1), true);
   made.hear(options.notice);
   if (!made.finish_connecting(options.timeout)) {
-    return Error{Errc::kUnavailable, "connect to PostgreSQL: " + server_of(made.raw()) +
-                                         " does not answer within " +
-                                         std::to_string(options.timeout.count()) + " ms"};
+    return Error{Errc::kUnavailable,
+                 base::format("connect to PostgreSQL: {} does not answer within {} ms",
+                              server_of(made.raw()), options.timeout.count())};
   }
   if (::PQstatus(made.raw()) == CONNECTION_OK) {
     // A database that does not know its texts' encoding may hold what is not UTF-8: it is to come

@@ -4,6 +4,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/format.h"
+
 namespace hapax::postgres {
 
 namespace {
@@ -20,9 +22,9 @@ std::string table_sql(const std::string& schema) {
 }
 
 std::string noted_sql(const std::string& schema, const Migration& migration) {
-  return "INSERT INTO \"" + schema + "\".migrations (version, name, checksum) VALUES (" +
-         std::to_string(migration.version) + ", '" + std::string(migration.name) + "', '" +
-         tables::checksum_of(migration) + "');\n";
+  return base::format(
+      "INSERT INTO \"{}\".migrations (version, name, checksum) VALUES ({}, '{}', '{}');\n", schema,
+      migration.version, migration.name, tables::checksum_of(migration));
 }
 
 // Some comments have an ellipsis, which databases of other encodings than UTF-8 cannot take.
@@ -49,11 +51,13 @@ std::string part_sql(std::chrono::seconds period) {
   constexpr std::chrono::seconds kDay = std::chrono::days{1};
   if (period % kDay == std::chrono::seconds{0}) {
     const std::string day = "(CURRENT_DATE OPERATOR(pg_catalog.-) '1970-01-01'::pg_catalog.date)";
-    const std::string count = " OPERATOR(pg_catalog./) " + std::to_string(period / kDay);
+    const std::string count = base::format(" OPERATOR(pg_catalog./) {}", period / kDay);
     return day + (period == kDay ? "" : count) + " OPERATOR(pg_catalog.%) 32";
   }
-  return "(pg_catalog.date_part('epoch', CURRENT_TIMESTAMP) OPERATOR(pg_catalog./) " +
-         std::to_string(period.count()) + "::double precision)::integer OPERATOR(pg_catalog.%) 32";
+  return base::format(
+      "(pg_catalog.date_part('epoch', CURRENT_TIMESTAMP) OPERATOR(pg_catalog./) {}::double "
+      "precision)::integer OPERATOR(pg_catalog.%) 32",
+      period.count());
 }
 
 std::string retention_step(const std::string& schema, std::chrono::seconds retention) {
@@ -94,21 +98,21 @@ namespace {
 // hand to somebody else between two transactions, locked for good.
 Status begin_step(Connection& connection, const MigrateOptions& options) {
   const auto begun = connection.run(
-      "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = " +
-      std::to_string(options.patience.count()) +
-      "; SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('hapax migrate " +
-      options.schema +
-      "', 0)); SET LOCAL lock_timeout = '1s'; SET LOCAL search_path = ''; "
-      "SET LOCAL client_min_messages = warning");
+      base::format("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {}; SELECT "
+                   "pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('hapax migrate "
+                   "{}', 0)); SET LOCAL lock_timeout = '1s'; SET LOCAL search_path = ''; SET LOCAL "
+                   "client_min_messages = warning",
+                   options.patience.count(), options.schema));
   if (begun) return Ok{};
   const bool waited = connection.sqlstate() == kLockTimeout;
   if (!connection.lost()) ignore(connection.run("ROLLBACK"), "nothing was done");
   if (!waited) return begun.error();
-  return Error{Errc::kLocked,
-               "another migration of schema '" + options.schema + "' has worked on one step for " +
-                   std::to_string(options.patience.count()) +
-                   " ms (pg_stat_activity shows it as 'hapax migrate'). Run this one again when "
-                   "that one has ended."};
+  return Error{
+      Errc::kLocked,
+      base::format(
+          "another migration of schema '{}' has worked on one step for {} ms (pg_stat_activity "
+          "shows it as 'hapax migrate'). Run this one again when that one has ended.",
+          options.schema, options.patience.count())};
 }
 
 // Another run may have done it since this one looked.
@@ -152,9 +156,7 @@ Result<StepDone> run_step(Connection& connection, const MigrateOptions& options,
   }
 }
 
-std::string name_of(const Migration& one) {
-  return std::to_string(one.version) + " " + std::string(one.name);
-}
+std::string name_of(const Migration& one) { return base::format("{} {}", one.version, one.name); }
 
 Status apply(Connection& connection, const MigrateOptions& options,
              const std::vector<Migration>& left, MigrationReport& report) {
@@ -164,7 +166,7 @@ Status apply(Connection& connection, const MigrateOptions& options,
   for (const Migration& one : left) {
     const Step step{.sql = step_sql(options.schema, one), .version = one.version};
     auto done = run_step(connection, options, step);
-    if (!done) return std::move(done).error().within("migration " + std::to_string(one.version));
+    if (!done) return std::move(done).error().within(base::format("migration {}", one.version));
     if (*done == StepDone::kHere) report.steps.push_back(name_of(one));
   }
   if (options.retention) {
@@ -199,7 +201,7 @@ Result<MigrationReport> migrate(Connection& connection, const MigrateOptions& op
     HAPAX_CHECK(apply(connection, options, left, report));
   }
   if (options.retention) {
-    report.steps.push_back("retention " + std::to_string(options.retention->count()) + "s");
+    report.steps.push_back(base::format("retention {}s", options.retention->count()));
   }
   return report;
 }

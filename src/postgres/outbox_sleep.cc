@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include "base/format.h"
 #include "ports/entropy.h"
 #include "postgres/outbox_source.h"
 
@@ -33,7 +34,7 @@ std::int64_t OutboxSource::steady_ms() {
 void OutboxSource::test_notify() {
   auto listener = open_session("hapax relay (listens)");
   if (!listener) return;
-  const std::string nonce = "hapax_probe_" + std::to_string(ports::draw_u64(entropy_));
+  const std::string nonce = base::format("hapax_probe_{}", ports::draw_u64(entropy_));
   if (!listener->run("LISTEN " + nonce) || !ask("NOTIFY " + nonce, Values{})) return;
   const auto told = listener->wait_notified(kProbeTime);
   if (!told || *told != Notified::kChannel) {

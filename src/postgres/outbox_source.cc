@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "ports/entropy.h"
 #include "postgres/migrate.h"
 #include "relay/headers.h"
@@ -236,7 +237,7 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
   }
   Values values;
   values.text(options_.owner).text(lanes.text()).text(fences.text());
-  values.text(std::to_string(span.count()) + " milliseconds");
+  values.text(base::format("{} milliseconds", span.count()));
   auto rows = ask({.sql = named(kLeaseSql), .values = values});
   const std::map<std::uint32_t, Lane> known = std::exchange(lanes_, {});
   if (!rows) return rows.error();
@@ -414,7 +415,7 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::LaneTurn> turns
     const bool gone = rows.is_null(i, kId);
     const std::string_view flaw = flaw_of(gone, rows.at(i, kKey), headers.has_value());
     batch.records.push_back({.place = seq,
-                             .id = gone ? "number " + std::to_string(seq) : rows.text(i, kId),
+                             .id = gone ? base::format("number {}", seq) : rows.text(i, kId),
                              .type = rows.text(i, kType),
                              .key = rows.text(i, kKey),
                              .payload = rows.text(i, kPayload),

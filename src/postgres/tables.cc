@@ -7,6 +7,7 @@
 
 #include <hapax/postgres.h>
 
+#include "base/format.h"
 #include "postgres/connection.h"
 #include "postgres/migrate.h"
 #include "postgres/publish.h"
@@ -24,13 +25,13 @@ using tables::Settling;
 using tables::Taken;
 using tables::text_of;
 
-std::string interval(Duration span) { return std::to_string(span.count()) + " milliseconds"; }
+std::string interval(Duration span) { return base::format("{} milliseconds", span.count()); }
 
 void add_retention(Values& values, Window window) {
   if (window.is_forever()) {
     values.null();
   } else {
-    values.text(std::to_string(window.raw()) + " seconds");
+    values.text(base::format("{} seconds", window.raw()));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/format.h"
 
 namespace hapax::relay {
 
@@ -229,8 +230,8 @@ void Relay::refuse(const Place& place, std::string_view reason) {
 void Relay::bury(const Place& place, std::string_view reason) {
   set_dead(place, reason);
   ++counts_.dead;
-  say("record " + place.record().id + " is a dead letter after " +
-      std::to_string(place.record().attempt) + " attempts: " + place.outcome().reason);
+  say(base::format("record {} is a dead letter after {} attempts: {}", place.record().id,
+                   place.record().attempt, place.outcome().reason));
 }
 
 void Relay::set_dead(const Place& place, std::string_view reason) {
@@ -353,7 +354,7 @@ void Relay::lose(std::uint32_t lane) {
   ++counts_.lanes_lost;
   // It may be free, or nobody else's: after a failover a lane is lost that this relay still holds.
   renew_at_ms_ = std::min(renew_at_ms_, leased_at_ms_ + settings_.lease_again.count());
-  say("lane " + std::to_string(lane) + " is no longer held");
+  say(base::format("lane {} is no longer held", lane));
 }
 
 void Relay::forget() {

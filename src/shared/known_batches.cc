@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/format.h"
 #include "base/time_text.h"
 
 namespace hapax::shared {
@@ -47,8 +48,8 @@ std::optional<LostFacts> KnownBatches::end_anew() {
 }
 
 std::string text_of(const LostFacts& lost) {
-  return "the facts " + std::to_string(lost.first.value) + " to " +
-         std::to_string(lost.last.value) + ", written since " + base::rfc3339_seconds(lost.since);
+  return base::format("the facts {} to {}, written since {}", lost.first.value, lost.last.value,
+                      base::rfc3339_seconds(lost.since));
 }
 
 }  // namespace hapax::shared

@@ -1,6 +1,7 @@
 // How a shared store begins, and how it reads everything that is in its place.
 #include <utility>
 
+#include "base/format.h"
 #include "base/mutex.h"
 #include "engine/frames.h"
 #include "journal/segment.h"
@@ -92,8 +93,9 @@ Status SharedStore::read_log(engine::Engine::Read& read) {
   HAPAX_TRY(ports::LogPart part, ports_.log.read_from(durable_.value));
   std::vector<ports::LogBatch> batches = std::move(part.batches);
   if (batches.empty() && durable_ != journal::Lsn{0}) {
-    return Error{Errc::kCorruption, "the log does not reach to its newest snapshot, of fact " +
-                                        std::to_string(durable_.value)};
+    return Error{
+        Errc::kCorruption,
+        base::format("the log does not reach to its newest snapshot, of fact {}", durable_.value)};
   }
   if (!batches.empty() && batches.front().last == durable_.value) {
     HAPAX_CHECK(stand_on(batches.front()));
@@ -146,9 +148,10 @@ Result<journal::Identity> find_identity(const SharedPorts& ports,
     auto lock = ports.folder.lock(kMakingName);
     if (!lock && lock.error().code != Errc::kLocked) return std::move(lock).error();
     if (!lock && ports.clock.steady_ms() - since_ms >= patience.count()) {
-      return Error{Errc::kLocked, "another process makes this store and has not done so in " +
-                                      std::to_string(patience.count()) +
-                                      " ms. If it stands still, end it, and start this one again."};
+      return Error{Errc::kLocked,
+                   base::format("another process makes this store and has not done so in {} ms. If "
+                                "it stands still, end it, and start this one again.",
+                                patience.count())};
     }
     if (!lock) {
       std::this_thread::sleep_for(std::chrono::milliseconds{20});

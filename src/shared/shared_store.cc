@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/mutex.h"
 #include "base/place_failure.h"
 #include "engine/frames.h"
@@ -24,9 +25,9 @@ ports::LogPlace place_of(journal::Slot slot) { return {slot.segment, slot.offset
 
 // kNotFound, as if the tip were gone.
 Error gap_before(const ports::LogBatch& batch) {
-  return Error{Errc::kNotFound, "what lay before the batch in segment " +
-                                    std::to_string(batch.at.segment) + " at offset " +
-                                    std::to_string(batch.at.offset) + " was removed"};
+  return Error{Errc::kNotFound,
+               base::format("what lay before the batch in segment {} at offset {} was removed",
+                            batch.at.segment, batch.at.offset)};
 }
 
 }  // namespace
@@ -186,11 +187,11 @@ void SharedStore::bound_round(std::int64_t began_ms) {
   engine::Machine& machine = engine_->machine();
   if (machine.quiescent()) return;
   if (ports_.clock.steady_ms() - began_ms < options_.patience.count()) return;
-  const Error error{Errc::kUnavailable,
-                    "other processes of the store were first each time, for " +
-                        std::to_string(options_.patience.count()) +
-                        " ms: is this one much farther from the database? Nothing happened. Try "
-                        "again."};
+  const Error error{
+      Errc::kUnavailable,
+      base::format("other processes of the store were first each time, for {} ms: is this one much "
+                   "farther from the database? Nothing happened. Try again.",
+                   options_.patience.count())};
   machine.give_up(error, error);
 }
 
@@ -305,9 +306,10 @@ Status SharedStore::follow_one(engine::Replay& replay, const ports::LogBatch& ba
             journal::view_batch(batch.bytes, {batch.at.segment, batch.at.offset}));
   if (view.header.first > durable_.next()) return gap_before(batch);
   if (view.header.first != durable_.next() || view.header.chain != chain_) {
-    return Error{Errc::kCorruption, "the batch in segment " + std::to_string(batch.at.segment) +
-                                        " at offset " + std::to_string(batch.at.offset) +
-                                        " does not follow the one before it"};
+    return Error{
+        Errc::kCorruption,
+        base::format("the batch in segment {} at offset {} does not follow the one before it",
+                     batch.at.segment, batch.at.offset)};
   }
   HAPAX_CHECK(replay(view));
   stand_behind(batch, view.checksum, {view.header.first, view.header.last()}, view.header.log_time);

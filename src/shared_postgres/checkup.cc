@@ -1,5 +1,6 @@
 #include "shared_postgres/checkup.h"
 
+#include "base/format.h"
 #include "journal/names.h"
 #include "shared/shared_store.h"
 #include "shared_postgres/log.h"
@@ -18,14 +19,13 @@ bool check_format(Look& look) {
   if (!rows) return false;
   const std::int64_t version = rows->size() == 1 ? rows->number(0, kOnly) : 0;
   if (version >= kStoreVersionFirst && version <= kStoreVersion) {
-    look.findings().ok("store format", look.schema() + " has format " + std::to_string(version));
+    look.findings().ok("store format", base::format("{} has format {}", look.schema(), version));
     return true;
   }
-  look.findings().critical(
-      "store format",
-      look.schema() + " has format " + std::to_string(version) + ", this program knows formats " +
-          std::to_string(kStoreVersionFirst) + " to " + std::to_string(kStoreVersion),
-      "use the Hapax that made it, everywhere");
+  look.findings().critical("store format",
+                           base::format("{} has format {}, this program knows formats {} to {}",
+                                        look.schema(), version, kStoreVersionFirst, kStoreVersion),
+                           "use the Hapax that made it, everywhere");
   return false;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
 #include "base/hex.h"
 #include "core/state.h"
 #include "core/state_codec.h"
@@ -63,9 +64,9 @@ class Follower {
     checksum_ = batch.checksum;
     if (!needed) return Ok{};
     if (batch.header.first != next_) {
-      return Error{Errc::kCorruption, place_text(batch) + "it begins with fact " +
-                                          std::to_string(batch.header.first.value) + ", expected " +
-                                          std::to_string(next_.value)};
+      return Error{Errc::kCorruption,
+                   base::format("{}it begins with fact {}, expected {}", place_text(batch),
+                                batch.header.first.value, next_.value)};
     }
     HAPAX_CHECK((*replay_)(batch));
     next_ = batch.header.next();
@@ -74,8 +75,8 @@ class Follower {
   }
 
   [[nodiscard]] static std::string place_text(const journal::BatchView& batch) {
-    return journal::segment_name(batch.slot.segment) + " offset " +
-           std::to_string(batch.slot.offset) + ": ";
+    return base::format("{} offset {}: ", journal::segment_name(batch.slot.segment),
+                        batch.slot.offset);
   }
 
   [[nodiscard]] const engine::LoadedSnapshot& snapshot() const { return snapshot_; }
@@ -167,10 +168,10 @@ Status Copy::survey() {
     HAPAX_CHECK(follower.follow(*batch));
   }
   if (follower.last() != cargo_.last) {
-    return Error{Errc::kCorruption,
-                 folder.describe("") + ": the log ends with fact " +
-                     std::to_string(cargo_.last.value) + ", but reaches only to " +
-                     std::to_string(follower.last().value) + " from its snapshot on"};
+    return Error{
+        Errc::kCorruption,
+        base::format("{}: the log ends with fact {}, but reaches only to {} from its snapshot on",
+                     folder.describe(""), cargo_.last.value, follower.last().value)};
   }
   cargo_.checksum = follower.checksum();
   HAPAX_CHECK(check_payloads(folder, follower));
@@ -341,8 +342,7 @@ Status Copy::verify() {
   HAPAX_CHECK(compare_logs(follower));
   HAPAX_TRY(const journal::Lsn last, target_.last(cargo_.identity, cargo_.snapshot));
   if (last != cargo_.last || follower.last() != cargo_.last) {
-    return differs("it ends with fact " + std::to_string(last.value) + ", not " +
-                   std::to_string(cargo_.last.value));
+    return differs(base::format("it ends with fact {}, not {}", last.value, cargo_.last.value));
   }
   HAPAX_CHECK(check_payloads(target_.folder(), follower));
   const std::string digest = digest_of(follower.state());

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/format.h"
 #include "base/mutex.h"
 #include "journal/names.h"
 #include "postgres/pooling.h"
@@ -85,7 +86,7 @@ class SegmentFile final : public DatabaseFile {
         " AS log WHERE segment = $1::int4 AND log.at <= $2::int8 ORDER BY log.at DESC LIMIT 1";
     HAPAX_TRY(const Rows rows, folder_.read(sql, values, Rowed::kBinary));
     if (rows.size() == 0) {
-      return Error{Errc::kNotFound, "segment " + std::to_string(segment_) + " was removed"};
+      return Error{Errc::kNotFound, base::format("segment {} was removed", segment_)};
     }
     return copy_from(rows, offset, into);
   }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/format.h"
 #include "base/mutex.h"
 #include "journal/names.h"
 #include "postgres/migrate.h"
@@ -99,11 +100,11 @@ Result<std::uint32_t> segment_bytes_of(const StorePlace& place, const Rows& foun
   if (version >= kStoreVersionFirst && version <= kStoreVersion) {
     return static_cast<std::uint32_t>(found.number(0, kSegmentBytes));
   }
-  return Error{Errc::kFormatVersion,
-               "the store in schema " + place.schema + " has format " +
-                   (found.size() == 0 ? std::string("none") : found.text(0, kVersion)) +
-                   ", this program knows formats " + std::to_string(kStoreVersionFirst) + " to " +
-                   std::to_string(kStoreVersion)};
+  return Error{
+      Errc::kFormatVersion,
+      base::format("the store in schema {} has format {}, this program knows formats {} to {}",
+                   place.schema, found.size() == 0 ? std::string("none") : found.text(0, kVersion),
+                   kStoreVersionFirst, kStoreVersion)};
 }
 
 // The name of the schema last: nothing is looked for in it.
@@ -224,7 +225,7 @@ Status PostgresLog::connect() {
   HAPAX_CHECK(check_durable(connection));
   HAPAX_CHECK(take_part(connection));
   const std::string log = table_of(place_, "log");
-  const std::string order = " ORDER BY segment, at LIMIT " + std::to_string(kRowsAtOnce);
+  const std::string order = base::format(" ORDER BY segment, at LIMIT {}", kRowsAtOnce);
   // The end is asked for by ORDER BY: for "nothing lies behind" the planner would read all of it.
   HAPAX_CHECK(connection.prepare(
       "append", "INSERT INTO " + log +
@@ -344,9 +345,10 @@ Result<ports::LogPart> PostgresLog::read_behind(const ports::LogTip& tip) {
   std::vector<ports::LogBatch>& list = found.batches;
   if (!tip.none) {
     if (list.empty() || list.front().at != tip.at || list.front().mark != tip.mark) {
-      return Error{Errc::kNotFound, "the batch in segment " + std::to_string(tip.at.segment) +
-                                        " at offset " + std::to_string(tip.at.offset) +
-                                        " is no longer the one that was there"};
+      return Error{
+          Errc::kNotFound,
+          base::format("the batch in segment {} at offset {} is no longer the one that was there",
+                       tip.at.segment, tip.at.offset)};
     }
     list.erase(list.begin());
   }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
 #include "journal/names.h"
 
 namespace hapax::shared_postgres {
@@ -48,8 +49,8 @@ class SegmentsReader final : public LogReader {
  private:
   [[nodiscard]] Error within(Error error) const {
     return std::move(error).within(
-        folder_.describe(journal::segment_name(segments_[index_].number)) + " offset " +
-        std::to_string(offset_));
+        base::format("{} offset {}",
+                     folder_.describe(journal::segment_name(segments_[index_].number)), offset_));
   }
 
   Status enter() {
@@ -132,8 +133,8 @@ class RowsReader final : public LogReader {
 
  private:
   [[nodiscard]] Error within(Error error) const {
-    return std::move(error).within(folder_.describe(journal::segment_name(at_.segment)) +
-                                   " offset " + std::to_string(at_.offset));
+    return std::move(error).within(base::format(
+        "{} offset {}", folder_.describe(journal::segment_name(at_.segment)), at_.offset));
   }
 
   // So many bytes at once, and at least one row.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
 #include "journal/batch.h"
 #include "journal/marks.h"
 #include "journal/names.h"
@@ -52,10 +53,10 @@ class SegmentsWriter final : public LogWriter {
                                           " has its name although it is not whole"};
     }
     if (batch.slot.offset < offset_) {
-      return Error{Errc::kCorruption, journal::segment_name(batch.slot.segment) + " offset " +
-                                          std::to_string(batch.slot.offset) +
-                                          " of the source: the batch before it reaches to " +
-                                          std::to_string(offset_)};
+      return Error{
+          Errc::kCorruption,
+          base::format("{} offset {} of the source: the batch before it reaches to {}",
+                       journal::segment_name(batch.slot.segment), batch.slot.offset, offset_)};
     }
     pending_.append(batch.slot.offset - offset_, '\0');  // in place of what could not be read
     journal::BatchHeader header = batch.header;
@@ -179,7 +180,7 @@ class RowsWriter final : public LogWriter {
     std::string sql =
         "INSERT INTO " + folder_.table("log") + " (segment, at, last, mark, bytes) VALUES ";
     for (std::size_t row = 0, value = 1; row < rows_; ++row, value += 5) {
-      const auto name = [&](std::size_t offset) { return "$" + std::to_string(value + offset); };
+      const auto name = [&](std::size_t offset) { return base::format("${}", value + offset); };
       sql += (row == 0 ? "(" : ", (") + name(0) + "::int4, " + name(1) + "::int8, " + name(2) +
              "::int8, " + name(3) + "::int8, " + name(4) + "::bytea)";
     }

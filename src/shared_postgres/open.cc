@@ -10,6 +10,7 @@
 
 #include <hapax/postgres_store.h>
 
+#include "base/format.h"
 #include "base/mutex.h"
 #include "host/entropy.h"
 #include "host/memory.h"
@@ -76,11 +77,10 @@ Status wait_for_server(const std::string& uri, std::chrono::milliseconds patienc
     Error error = std::move(connection).error();
     if (error.code != Errc::kUnavailable) return error;
     if (std::chrono::steady_clock::now() + kPause > until) {
-      return std::move(error).within("waited for it for " + std::to_string(patience.count()) +
-                                     " ms");
+      return std::move(error).within(base::format("waited for it for {} ms", patience.count()));
     }
     if (!told) {
-      log(error.detail + "; waiting for it, " + std::to_string(patience.count()) + " ms at most");
+      log(base::format("{}; waiting for it, {} ms at most", error.detail, patience.count()));
     }
     std::this_thread::sleep_for(kPause);
   }
@@ -92,10 +92,10 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
                                              const PostgresStoreOptions& options) {
   if (options.segment_bytes < journal::kSegmentBytesMin ||
       options.segment_bytes > journal::kSegmentBytesMax) {
-    return Error{Errc::kInvalidArgument,
-                 "segment_bytes is " + std::to_string(options.segment_bytes) +
-                     "; it must be between " + std::to_string(journal::kSegmentBytesMin) + " and " +
-                     std::to_string(journal::kSegmentBytesMax)};
+    return Error{
+        Errc::kInvalidArgument,
+        base::format("segment_bytes is {}; it must be between {} and {}", options.segment_bytes,
+                     journal::kSegmentBytesMin, journal::kSegmentBytesMax)};
   }
   const auto log = options.log ? options.log : log_to_stderr;
   const shared_postgres::StorePlace place{uri, options.schema, once_each(log)};
@@ -109,9 +109,10 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& uri,
   HAPAX_CHECK(ports->log.connect());
   HAPAX_TRY(const bool raised, shared_postgres::raise_store_version(place));
   if (raised) {
-    log("the store in schema " + place.schema + " now has format " +
-        std::to_string(shared_postgres::kStoreVersion) +
-        ": older versions of Hapax refuse to open it from now on");
+    log(
+        base::format("the store in schema {} now has format {}: older versions of Hapax refuse to "
+                     "open it from now on",
+                     place.schema, shared_postgres::kStoreVersion));
   }
   const shared::SharedPorts borrowed{ports->log, ports->folder, ports->clock, ports->entropy};
   const std::uint64_t memory_max = host::memory_max_of(options.memory_max, log);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/format.h"
 #include "sim/checks.h"
 
 namespace hapax::sim {
@@ -33,8 +34,7 @@ struct KeyWitness {
 };
 
 std::string flat(const ResultView& result) {
-  return std::to_string(result.status) + "|" + std::string(result.headers) + "|" +
-         std::string(result.body);
+  return base::format("{}|{}|{}", result.status, result.headers, result.body);
 }
 std::string flat(const StoredResult& result) {
   return flat(ResultView{result.status, result.headers, result.body});
@@ -136,8 +136,8 @@ class ClaimCheck {
     const bool certain = !doubted(key, effect);
     if (certain && key.standing == Standing::kHeld && effect.time < key.lease_until) {
       return broken("I14", op.key,
-                    "was won by fence " + std::to_string(won.fence.value) + " while fence " +
-                        std::to_string(key.fence.value) + " held it");
+                    base::format("was won by fence {} while fence {} held it", won.fence.value,
+                                 key.fence.value));
     }
     if (certain && key.standing == Standing::kUnknown) {
       return broken("I14", op.key, "was won although its outcome is unknown");
@@ -199,8 +199,8 @@ class ClaimCheck {
   Judgement judge_fence(const WithFence& op, const KeyWitness& key) {
     if (op.fence >= key.fence) return std::nullopt;
     return broken("I11", op.key,
-                  "fence " + std::to_string(op.fence.value) + " was heard although fence " +
-                      std::to_string(key.fence.value) + " is newer");
+                  base::format("fence {} was heard although fence {} is newer", op.fence.value,
+                               key.fence.value));
   }
 
   Judgement judge(const Effect& effect, const Renew& op) {

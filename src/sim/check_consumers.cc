@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/format.h"
 #include "sim/checks.h"
 
 namespace hapax::sim {
@@ -111,8 +112,7 @@ class ConsumerCheck {
   static Violation broken(std::string_view invariant, const ConsumerWitness& consumer,
                           Sequence sequence, std::string what) {
     return {std::string(invariant),
-            std::string(consumer.stream) + "/" + std::string(consumer.name) + "/" +
-                std::to_string(sequence.value),
+            base::format("{}/{}/{}", consumer.stream, consumer.name, sequence.value),
             std::move(what)};
   }
 
@@ -201,15 +201,15 @@ class ConsumerCheck {
       const Handed& handed = consumer.records[other];
       if (other > sequence) {
         return broken("I6", consumer, sequence,
-                      "comes after " + std::to_string(other.value) + " of the same group");
+                      base::format("comes after {} of the same group", other.value));
       }
       const bool done = handed.acked_with || handed.may_be_acked ||
                         handed.attempt >= consumer.attempts_max ||
                         consumer.doubtful_receive > handed.order;
       if (!done) {
-        return broken("I6", consumer, sequence,
-                      "was handed out while " + std::to_string(other.value) +
-                          " of the same group is not done");
+        return broken(
+            "I6", consumer, sequence,
+            base::format("was handed out while {} of the same group is not done", other.value));
       }
     }
     group.insert(sequence);
@@ -313,14 +313,14 @@ class ConsumerCheck {
           return Violation{"I7", name, "a copy has other bytes than what it was made from"};
         }
         if (lineage.is_dead_letter() && !tells_all_attempts(lineage)) {
-          return Violation{"I7", name + "/" + std::to_string(record.sequence.value),
+          return Violation{"I7", base::format("{}/{}", name, record.sequence.value),
                            "a dead letter does not tell all its attempts"};
         }
         if (lineage.redrives > 0 || !lineage.is_dead_letter()) continue;
         const auto consumer = consumers_.find({lineage.stream, lineage.consumer});
         if (consumer == consumers_.end() || consumer->second.moved) continue;
         if (!seen.emplace(lineage.consumer, lineage.sequence, lineage.stream).second) {
-          return Violation{"I2", name + "/" + std::to_string(record.sequence.value),
+          return Violation{"I2", base::format("{}/{}", name, record.sequence.value),
                            "a record is twice among the dead letters of one consumer"};
         }
         const auto handed = consumer->second.records.find(lineage.sequence);

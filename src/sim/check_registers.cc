@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/format.h"
 #include "sim/checks.h"
 
 namespace hapax::sim {
@@ -55,9 +56,8 @@ class KeyValueJudge {
     if (sum < count_) return broken_promise("I1", "count", "an acknowledged addition is gone");
     if (sum > count_told_ + count_doubted_) {
       return broken_promise("I2", "count",
-                            "is " + std::to_string(sum) + " after " + std::to_string(count_told_) +
-                                " additions and " + std::to_string(count_doubted_) +
-                                " of unknown outcome");
+                            base::format("is {} after {} additions and {} of unknown outcome", sum,
+                                         count_told_, count_doubted_));
     }
     return std::nullopt;
   }
@@ -128,7 +128,7 @@ class KeyValueJudge {
     Version& read = read_[op.name];
     if (known_before(op.name, effect) && held.version < read) {
       return broken_promise("I1", op.name,
-                            "went back to version " + std::to_string(held.version.value));
+                            base::format("went back to version {}", held.version.value));
     }
     if (held.version >= read) {
       read = held.version;

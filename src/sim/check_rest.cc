@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/format.h"
 #include "core/commit.h"
 #include "sim/checks.h"
 #include "sim/workload.h"
@@ -92,7 +93,7 @@ Judgement check_refusals(const History& history) {
       return !holds(verdict) && !std::holds_alternative<NotApplied>(verdict);
     });
     if (!reason) {
-      return broken("I15", "#" + std::to_string(attempt->request->number),
+      return broken("I15", base::format("#{}", attempt->request->number),
                     "was not applied although nothing in it was refused");
     }
   }
@@ -149,8 +150,7 @@ Judgement check_producers(const std::vector<Effect>& effects) {
     const std::string key = "producer " + std::string(mark.name);
     if (mark.epoch < known.epoch) return broken("I11", key, "an older epoch was stored");
     if (mark.epoch == known.epoch && mark.sequence < known.next) {
-      return broken("I2", key,
-                    "its record " + std::to_string(mark.sequence.value) + " was stored again");
+      return broken("I2", key, base::format("its record {} was stored again", mark.sequence.value));
     }
     known = {mark.epoch, mark.sequence.next(), mark.epoch, mark.sequence.next(), {}};
   }
@@ -185,9 +185,10 @@ Judgement check_transactions(const History& history) {
       const auto* end = std::get_if<End>(&request.ops[i]);
       if (end != nullptr && attempt->told<Done>(i) != nullptr &&
           superseded(end->transaction, end->epoch, attempt->invoked)) {
-        return broken("I11", std::string(end->transaction),
-                      "a delayed end of epoch " + std::to_string(end->epoch.value) +
-                          " was carried out although a newer one had begun");
+        return broken(
+            "I11", std::string(end->transaction),
+            base::format("a delayed end of epoch {} was carried out although a newer one had begun",
+                         end->epoch.value));
       }
     }
   }
@@ -244,7 +245,7 @@ Judgement check_transform(const Contents& contents) {
   for (const Record& record : out->second.records) {
     if (!record.payload.starts_with(kTransformedMark)) continue;
     const std::uint64_t from = std::stoull(record.payload.substr(kTransformedMark.size()));
-    const std::string key = "out/" + std::to_string(record.sequence.value);
+    const std::string key = base::format("out/{}", record.sequence.value);
     if (!done.insert(from).second) return broken("I2", key, "a record was transformed twice");
     if (from > reached) return broken("I9", key, "an effect is ahead of its position");
   }
@@ -253,7 +254,7 @@ Judgement check_transform(const Contents& contents) {
   for (const Record& record : in->second.records) {
     const std::uint64_t number = record.sequence.value;
     if (number > reached || done.contains(number)) continue;
-    return broken("I9", "plain/" + std::to_string(number), "was passed over by its position");
+    return broken("I9", base::format("plain/{}", number), "was passed over by its position");
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/format.h"
 #include "sim/checks.h"
 
 namespace hapax::sim {
@@ -39,8 +40,7 @@ struct StreamWitness {
 
 Violation broken(std::string_view invariant, std::string_view stream, Sequence sequence,
                  std::string what) {
-  return {std::string(invariant), std::string(stream) + "/" + std::to_string(sequence.value),
-          std::move(what)};
+  return {std::string(invariant), base::format("{}/{}", stream, sequence.value), std::move(what)};
 }
 
 std::string shown(std::string_view payload) {
@@ -142,7 +142,7 @@ class StreamCheck {
           fresh->sequence != op.expect->last.next()) {
         return broken(
             "I5", op.stream, fresh->sequence,
-            "stored although the last one was not " + std::to_string(op.expect->last.value));
+            base::format("stored although the last one was not {}", op.expect->last.value));
       }
       return place(witness, op.stream, fresh->sequence, op.payload, effect.time, "I5");
     }
@@ -162,9 +162,9 @@ class StreamCheck {
     const bool fixed = witness.settings.window_start == WindowStart::kFirstSeen;
     if (by_id && fixed && !effect.repeated() && !witness.longest.is_forever() &&
         effect.time >= witness.longest.end(known.first_seen)) {
-      return broken("I12", op.stream, known.sequence,
-                    "still a duplicate at " + std::to_string(to_ms(effect.time)) +
-                        " although its window ended");
+      return broken(
+          "I12", op.stream, known.sequence,
+          base::format("still a duplicate at {} although its window ended", to_ms(effect.time)));
     }
     // What a refused commit was told is true as well, unless it saw its own records.
     if (!effect.applied) return std::nullopt;
@@ -291,8 +291,8 @@ class StreamCheck {
         if (before.time == Time{} || after.time == Time{}) continue;
         if (after.time >= witness.shortest.end(before.time)) continue;
         return broken("I2", name, after.sequence,
-                      "id " + std::string(std::get<0>(key).substr(0, 30)) + " is also at " +
-                          std::to_string(before.sequence.value) + ", within its window");
+                      base::format("id {} is also at {}, within its window",
+                                   std::get<0>(key).substr(0, 30), before.sequence.value));
       }
       if (accepted.empty()) continue;
       const Accepted& last = accepted.back();
@@ -354,7 +354,7 @@ class StreamCheck {
       if (found == counts.end() || skipped.contains(request.number)) continue;
       const auto [there, absent] = found->second;
       if (there > 0 && absent > 0) {
-        return Violation{"I15", "#" + std::to_string(request.number),
+        return Violation{"I15", base::format("#{}", request.number),
                          "a part of an atomic commit is there"};
       }
     }

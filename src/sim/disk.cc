@@ -1,6 +1,7 @@
 #include "sim/disk.h"
 
 #include "base/assert.h"
+#include "base/format.h"
 
 namespace hapax::sim {
 namespace {
@@ -154,19 +155,16 @@ void SimDisk::note(const Step& step, std::uint64_t outcome, std::string_view wor
   trace_.add(outcome);
   trace_.add(word);
   if (!watcher_) return;
-  std::string line = std::to_string(step.number) + " " + std::string(word_of(step.call)) + " " +
-                     std::string(step.name) + " " + std::to_string(step.offset) + "+" +
-                     std::to_string(step.length) + ": " + std::string(word);
-  if (outcome != 0) line += " " + std::to_string(outcome);
+  std::string line = base::format("{} {} {} {}+{}: {}", step.number, word_of(step.call), step.name,
+                                  step.offset, step.length, word);
+  if (outcome != 0) base::append_format(line, " {}", outcome);
   watcher_(line);
 }
 
 Error SimDisk::failed(const Step& step, Errc code) const {
-  return Error{code, std::string(word_of(step.call)) + " " + std::string(step.name) +
-                         " at offset " + std::to_string(step.offset) + ", " +
-                         std::to_string(step.length) + " bytes: simulated " +
-                         std::string(hapax::word_of(code)) + " at call " +
-                         std::to_string(step.number) + "."};
+  return Error{code, base::format("{} {} at offset {}, {} bytes: simulated {} at call {}.",
+                                  word_of(step.call), step.name, step.offset, step.length,
+                                  hapax::word_of(code), step.number)};
 }
 
 Loss SimDisk::loss(InjectedFault fault, const LossOdds& odds) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/format.h"
+
 namespace hapax::sim {
 
 namespace {
@@ -27,24 +29,23 @@ struct DescribeOp {
     return line;
   }
   std::string operator()(const Claim& op) const {
-    return "claim " + text(op.key) + " " + front(op.content) + " lease " +
-           std::to_string(op.lease.count()) +
-           (op.on_lapse == OnLapse::kUnknown ? ", a lapse is unknown" : "");
+    return base::format("claim {} {} lease {}{}", text(op.key), front(op.content), op.lease.count(),
+                        op.on_lapse == OnLapse::kUnknown ? ", a lapse is unknown" : "");
   }
   std::string operator()(const Renew& op) const {
     return "renew " + text(op.key) + " fence " + text(op.fence.value);
   }
   std::string operator()(const Settle& op) const {
-    return "settle " + text(op.key) + " fence " + text(op.fence.value) + " as " +
-           std::to_string(static_cast<int>(op.outcome)) + " " + front(op.result.body);
+    return base::format("settle {} fence {} as {} {}", text(op.key), text(op.fence.value),
+                        static_cast<int>(op.outcome), front(op.result.body));
   }
   std::string operator()(const Resolve& op) const {
-    return "resolve " + text(op.key) + " as " + std::to_string(static_cast<int>(op.resolution));
+    return base::format("resolve {} as {}", text(op.key), static_cast<int>(op.resolution));
   }
   std::string operator()(const Forget& op) const { return "forget " + text(op.key); }
   std::string operator()(const Receive& op) const {
-    return "receive " + text(op.stream) + "/" + text(op.consumer) + " max " + text(op.max) +
-           " lease " + std::to_string(op.lease.count());
+    return base::format("receive {}/{} max {} lease {}", text(op.stream), text(op.consumer),
+                        text(op.max), op.lease.count());
   }
   std::string operator()(const Ack& op) const { return receipt("ack", op); }
   std::string operator()(const Nack& op) const { return receipt("nack", op); }
@@ -66,10 +67,10 @@ struct DescribeOp {
   std::string operator()(const Get& op) const { return "get " + text(op.name); }
   std::string operator()(const Unset& op) const { return "unset " + text(op.name); }
   std::string operator()(const Expire& op) const {
-    return "expire " + text(op.name) + " after " + std::to_string(op.expiry.after.count());
+    return base::format("expire {} after {}", text(op.name), op.expiry.after.count());
   }
   std::string operator()(const Add& op) const {
-    return "add " + std::to_string(op.by) + " to " + text(op.name);
+    return base::format("add {} to {}", op.by, text(op.name));
   }
   std::string operator()(const Trim& op) const {
     return "trim " + text(op.stream) + " before " + text(op.before.value);
@@ -98,11 +99,10 @@ struct DescribeOp {
 struct DescribeVerdict {
   std::string operator()(const Appended& v) const { return "fresh " + text(v.sequence.value); }
   std::string operator()(const Duplicate& v) const {
-    return "duplicate " + text(v.sequence.value) + " until " + std::to_string(to_ms(v.expires_at));
+    return base::format("duplicate {} until {}", text(v.sequence.value), to_ms(v.expires_at));
   }
   std::string operator()(const Claimed& v) const {
-    return "claimed fence " + text(v.fence.value) + " until " +
-           std::to_string(to_ms(v.lease_until));
+    return base::format("claimed fence {} until {}", text(v.fence.value), to_ms(v.lease_until));
   }
   std::string operator()(const Fenced& v) const { return "fenced by " + text(v.current); }
   std::string operator()(const Began& v) const { return "began epoch " + text(v.epoch.value); }
@@ -114,9 +114,9 @@ struct DescribeVerdict {
     return "registered version " + text(v.version.value);
   }
   std::string operator()(const Held& v) const {
-    return std::string(v.applied ? "holds" : "unchanged") + " version " + text(v.version.value) +
-           " until " + std::to_string(to_ms(v.expires_at)) +
-           (v.number ? " number " + std::to_string(*v.number) : "");
+    return base::format("{} version {} until {}{}", v.applied ? "holds" : "unchanged",
+                        text(v.version.value), to_ms(v.expires_at),
+                        v.number ? base::format(" number {}", *v.number) : "");
   }
   std::string operator()(const Received& v) const {
     std::string line = "received";
@@ -205,7 +205,7 @@ std::string describe(const Attempt& attempt) {
   if (request.transaction) line += " in " + text(request.transaction->name);
   if (request.ops.size() > 1) line += request.mode == Mode::kAtomic ? " all" : " each";
   if (attempt.ending == Ending::kOk) {
-    line += " at " + std::to_string(to_ms(attempt.answer.time));
+    base::append_format(line, " at {}", to_ms(attempt.answer.time));
     if (!attempt.answer.committed) line += " not committed";
     if (attempt.answer.repeated) line += " repeated";
   }

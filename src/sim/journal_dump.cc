@@ -3,6 +3,8 @@
 #include <array>
 #include <vector>
 
+#include "base/format.h"
+
 namespace hapax::sim {
 
 namespace {
@@ -122,7 +124,7 @@ class Dumping {
 
  private:
   JournalDump& trouble(const SegmentBytes& segment, std::size_t offset, std::string_view what) {
-    dump_.trouble = segment.name + " offset " + std::to_string(offset) + ": " + std::string(what);
+    dump_.trouble = base::format("{} offset {}: {}", segment.name, offset, what);
     return dump_;
   }
 
@@ -255,7 +257,7 @@ Judgement check_dump(const JournalDump& dump, const Contents& contents) {
   for (const auto& [name, records] : contents.streams) {
     for (const Record& record : records.records) {
       if (dump.records.contains({record.sequence.value, record.payload})) continue;
-      return Violation{"I1", name + "/" + std::to_string(record.sequence.value),
+      return Violation{"I1", base::format("{}/{}", name, record.sequence.value),
                        "the store shows it, the journal does not have it"};
     }
   }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/filled.h"
+#include "base/format.h"
 #include "base/mutant.h"
 
 namespace hapax::sim {
@@ -183,7 +184,7 @@ void Workload::finish(Client& client, SimRequest& request) {
   const bool ends = request.ops.size() == 1 && std::holds_alternative<End>(request.ops.front());
   const bool plain = !request.transaction && !ends;
   if (plain && client.random.chance(swarm_.commit_ids, 100)) {
-    request.id = request.keep("commit-" + std::to_string(request.number));
+    request.id = request.keep(base::format("commit-{}", request.number));
     if (client.random.chance(1, 4)) {
       request.id_window = Window{std::chrono::seconds{swarm_.window_seconds}};
     }
@@ -198,7 +199,7 @@ void Workload::finish(Client& client, SimRequest& request) {
 
 std::string Workload::make_payload(std::uint32_t index) {
   Client& client = clients_[index];
-  std::string payload = "c" + std::to_string(index) + "-" + std::to_string(client.made++) + ":";
+  std::string payload = base::format("c{}-{}:", index, client.made++);
   const std::uint64_t size = client.random.below(swarm_.payload_max + 1);
   for (std::uint64_t i = 0; i < size; ++i) payload += static_cast<char>('a' + (size + i) % 26);
   return payload;
@@ -219,7 +220,7 @@ Workload::Item Workload::pick_item(std::uint32_t index, std::size_t stream) {
   item.payload = make_payload(index);
   if (stream != kContent) item.id = "id-" + item.payload.substr(0, item.payload.find(':'));
   if (swarm_.groups > 0 && client.random.chance(3, 4)) {
-    item.group = "g" + std::to_string(client.random.below(swarm_.groups));
+    item.group = base::format("g{}", client.random.below(swarm_.groups));
   }
   known.push_back(item);
   if (known.size() > swarm_.ids) known.pop_front();
@@ -236,7 +237,7 @@ void Workload::add_append(std::uint32_t index, SimRequest& request, std::size_t 
   op.id = base::if_filled(request.keep(item.id));
   if (client.random.chance(1, 10)) {
     std::vector<Header>& headers = request.headers.emplace_back();
-    headers.push_back({"trace", request.keep("h" + std::to_string(request.number))});
+    headers.push_back({"trace", request.keep(base::format("h{}", request.number))});
     op.headers = headers;
   }
   const bool conditional = request.ops.empty() && client.random.chance(1, 10);
@@ -328,7 +329,7 @@ void Workload::add_register(std::uint32_t index, SimRequest& request) {
     Advance op;
     op.source = "source";
     op.expected = request.keep(position_);
-    op.to = request.keep("at-" + std::to_string(request.number));
+    op.to = request.keep(base::format("at-{}", request.number));
     op.epoch = Epoch{client.random.chance(1, 8) ? 1U : 2 + request.number / 50};
     request.ops.emplace_back(op);
     return;
@@ -358,9 +359,8 @@ void Workload::add_transform(std::uint32_t index, SimRequest& request) {
   if (!split || !mind.appended) {
     Append effect;
     effect.stream = streams_[kOut].name;
-    effect.payload =
-        request.keep(std::string(kTransformedMark) + std::to_string(look.record->sequence.value) +
-                     "|" + look.record->payload);
+    effect.payload = request.keep(base::format("{}{}|{}", kTransformedMark,
+                                               look.record->sequence.value, look.record->payload));
     request.ops.emplace_back(effect);
   }
   if (!split || mind.appended) {

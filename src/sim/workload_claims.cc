@@ -1,6 +1,7 @@
 // The clients' claims, and what they do with records they were handed.
 #include <algorithm>
 
+#include "base/format.h"
 #include "sim/workload.h"
 
 namespace hapax::sim {
@@ -40,7 +41,7 @@ void Workload::add_claim(std::uint32_t index, SimRequest& request) {
     add_settle(index, request, client.spent[random.below(client.spent.size())]);
     return;
   }
-  const std::string key = "k" + std::to_string(random.below(swarm_.keys));
+  const std::string key = base::format("k{}", random.below(swarm_.keys));
   if (random.chance(1, 20)) {
     request.ops.emplace_back(Forget{kScope, request.keep(key), "simulation", "by chance"});
     return;
@@ -57,7 +58,7 @@ void Workload::add_claim(std::uint32_t index, SimRequest& request) {
   op.key = request.keep(key);
   const bool other = random.chance(swarm_.conflicts, 100);
   op.content = request.keep((other ? "other-" : "content-") + key);
-  op.owner = request.keep("c" + std::to_string(index));
+  op.owner = request.keep(base::format("c{}", index));
   op.lease = Duration{swarm_.lease_ms};
   op.retention = Window{std::chrono::seconds{swarm_.window_seconds}};
   op.tombstone = Window{std::chrono::seconds{swarm_.window_seconds + 2}};
@@ -113,7 +114,7 @@ void Workload::add_consume(std::uint32_t index, SimRequest& request) {
   op.consumer = consumers()[random.below(consumers().size())];
   op.max = static_cast<std::uint32_t>(random.between(1, 4));
   op.lease = Duration{swarm_.lease_ms};
-  op.owner = request.keep("c" + std::to_string(index));
+  op.owner = request.keep(base::format("c{}", index));
   request.ops.emplace_back(op);
 }
 

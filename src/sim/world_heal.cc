@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/filled.h"
+#include "base/format.h"
 #include "core/state_codec.h"
 #include "engine/prepare.h"
 #include "engine/queries.h"
@@ -114,8 +115,8 @@ void World::check_claims_move() {
   if (swarm_.work[static_cast<std::size_t>(WorkKind::kClaim)] == 0) return;
   for (std::uint32_t key = 0; key < swarm_.keys && !over(); ++key) {
     SharedSimRequest request = workload_.blank(workload_.clients());
-    const std::string_view name = request->keep("k" + std::to_string(key));
-    Claim op{"job", name, request->keep("content-k" + std::to_string(key)), "healer"};
+    const std::string_view name = request->keep(base::format("k{}", key));
+    Claim op{"job", name, request->keep(base::format("content-k{}", key)), "healer"};
     op.lease = Duration{1};
     op.retention = Window{std::chrono::seconds{swarm_.window_seconds}};
     op.tombstone = Window{std::chrono::seconds{swarm_.window_seconds + 2}};

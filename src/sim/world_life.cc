@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/format.h"
 #include "core/state_codec.h"
 #include "journal/names.h"
 #include "sim/world.h"
@@ -117,9 +118,8 @@ void World::check_start() {
   if (disk_.cached(kStrangersFile) != kStrangersText) {
     fail("I1", std::string(kStrangersFile), "a file that is not the store's was touched");
   }
-  say("started, lsn " + std::to_string(engine_->writer().next().value) + ", snapshot " +
-      std::to_string(report.snapshot_lsn) + ", log time " +
-      std::to_string(to_ms(machine().decided_at())));
+  say(base::format("started, lsn {}, snapshot {}, log time {}", engine_->writer().next().value,
+                   report.snapshot_lsn, to_ms(machine().decided_at())));
   begin_life_time();
   // What was written anew lies elsewhere, and the state says where; where a segment was removed by
   // damage, what it superseded may serve again.
@@ -212,7 +212,7 @@ void World::do_damage() {
   std::erase(names, kStrangersFile);
   const std::string name = names[damage_.below(names.size())];
   const std::uint64_t size = disk_.cached(name)->size();
-  say("damage to " + name + " of " + std::to_string(size) + " bytes");
+  say(base::format("damage to {} of {} bytes", name, size));
   switch (damage_.below(size == 0 ? 1 : 5)) {
     case 0:
       return disk_.remove_raw(name);

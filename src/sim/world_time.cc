@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/format.h"
 #include "sim/world.h"
 
 namespace hapax::sim {
@@ -37,7 +38,7 @@ void World::idle() {
   const std::int64_t span = kSpans[time_.below(std::size(kSpans))];
   const auto unmarked =
       static_cast<std::int64_t>(time_.below(static_cast<std::uint64_t>(kMarkEveryMs)));
-  say("idle for " + std::to_string(span));
+  say(base::format("idle for {}", span));
   result_.tally.add("idle spans");
   if (span <= kMarkEveryMs) return clock_.advance(span);
   clock_.advance(span - unmarked);
@@ -50,7 +51,7 @@ void World::jump_clock() {
   constexpr std::int64_t kJumps[] = {1500,   -1500,   60'000,         -60'000,
                                      kDayMs, -kDayMs, 315'360'000'000};
   const std::int64_t jump = kJumps[time_.below(std::size(kJumps))];
-  say("the clock jumps by " + std::to_string(jump));
+  say(base::format("the clock jumps by {}", jump));
   clock_.jump(jump);
   life_allowance_ms_ += kStepMs;
   dated_.reset();

@@ -10,6 +10,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "sqlite/connection.h"
 #include "sqlite/migrate.h"
 #include "tables/made.h"
@@ -163,10 +164,11 @@ class FileCheckup {
   void check_settings() {
     const std::int64_t synchronous = number("synchronous", "PRAGMA synchronous");
     if (synchronous < 2) {
-      return findings_.warn("synchronous",
-                            "is " + std::to_string(synchronous) +
-                                " by default here: a power failure may lose what was committed",
-                            "PRAGMA synchronous = FULL; in every connection of the application");
+      return findings_.warn(
+          "synchronous",
+          base::format("is {} by default here: a power failure may lose what was committed",
+                       synchronous),
+          "PRAGMA synchronous = FULL; in every connection of the application");
     }
     findings_.ok("synchronous",
                  "FULL unless a connection says otherwise; like busy_timeout (0 "
@@ -188,7 +190,7 @@ class FileCheckup {
                           .count();
     if (begun) {
       ignore(writer->run("ROLLBACK"), "nothing was changed");
-      findings_.ok("writer", "the file can be written, after " + std::to_string(took) + " ms");
+      findings_.ok("writer", base::format("the file can be written, after {} ms", took));
       return findings_.figure("waited_ms", took);
     }
     if (begun.error().code != Errc::kLocked) {
@@ -214,15 +216,15 @@ class FileCheckup {
     }
     const std::uint32_t newest = applied->back().version;
     const std::uint32_t known = migrations().back().version;
-    const std::string found = "has version " + std::to_string(newest);
+    const std::string found = base::format("has version {}", newest);
     const auto left = tables::pending(migrations(), *applied);
     if (newest > known) {
-      findings_.warn("schema", found + ", this program knows " + std::to_string(known),
+      findings_.warn("schema", base::format("{}, this program knows {}", found, known),
                      "use the newer Hapax everywhere, and this command from it");
     } else if (!left) {
       findings_.critical("schema", left.error().detail, "use the build that made these tables");
     } else if (!left->empty()) {
-      findings_.critical("schema", found + ", this program needs " + std::to_string(known),
+      findings_.critical("schema", base::format("{}, this program needs {}", found, known),
                          command);
     } else {
       findings_.ok("schema", found);
@@ -262,7 +264,7 @@ class FileCheckup {
     }
     if (findings_.all().size() == before) {
       findings_.ok("structure",
-                   std::to_string(all.size()) + " tables, indexes and triggers expected");
+                   base::format("{} tables, indexes and triggers expected", all.size()));
     }
     return good;
   }
@@ -328,21 +330,21 @@ class FileCheckup {
         "HAVING count(*) > 1)) AS twice, (SELECT quote(id) FROM newest WHERE id <> '' GROUP BY id "
         "HAVING count(*) > 1 LIMIT 1) AS example");
     if (!row) return;
-    const std::string looked = " of the newest " + std::to_string((*row)[kLooked].number) + " rows";
+    const std::string looked = base::format(" of the newest {} rows", (*row)[kLooked].number);
     if ((*row)[kWithoutId].number > 0) {
       findings_.critical(
           "ids",
-          std::to_string((*row)[kWithoutId].number) + looked +
-              " of the outbox have no id: receivers cannot tell them apart",
+          base::format("{}{} of the outbox have no id: receivers cannot tell them apart",
+                       (*row)[kWithoutId].number, looked),
           shell(named("SELECT seq, type, key FROM {prefix}outbox WHERE id IS NULL OR "
                       "id = '' LIMIT 10")));
     }
     if ((*row)[kTwice].number > 0) {
       findings_.warn(
           "duplicates",
-          std::to_string((*row)[kTwice].number) + " ids are there more than once" + looked +
-              " of the outbox, as " + (*row)[kExample].bytes +
-              ": the same event was published several times",
+          base::format("{} ids are there more than once{} of the outbox, as {}: the same event was "
+                       "published several times",
+                       (*row)[kTwice].number, looked, (*row)[kExample].bytes),
           shell(named("SELECT seq, type, key, created_at FROM {prefix}outbox WHERE id = " +
                       (*row)[kExample].bytes)) +
               "; then guard that operation with a claim or the inbox");
@@ -368,14 +370,14 @@ class FileCheckup {
             "SELECT count(*) AS events, max(quote(type) || ' of ' || quote(key)) AS example FROM "
             "twice");
     if (!row || (*row)[kEvents].number == 0) return;
-    findings_.warn("equal events",
-                   std::to_string((*row)[kEvents].number) +
-                       " events of the newest 10000 rows are there again within an hour under "
-                       "another random id, as " +
-                       (*row)[kExample].bytes +
-                       ": receivers cannot tell a repetition from a new event",
-                   "if an operation was run again, derive the id from what happened "
-                   "(order.placed/o-1, or hapax::uuid_of)");
+    findings_.warn(
+        "equal events",
+        base::format(
+            "{} events of the newest 10000 rows are there again within an hour under another "
+            "random id, as {}: receivers cannot tell a repetition from a new event",
+            (*row)[kEvents].number, (*row)[kExample].bytes),
+        "if an operation was run again, derive the id from what happened "
+        "(order.placed/o-1, or hapax::uuid_of)");
     findings_.figure("events", (*row)[kEvents].number);
   }
 
@@ -411,8 +413,8 @@ class FileCheckup {
             "lease_until <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))");
     if (!row || (*row)[kClaims].number == 0) return;
     findings_.warn("unknown outcomes",
-                   std::to_string((*row)[kClaims].number) +
-                       " claims may have been done or not, as " + (*row)[kExample].bytes,
+                   base::format("{} claims may have been done or not, as {}",
+                                (*row)[kClaims].number, (*row)[kExample].bytes),
                    "find out, then decide with JobClaims::resolve");
     findings_.figure("count", (*row)[kClaims].number);
   }
@@ -455,10 +457,8 @@ class FileCheckup {
     const std::int64_t still = std::min((*row)[kStillMs].number, oldest);
     Finding finding{"waiting",
                     severity_of(oldest, options_.patience_ms),
-                    std::to_string(waiting) +
-                        " records (10000 are counted at most), the "
-                        "oldest for " +
-                        span_text(oldest),
+                    base::format("{} records (10000 are counted at most), the oldest for {}",
+                                 waiting, span_text(oldest)),
                     "",
                     {{"waiting", waiting}, {"oldest_ms", oldest}}};
     if (finding.severity != Severity::kOk && !held) {
@@ -472,7 +472,7 @@ class FileCheckup {
       finding.severity = Severity::kCritical;
       finding.found += "; " + (*row)[kOwner].bytes + " holds the lane and ";
       finding.found += attempts >= 2
-                           ? "has taken them " + std::to_string(attempts) + " times without an end"
+                           ? base::format("has taken them {} times without an end", attempts)
                            : "has sent nothing for " + span_text(still);
       finding.remedy = "see that relay's log and whether its destination answers; restart it";
     } else if (finding.severity != Severity::kOk) {
@@ -492,8 +492,8 @@ class FileCheckup {
     if (without == 0) return;
     findings_.critical(
         "turns",
-        "the records of " + std::to_string(without) +
-            " keys wait behind a retry that was deleted, for ever",
+        base::format("the records of {} keys wait behind a retry that was deleted, for ever",
+                     without),
         "restart the relay: it gives the next ones their turn when it takes the lane");
     findings_.figure("keys", without);
   }
@@ -507,11 +507,11 @@ class FileCheckup {
             "ORDER BY n LIMIT 10000)");
     if (!row) return;
     const std::string found =
-        std::to_string((*row)[kRecords].number) + " records wait for another attempt";
+        base::format("{} records wait for another attempt", (*row)[kRecords].number);
     if ((*row)[kAttempts].number < 3) return findings_.ok("retries", found);
     findings_.warn("retries",
-                   found + ", with up to " + std::to_string((*row)[kAttempts].number) +
-                       " attempts; as: " + (*row)[kExample].bytes.substr(0, 200),
+                   base::format("{}, with up to {} attempts; as: {}", found,
+                                (*row)[kAttempts].number, (*row)[kExample].bytes.substr(0, 200)),
                    "correct what the destination says; " +
                        shell(named("SELECT * FROM {prefix}outbox_retry ORDER BY attempts DESC "
                                    "LIMIT 20")));
@@ -524,13 +524,12 @@ class FileCheckup {
                          "10000)) AS records, (SELECT reason FROM {prefix}outbox_dead ORDER BY seq "
                          "DESC LIMIT 1) AS reason");
     if (!row || (*row)[kRecords].number == 0) return;
-    findings_.warn(
-        "dead letters",
-        std::to_string((*row)[kRecords].number) +
-            " records were given up, the latest because: " + (*row)[kReason].bytes.substr(0, 200),
-        "correct the cause, publish them again under their ids, and delete them: " +
-            shell(named("SELECT seq, id, type, key, reason FROM {prefix}outbox_dead "
-                        "LIMIT 20")));
+    findings_.warn("dead letters",
+                   base::format("{} records were given up, the latest because: {}",
+                                (*row)[kRecords].number, (*row)[kReason].bytes.substr(0, 200)),
+                   "correct the cause, publish them again under their ids, and delete them: " +
+                       shell(named("SELECT seq, id, type, key, reason FROM {prefix}outbox_dead "
+                                   "LIMIT 20")));
     findings_.figure("count", (*row)[kRecords].number);
   }
 
@@ -545,9 +544,10 @@ class FileCheckup {
         "t "
         "WHERE expires_at < then_ms LIMIT 10000)) AS claims");
     if (!row) return;
-    const std::string found = std::to_string((*row)[kInbox].number) + " rows of the inbox and " +
-                              std::to_string((*row)[kClaims].number) +
-                              " claims are past their retention for an hour (10000 are counted)";
+    const std::string found = base::format(
+        "{} rows of the inbox and {} claims are past their retention for an hour (10000 are "
+        "counted)",
+        (*row)[kInbox].number, (*row)[kClaims].number);
     if ((*row)[kInbox].number + (*row)[kClaims].number == 0) return findings_.ok("expired", found);
     findings_.warn(
         "expired", found,

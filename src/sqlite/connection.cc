@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include "base/format.h"
 #include "tables/numbered.h"
 
 namespace hapax::sqlite {
@@ -226,9 +227,9 @@ Error Connection::failure(int code) const {
   const bool full = (code & 0xff) == SQLITE_IOERR && ::sqlite3_system_errno(raw()) == ENOSPC;
   const std::string_view message = ::sqlite3_errmsg(raw());
   const Errc told = tables::number_of(message).value_or(code_of(code));  // by one of our triggers
-  return {full ? Errc::kNoSpace : told, "SQLite: " + std::string(tables::without_number(message)) +
-                                            " [" + std::to_string(extended) + "]" +
-                                            std::string(advice_of(full ? SQLITE_FULL : extended))};
+  return {full ? Errc::kNoSpace : told,
+          base::format("SQLite: {} [{}]{}", tables::without_number(message), extended,
+                       advice_of(full ? SQLITE_FULL : extended))};
 }
 
 }  // namespace hapax::sqlite

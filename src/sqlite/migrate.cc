@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
+
 namespace hapax::sqlite {
 
 namespace {
@@ -16,9 +18,10 @@ std::string table_sql(const std::string& prefix) {
 }
 
 std::string step_sql(const std::string& prefix, const Migration& migration) {
-  return tables::expanded(migration.text, "prefix", prefix) + "INSERT INTO " + prefix +
-         "migrations (version, name, checksum) VALUES (" + std::to_string(migration.version) +
-         ", '" + std::string(migration.name) + "', '" + tables::checksum_of(migration) + "');\n";
+  return base::format(
+      "{}INSERT INTO {}migrations (version, name, checksum) VALUES ({}, '{}', '{}');\n",
+      tables::expanded(migration.text, "prefix", prefix), prefix, migration.version, migration.name,
+      tables::checksum_of(migration));
 }
 
 }  // namespace
@@ -62,10 +65,10 @@ Result<MigrationReport> migrate_locked(Connection& connection, const MigrateOpti
   report.after = options.known.back().version;
   if (!options.dry_run && !left.empty()) HAPAX_CHECK(connection.run(table_sql(options.prefix)));
   for (const Migration& one : left) {
-    report.steps.push_back(std::to_string(one.version) + " " + std::string(one.name));
+    report.steps.push_back(base::format("{} {}", one.version, one.name));
     if (options.dry_run) continue;
     Status done = connection.run(step_sql(options.prefix, one));
-    if (!done) return std::move(done).error().within("migration " + std::to_string(one.version));
+    if (!done) return std::move(done).error().within(base::format("migration {}", one.version));
   }
   return report;
 }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
+
 namespace hapax::tables {
 
 enum class Severity : std::uint8_t { kOk, kWarning, kCritical };
@@ -50,17 +52,17 @@ class Findings {
   constexpr std::pair<std::int64_t, std::string_view> kUnits[] = {
       {86'400'000, " d"}, {3'600'000, " h"}, {60'000, " min"}, {1'000, " s"}};
   for (const auto& [unit, word] : kUnits) {
-    if (ms >= 2 * unit) return std::to_string(ms / unit) + std::string(word);
+    if (ms >= 2 * unit) return base::format("{}{}", ms / unit, word);
   }
-  return std::to_string(ms) + " ms";
+  return base::format("{} ms", ms);
 }
 
 [[nodiscard]] inline std::string bytes_text(std::int64_t bytes) {
   constexpr std::pair<int, std::string_view> kUnits[] = {{30, " GiB"}, {20, " MiB"}, {10, " KiB"}};
   for (const auto& [bits, word] : kUnits) {
-    if ((bytes >> bits) >= 2) return std::to_string(bytes >> bits) + std::string(word);
+    if ((bytes >> bits) >= 2) return base::format("{}{}", bytes >> bits, word);
   }
-  return std::to_string(bytes) + " bytes";
+  return base::format("{} bytes", bytes);
 }
 
 }  // namespace hapax::tables

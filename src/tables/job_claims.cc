@@ -1,5 +1,6 @@
 #include <hapax/job_claims.h>
 
+#include "base/format.h"
 #include "tables/tables.h"
 
 namespace hapax {
@@ -19,10 +20,10 @@ Result<Verdict> unless_settled(Result<Verdict> verdict, ClaimKey key, Fence fenc
                                std::string_view what) {
   const auto* fenced = verdict ? std::get_if<Fenced>(&*verdict) : nullptr;
   if (fenced == nullptr || fenced->current != fence.value) return verdict;
-  return Error{Errc::kPreconditionFailed,
-               "claim '" + std::string(key.scope) + "/" + std::string(key.key) +
-                   "' is settled with fence " + std::to_string(fence.value) +
-                   "; only a claim in progress can be " + std::string(what)};
+  return Error{
+      Errc::kPreconditionFailed,
+      base::format("claim '{}/{}' is settled with fence {}; only a claim in progress can be {}",
+                   key.scope, key.key, fence.value, what)};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/format.h"
 #include "base/hex.h"
 #include "digest/hash.h"
 
@@ -10,17 +11,18 @@ namespace hapax::tables {
 namespace {
 
 std::string step_of(std::uint32_t version, std::string_view name) {
-  return std::to_string(version) + " (" + std::string(name) + ")";
+  return base::format("{} ({})", version, name);
 }
 
 Status check_applied(std::span<const Migration> known, const Applied& applied) {
   const auto found = std::ranges::find(known, applied.version, &Migration::version);
   if (found == known.end()) {
     const std::uint32_t newest = known.empty() ? 0 : known.back().version;
-    return Error{Errc::kFormatVersion, "the tables have migration " +
-                                           step_of(applied.version, applied.name) +
-                                           ", this program knows them up to " +
-                                           std::to_string(newest) + "; use a newer Hapax"};
+    return Error{
+        Errc::kFormatVersion,
+        base::format(
+            "the tables have migration {}, this program knows them up to {}; use a newer Hapax",
+            step_of(applied.version, applied.name), newest)};
   }
   if (checksum_of(*found) != applied.checksum) {
     return Error{
@@ -75,11 +77,12 @@ Status check_present(std::span<const Migration> known, std::span<const Applied> 
     if (one.version > needs) continue;
     const auto found = std::ranges::find(applied, one.version, &Applied::version);
     if (found == applied.end()) {
-      return Error{Errc::kFormatVersion,
-                   (newest == 0 ? "the tables of Hapax are not there"
-                                : "the tables of Hapax have version " + std::to_string(newest)) +
-                       ", this program needs version " + std::to_string(needs) +
-                       "; run: " + std::string(remedy)};
+      return Error{
+          Errc::kFormatVersion,
+          base::format("{}, this program needs version {}; run: {}",
+                       newest == 0 ? "the tables of Hapax are not there"
+                                   : base::format("the tables of Hapax have version {}", newest),
+                       needs, remedy)};
     }
     HAPAX_CHECK(check_applied(known, *found));
   }

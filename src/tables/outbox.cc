@@ -4,6 +4,7 @@
 #include <hapax/outbox.h>
 #include <hapax/uuid.h>
 
+#include "base/format.h"
 #include "tables/tables.h"
 
 namespace hapax {
@@ -12,9 +13,8 @@ namespace {
 
 Status check_size(std::string_view what, std::size_t size, std::size_t most) {
   if (size <= most) return Ok{};
-  return Error{Errc::kLimitExceeded, "the " + std::string(what) + " of an event has " +
-                                         std::to_string(size) + " bytes, at most " +
-                                         std::to_string(most)};
+  return Error{Errc::kLimitExceeded,
+               base::format("the {} of an event has {} bytes, at most {}", what, size, most)};
 }
 
 // The relay adds these to the event's own; the names are those of relay::stream_headers().
@@ -32,10 +32,9 @@ Status check_headers(const Event& event) {
     bytes += name.size() + value.size();
   }
   if (count > limits::kHeadersMax) {
-    return Error{Errc::kLimitExceeded,
-                 "an event has " + std::to_string(count) +
-                     " headers, with its type and its correlation and causation ids, at most " +
-                     std::to_string(limits::kHeadersMax)};
+    return Error{Errc::kLimitExceeded, base::format("an event has {} headers, with its type and "
+                                                    "its correlation and causation ids, at most {}",
+                                                    count, limits::kHeadersMax)};
   }
   return check_size("headers, with type, correlation and causation id,", bytes,
                     limits::kHeaderBytesMax);

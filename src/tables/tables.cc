@@ -1,5 +1,6 @@
 #include "tables/tables.h"
 
+#include "base/format.h"
 #include "digest/hash.h"
 
 namespace hapax::tables {
@@ -38,7 +39,7 @@ Status check_filled(std::string_view what, std::string_view text) {
 Status check_lease(Duration lease) {
   if (lease.count() > 0) return Ok{};
   return Error{Errc::kInvalidArgument,
-               "the lease is " + std::to_string(lease.count()) + " ms; it must be positive"};
+               base::format("the lease is {} ms; it must be positive", lease.count())};
 }
 
 Status check_signed(ClaimKey key, std::string_view actor, std::string_view reason) {

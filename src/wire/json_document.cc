@@ -12,6 +12,7 @@
 #include <boost/json/string.hpp>
 #include <boost/json/value_stack.hpp>
 
+#include "base/format.h"
 #include "wire/json_events.h"
 
 namespace hapax::wire {
@@ -137,7 +138,7 @@ std::string place_in(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t begin = before.rfind('\n') + 1;
-  return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - begin + 1);
+  return base::format("line {}, column {}", line, before.size() - begin + 1);
 }
 
 json::parse_options parse_options() {

@@ -31,11 +31,8 @@ double nearest_double(json::string_view number, double computed) {
   return failed == std::errc{} && end == number.data() + number.size() ? nearest : computed;
 }
 
-// What the parser calls for every piece of a text; false stops it. Builds the value, and counts the
-// members that the text names. Of two members of one name the value has the last only, so the two
-// numbers differ.
-class Builder {
- public:
+// What the parser calls for every piece of a text; false stops it.
+struct Events {
   using Text = json::string_view;
   using ErrorCode = json::error_code;
 
@@ -44,6 +41,34 @@ class Builder {
   static constexpr std::size_t max_key_size = json::string::max_size();
   static constexpr std::size_t max_string_size = json::string::max_size();
 
+  static bool stop(json::error why, ErrorCode& error) {
+    error = why;
+    return false;
+  }
+  bool on_document_begin(ErrorCode&) { return true; }
+  bool on_document_end(ErrorCode&) { return true; }
+  bool on_object_begin(ErrorCode&) { return true; }
+  bool on_object_end(std::size_t, ErrorCode&) { return true; }
+  bool on_array_begin(ErrorCode&) { return true; }
+  bool on_array_end(std::size_t, ErrorCode&) { return true; }
+  bool on_key_part(Text, std::size_t, ErrorCode&) { return true; }
+  bool on_key(Text, std::size_t, ErrorCode&) { return true; }
+  bool on_string_part(Text, std::size_t, ErrorCode&) { return true; }
+  bool on_string(Text, std::size_t, ErrorCode&) { return true; }
+  bool on_number_part(Text, ErrorCode&) { return true; }
+  bool on_int64(std::int64_t, Text, ErrorCode&) { return true; }
+  bool on_uint64(std::uint64_t, Text, ErrorCode&) { return true; }
+  bool on_double(double, Text, ErrorCode&) { return true; }
+  bool on_bool(bool, ErrorCode&) { return true; }
+  bool on_null(ErrorCode&) { return true; }
+  bool on_comment_part(Text, ErrorCode&) { return true; }
+  bool on_comment(Text, ErrorCode&) { return true; }
+};
+
+// Builds the value, and counts the members that the text names. Of two members of one name the
+// value has the last only, so the two numbers differ.
+class Builder : public Events {
+ public:
   explicit Builder(std::size_t members_max) : members_max_(members_max) {}
 
   void begin(const json::storage_ptr& storage) {
@@ -53,16 +78,12 @@ class Builder {
   [[nodiscard]] json::value take() { return stack_.release(); }
   [[nodiscard]] std::size_t named() const { return named_; }
 
-  bool on_document_begin(ErrorCode&) { return true; }
-  bool on_document_end(ErrorCode&) { return true; }
-  bool on_object_begin(ErrorCode&) { return true; }
   bool on_object_end(std::size_t count, ErrorCode& error) {
     if (count > members_max_) return stop(json::error::object_too_large, error);
     named_ += count;
     stack_.push_object(count);
     return true;
   }
-  bool on_array_begin(ErrorCode&) { return true; }
   bool on_array_end(std::size_t count, ErrorCode&) {
     stack_.push_array(count);
     return true;
@@ -83,7 +104,6 @@ class Builder {
     stack_.push_string(part);
     return true;
   }
-  bool on_number_part(Text, ErrorCode&) { return true; }
   bool on_int64(std::int64_t value, Text, ErrorCode&) {
     stack_.push_int64(value);
     return true;
@@ -104,14 +124,6 @@ class Builder {
     stack_.push_null();
     return true;
   }
-  bool on_comment_part(Text, ErrorCode&) { return true; }
-  bool on_comment(Text, ErrorCode&) { return true; }
-
- protected:
-  static bool stop(json::error why, ErrorCode& error) {
-    error = why;
-    return false;
-  }
 
  private:
   const std::size_t members_max_;
@@ -119,28 +131,26 @@ class Builder {
   std::size_t named_ = 0;
 };
 
-// Stops behind the first name that its object has already.
-class TwiceFinder : public Builder {
+// Stops behind the first name that its object has already. Of a text that was read as JSON.
+class TwiceFinder : public Events {
  public:
-  using Builder::Builder;
-
-  bool on_object_begin(ErrorCode& error) {
+  bool on_object_begin(ErrorCode&) {
     open_.emplace_back();
-    return Builder::on_object_begin(error);
+    return true;
   }
-  bool on_object_end(std::size_t count, ErrorCode& error) {
+  bool on_object_end(std::size_t, ErrorCode&) {
     open_.pop_back();
-    return Builder::on_object_end(count, error);
+    return true;
   }
-  bool on_key_part(Text part, std::size_t size, ErrorCode& error) {
+  bool on_key_part(Text part, std::size_t, ErrorCode&) {
     name_.append(part.data(), part.size());
-    return Builder::on_key_part(part, size, error);
+    return true;
   }
-  bool on_key(Text part, std::size_t size, ErrorCode& error) {
+  bool on_key(Text part, std::size_t, ErrorCode& error) {
     name_.append(part.data(), part.size());
     if (!open_.back().insert(name_).second) return stop(json::error::exception, error);
     name_.clear();
-    return Builder::on_key(part, size, error);
+    return true;
   }
   [[nodiscard]] const std::string& name() const { return name_; }
 
@@ -171,21 +181,15 @@ std::string place_in(std::string_view text, std::size_t offset) {
   return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - begin + 1);
 }
 
-template <class Handler>
-struct ParserOf : json::basic_parser<Handler> {
-  explicit ParserOf(const JsonRules& rules)
-      : json::basic_parser<Handler>(options_of(rules), rules.members_max) {}
-
-  static json::parse_options options_of(const JsonRules& rules) {
-    json::parse_options options;
-    options.max_depth = rules.depth_max;
-    return options;
-  }
-};
+json::parse_options options_of(const JsonRules& rules) {
+  json::parse_options options;
+  options.max_depth = rules.depth_max;
+  return options;
+}
 
 // Of a text that has such a member: it is read again, to tell where.
 Error twice_in(std::string_view text, const JsonRules& rules) {
-  ParserOf<TwiceFinder> parser(rules);
+  json::basic_parser<TwiceFinder> parser(options_of(rules));
   json::error_code error;
   const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
   const std::string name = rules.secret ? "a member" : parser.handler().name() + ":";
@@ -195,8 +199,9 @@ Error twice_in(std::string_view text, const JsonRules& rules) {
 
 }  // namespace
 
-struct JsonReader::Parser : ParserOf<Builder> {
-  using ParserOf::ParserOf;
+struct JsonReader::Parser : json::basic_parser<Builder> {
+  explicit Parser(const JsonRules& rules)
+      : json::basic_parser<Builder>(options_of(rules), rules.members_max) {}
 };
 
 JsonReader::JsonReader(const JsonRules& rules)

@@ -131,7 +131,7 @@ TEST(TokensFile, NamesTheLineThatIsWrong) {
     EXPECT_FALSE(tokens) << line;
     return tokens ? "" : tokens.error().detail;
   };
-  EXPECT_EQ(error("{"), "line 3: it is not JSON: incomplete JSON");
+  EXPECT_EQ(error("{"), "line 3: it is not JSON (line 1, column 2): incomplete JSON");
   EXPECT_EQ(error(good), "line 3: the id is there twice");
   EXPECT_EQ(error("[]"), "line 3: not an object");
   const auto changed = [&](std::string_view from, std::string_view to) {
@@ -149,7 +149,8 @@ TEST(TokensFile, NamesTheLineThatIsWrong) {
   EXPECT_EQ(changed("\"sha256\":\"", "\"sha256\":\"A"),
             "line 3: 'sha256' is not 32 bytes in base64url");
   EXPECT_EQ(changed("\"id\":\"", "\"id\":\"x"), "line 3: 'id' is not 16 digits 0-9, a-f");
-  EXPECT_EQ(changed("\"tenant\"", "\"note\":\"\",\"tenant\""), "line 3: a member is there twice");
+  EXPECT_EQ(changed("\"tenant\"", "\"note\":\"\",\"tenant\""),
+            "line 3: a member stands twice in one object (line 1, column 193)");
 }
 
 TEST(TokensFile, GrowsByOneLineAndKeepsTheRest) {

@@ -136,6 +136,7 @@ std::string json_of(const JsonValue& value) {
   if (const auto* text = value.get<std::string>()) return wire::json_text(*text);
   if (const auto* yes = value.get<bool>()) return *yes ? "true" : "false";
   if (const auto* number = value.get<std::int64_t>()) return std::to_string(*number);
+  if (const auto* large = value.get<std::uint64_t>()) return std::to_string(*large);
   if (const auto* real = value.get<double>()) return base::format("{}", *real);
   if (const auto* array = value.get<JsonValue::Array>()) {
     wire::JsonArray out;

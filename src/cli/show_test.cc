@@ -26,6 +26,12 @@ TEST(Show, NoByteOfANameIsACommandToTheTerminal) {
   EXPECT_EQ(printable("\xc3\xa4"), "\xc3\xa4");
 }
 
+TEST(Show, NumbersAreThoseThatWereTold) {
+  for (const char* number : {"-9223372036854775808", "18446744073709551615"}) {
+    EXPECT_EQ(json_of(json(number)), number);
+  }
+}
+
 TEST(Show, InstantsAreDates) {
   EXPECT_EQ(instant_text(1'794'818'675'006), "2026-11-16T08:44:35.006Z");
   EXPECT_EQ(shown("lease_until_ms", json("1794818675006")).name, "lease until");

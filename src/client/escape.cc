@@ -2,38 +2,28 @@
 
 #include <algorithm>
 
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
+
 namespace hapax::client {
 
 namespace {
 
-bool is_unreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
-}
+namespace urls = boost::urls;
 
-bool is_visible(char c) { return c > ' ' && c <= '~'; }
-
-std::string escape_of(char c) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  const auto byte = static_cast<unsigned char>(c);
-  return {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
-}
+constexpr bool is_visible(char c) { return c > ' ' && c <= '~'; }
+constexpr auto kStaysInValue = [](char c) { return c == ' ' || (is_visible(c) && c != '%'); };
+constexpr urls::grammar::lut_chars kValueChars(kStaysInValue);
+constexpr std::string_view kSpace = "%20";
 
 }  // namespace
 
-std::string encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += is_unreserved(c) ? std::string(1, c) : escape_of(c);
-  return out;
-}
+std::string encoded(std::string_view text) { return urls::encode(text, urls::unreserved_chars); }
 
 std::string as_value(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool inside = i != 0 && i + 1 != text.size();
-    const bool stays = text[i] == ' ' ? inside : is_visible(text[i]) && text[i] != '%';
-    out += stays ? std::string(1, text[i]) : escape_of(text[i]);
-  }
+  std::string out = urls::encode(text, kValueChars);
+  if (out.starts_with(' ')) out.replace(0, 1, kSpace);
+  if (out.ends_with(' ')) out.replace(out.size() - 1, 1, kSpace);
   return out;
 }
 

@@ -14,10 +14,30 @@ TEST(Url, HasSchemeHostPortAndPrefix) {
 }
 
 TEST(Url, RefusesWhatItWouldMisunderstand) {
-  for (const char* text :
-       {"", "localhost:7171", "ftp://a", "http://", "http://:80", "http://a:0", "http://a:65536",
-        "http://a:x", "http://u@a", "http://a?b", "http://[a", "http://[::1]x", "http://a/b c",
-        "http://a/\r\nX: y", "http://a/\xc3\xa4"}) {
+  for (const char* text : {"",
+                           "localhost:7171",
+                           "ftp://a",
+                           "http://",
+                           "http://:80",
+                           "http://a:0",
+                           "http://a:65536",
+                           "http://a:x",
+                           "http://u@a",
+                           "http://a?b",
+                           "http://[a",
+                           "http://[::1]x",
+                           "http://a/b c",
+                           "http://a/\r\nX: y",
+                           "http://a/\xc3\xa4",
+                           "http://a:",
+                           "http://a%0d%0aX:80",
+                           "http://a,b",
+                           "http://a%41",
+                           "http://[v1.a]",
+                           "http://[::1",
+                           "http://a/%zz",
+                           "http://a/b|c",
+                           "http:/a"}) {
     EXPECT_FALSE(parse_url(text)) << text;
   }
 }

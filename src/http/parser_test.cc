@@ -158,6 +158,26 @@ TEST(HttpParser, EveryByteCanBeEscaped) {
   }
 }
 
+// RFC 3986 wants them escaped, and clients do not always do it.
+TEST(HttpParser, WhatNoUriMayHoldStandsForItself) {
+  for (const std::string text :
+       {"\xc3\xa4", "a|b", "{x}", "[1]", "\"", "<>", "^", "\\", "`", "#"}) {
+    const Outcome outcome =
+        feed("GET /" + text + "?q=" + text + " HTTP/1.1\r\nHost: h\r\n\r\n", 1000);
+    ASSERT_EQ(outcome.progress, Progress::kRequest) << text;
+    EXPECT_EQ(outcome.request.path, std::vector<std::string>{text});
+    EXPECT_EQ(outcome.request.query_value("q"), text);
+  }
+}
+
+// Neither is read away: "/a//b/" has an empty segment, and none behind the last slash.
+TEST(HttpParser, SegmentsAndParametersAreThoseBetweenTheMarks) {
+  const Outcome outcome = feed("GET /a//b/?x&&=1&y=a=b HTTP/1.1\r\nHost: h\r\n\r\n", 1000);
+  EXPECT_EQ(outcome.request.path, (std::vector<std::string>{"a", "", "b"}));
+  const std::vector<std::pair<std::string, std::string>> query{{"x", ""}, {"", "1"}, {"y", "a=b"}};
+  EXPECT_EQ(outcome.request.query, query);
+}
+
 std::string addressed(std::string_view target, std::string_view host) {
   const std::string bytes =
       "GET " + std::string(target) + " HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n";

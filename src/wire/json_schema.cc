@@ -321,6 +321,7 @@ class Shape {
   void take_kind(std::monostate) { types_.insert("null"); }
   void take_kind(bool) { types_.insert("boolean"); }
   void take_kind(std::int64_t) { types_.insert("integer"); }
+  void take_kind(std::uint64_t) { types_.insert("integer"); }
   void take_kind(double) { types_.insert("number"); }
   void take_kind(const std::string&) { types_.insert("string"); }
   void take_kind(const JsonValue::Array& array) {

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "digest/base64.h"
 #include "wire/commit_fields.h"
-#include "wire/json_document.h"
+#include "wire/json_reader.h"
 #include "wire/json_source.h"
 #include "wire/nearest.h"
 #include "wire/op_fields.h"
@@ -366,7 +366,7 @@ Result<Sent> parse(JsonReader& reader, std::string_view body, Request& request) 
 }
 
 Result<Sent> parse(std::string_view body, Request& request) {
-  JsonReader reader;
+  JsonReader reader(kRequestRules);
   return parse(reader, body, request);
 }
 
@@ -500,7 +500,7 @@ Result<SharedRequest> read_op_lines(std::string_view op, std::string_view body,
                                     std::span<const TextField> given, const Usual& usual) {
   auto request = std::make_shared<Request>();
   request->mode = Mode::kEach;
-  JsonReader reader;
+  JsonReader reader(kRequestRules);
   for (std::size_t number = 1; !body.empty(); ++number) {
     const std::size_t end = std::min(body.find('\n'), body.size());
     const std::string_view line = body.substr(0, end);

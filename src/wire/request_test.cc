@@ -181,6 +181,23 @@ TEST(WireRequest, DeepNestingIsRefused) {
   EXPECT_NE(refusal(read_op("append", deep, std::vector<TextField>{{"stream", "s"}})), "accepted");
 }
 
+// One reader reads both; requests may be deeper and larger.
+TEST(WireRequest, IsReadAsStrictlyAsDocuments) {
+  const std::vector<TextField> stream{{"stream", "s"}};
+  const auto payload = [&](const std::string& json) {
+    return refusal(read_op("append", "{\"payload\":" + json + "}", stream));
+  };
+  for (const char* text : {"{\"a\":1,}", "[1,]", "'a'", "nul", "01", "1 // c\n", "\"\xff\"",
+                           "\"\xed\xa0\x80\"", "\"\\ud800\"", "NaN"}) {
+    EXPECT_NE(payload(text), "accepted") << text;
+  }
+  EXPECT_EQ(refusal(read_op("append", "{\"payload\":1} {}", stream)),
+            "the body is not JSON (line 1, column 15): extra data");
+  EXPECT_EQ(payload(R"({"a":1,"\u0061":2})"), "a: stands twice in one object (line 1, column 26)");
+  EXPECT_EQ(payload(std::string(63, '[') + std::string(63, ']')), "accepted");
+  EXPECT_NE(payload(std::string(64, '[') + std::string(64, ']')), "accepted");
+}
+
 TEST(WireRequest, NumbersOutOfRangeAreRefused) {
   const std::vector<TextField> path{{"stream", "s"}, {"consumer", "c"}};
   EXPECT_NE(refusal(read_op("receive", R"({"max":4294967296})", path)), "accepted");

@@ -1,5 +1,5 @@
-// JSON that two programs cannot understand differently: no member twice, UTF-8 only, nothing behind
-// the value. For what decides about rights; requests to the store are read by request.h.
+// Small JSON documents as values: credentials, answers of servers. The rules are those of the one
+// reader (json_reader.h), by which request.h reads requests to the store.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,10 @@ struct JsonValue {
   using Array = std::vector<JsonValue>;
   using Object = std::vector<JsonMember>;  // in the order of the text
 
-  // Whole numbers that fit are integers; all others are doubles.
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> is;
+  // Whole numbers are of the first of both integers that holds them; all others are doubles.
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array,
+               Object>
+      is;
 
   // Nothing if it is something else.
   template <class Kind>
@@ -35,10 +37,7 @@ struct JsonMember {
   JsonValue value;
 };
 
-inline constexpr std::size_t kStrictJsonDepthMax = 16;
-inline constexpr std::size_t kStrictJsonMembersMax = 256;  // comparing them costs the square
-
-// kInvalidArgument; the text names no byte of the input, which may be secret.
+// kInvalidArgument, with line and column; it names no byte of the input, which may be secret.
 [[nodiscard]] Result<JsonValue> read_strict_json(std::string_view text);
 
 }  // namespace hapax::wire

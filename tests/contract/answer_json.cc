@@ -25,8 +25,7 @@ class Members {
   template <class Integer>
   void read(std::string_view name, Integer& number) const {
     if (const auto* whole = at(name).get<std::int64_t>()) number = static_cast<Integer>(*whole);
-    // Beyond 63 bits: the JSON reader of the tests is not exact there.
-    if (const auto* large = at(name).get<double>()) number = static_cast<Integer>(*large);
+    if (const auto* large = at(name).get<std::uint64_t>()) number = static_cast<Integer>(*large);
   }
   template <class Tag>
   void read(std::string_view name, Number<Tag>& number) const {

@@ -5,6 +5,8 @@
 
 #include "access/admission.h"
 #include "access/audit.h"
+#include "access/gatherer.h"
+#include "base/assert.h"
 #include "base/mutex.h"
 #include "base/only_frees.h"
 
@@ -59,6 +61,19 @@ bool nothing_happened(std::size_t own, const wire::Request& request, const Answe
 }
 
 }  // namespace
+
+Entry::Entry(Store& store, std::size_t readers, metrics::Meter* meter, const Redaction* redaction)
+    : store_(store), meter_(meter), redaction_(redaction), readers_(readers) {}
+
+Entry::~Entry() = default;
+
+void Entry::open(std::span<net::Loop* const> loops) {
+  gatherers_.resize(loops.size());
+  for (net::Loop* const loop : loops) {
+    HAPAX_ASSERT(loop->number() < gatherers_.size());
+    gatherers_[loop->number()] = std::make_unique<Gatherer>(*this, *loop);
+  }
+}
 
 void Entry::commit(const From& from, const Caller& caller, const wire::SharedRequest& request,
                    Then then, std::size_t let_in) {

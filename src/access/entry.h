@@ -35,15 +35,24 @@ struct From {
   std::string reference;  // empty: it has no name
 };
 
+class Gatherer;
+
 class Entry {
  public:
   // Without redaction callers are told everything: they are the owner of the store.
   Entry(Store& store, std::size_t readers, metrics::Meter* meter = nullptr,
-        const Redaction* redaction = nullptr)
-      : store_(store), meter_(meter), redaction_(redaction), readers_(readers) {}
+        const Redaction* redaction = nullptr);
+  ~Entry();
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
 
   using Steady = std::chrono::steady_clock::time_point;
   using Then = std::function<void(Result<Answer>)>;
+
+  // One for each of these loops, on which operations may come from here on.
+  void open(std::span<net::Loop* const> loops);
+  // Takes operations that go to the store with those of others. REQUIRES: the loop was opened.
+  [[nodiscard]] Gatherer& gatherer(const net::Loop& loop) { return *gatherers_[loop.number()]; }
 
   // Answers on the loop. The request's names are rewritten to the caller's tenant; the answer's
   // are as the caller knows them. So many of its operations were let in one by one (admission.h).
@@ -82,6 +91,12 @@ class Entry {
       for (Verdict& verdict : value->verdicts) redaction_->clean(verdict, reference);
     }
     return value;
+  }
+  [[nodiscard]] Error redacted(Error error, std::string_view reference) const {
+    return redaction_ == nullptr ? error : redaction_->outside(std::move(error), reference);
+  }
+  void redact(Verdict& verdict, std::string_view reference) const {
+    if (redaction_ != nullptr) redaction_->clean(verdict, reference);
   }
 
   [[nodiscard]] Store& store() { return store_; }
@@ -131,6 +146,7 @@ class Entry {
   const Redaction* const redaction_;  // may be null
   Readers readers_;
   Ledger ledger_;
+  std::vector<std::unique_ptr<Gatherer>> gatherers_;  // by the number of the loop
   base::Mutex mutex_;
   // Streams that are known to be there.
   std::unordered_set<std::string> audits_ HAPAX_GUARDED_BY(mutex_);

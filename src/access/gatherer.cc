@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "access/admission.h"
 namespace hapax::access {
 
 namespace {
@@ -79,23 +80,29 @@ void Gatherer::keep(std::span<std::string_view> views) {
   }
 }
 
-void Gatherer::add(const Op& op, std::size_t answer_bytes, Asker& asker, std::uint64_t ticket) {
+Status Gatherer::add(const Caller& caller, const TenantNames& names, Op op, Asker& asker,
+                     std::uint64_t ticket) {
+  HAPAX_CHECK(check(caller, op));
+  const auto keep_here = [this](std::string_view bytes) { return keep(bytes); };
+  sign(op, caller, keep_here);
+  scope(op, names, keep_here);
   Bundle& open = bundle();
   open.ops.push_back(op);
   open.tickets.push_back(ticket);
   if (open.runs.empty() || open.runs.back().asker.get() != &asker) {
-    open.runs.push_back({asker.keep()});
+    open.runs.push_back({asker.keep(), names});
   }
   ++open.runs.back().ops;
   open.bytes += own_bytes(op);
-  open.answer_bytes += answer_bytes;
+  open.answer_bytes += answer_bytes_max(op);
   const bool full =
       open.ops.size() >= kOpsMax || open.bytes >= kBytesMax || open.answer_bytes >= kAnswerBytesMax;
   if (full) submit(When::kWhileAsked);
+  return Ok{};
 }
 
-// At the end of a turn the loop has read all there is: it may as well lead the commit and send the
-// answers at once.
+// At the end of a turn the loop has read all there is: one that may wait may as well lead the
+// commit and send the answers at once.
 void Gatherer::submit(When when) {
   const std::shared_ptr<Bundle> full = std::exchange(bundle_, nullptr);
   if (full == nullptr || full->ops.empty()) return;
@@ -103,31 +110,37 @@ void Gatherer::submit(When when) {
   last_bytes_ = full->bytes;
   const Commit commit{.ops = full->ops, .mode = Mode::kEach, .detail = Detail::kBrief};
   const Entry::Steady since = std::chrono::steady_clock::now();
-  const bool at_end = when == When::kAtEndOfTurn;
-  auto done = [this, full, since, at_end,
+  const bool leads = when == When::kAtEndOfTurn && loop_.may_wait();
+  auto done = [this, full, since, leads,
                asked_by = std::this_thread::get_id()](Result<Answer> answer) mutable {
     entry_.answered(full->ops, answer, since);
-    answer = entry_.redacted(std::move(answer), {});
-    if (at_end && std::this_thread::get_id() == asked_by) return tell(*full, answer);
+    if (leads && std::this_thread::get_id() == asked_by) return tell(*full, answer);
     auto shared = std::make_shared<Result<Answer>>(std::move(answer));
-    loop_.post([full, shared] { tell(*full, *shared); });
+    loop_.post([this, full, shared] { tell(*full, *shared); });
   };
-  if (at_end) {
+  if (leads) {
     entry_.store().submit_here(commit, std::move(done));
   } else {
     entry_.store().submit(commit, std::move(done));
   }
 }
 
-void Gatherer::tell(const Bundle& bundle, Result<Answer>& answer) {
+// A12: each is told in the words, and under the reference, of its own request.
+void Gatherer::tell(const Bundle& bundle, Result<Answer>& answer) const {
   std::size_t i = 0;
-  for (const auto& [asker, ops] : bundle.runs) {
+  for (const auto& [asker, names, ops] : bundle.runs) {
+    const std::string_view reference = asker->reference();
     for (const std::size_t end = i + ops; i < end; ++i) {
-      if (answer) {
-        asker->told(bundle.tickets[i], bundle.ops[i], answer->verdicts[i], answer->time);
-      } else {
-        asker->failed(bundle.tickets[i], answer.error());
+      if (!answer) {
+        Error error = entry_.redacted(answer.error(), reference);
+        names.clean(error.detail);
+        asker->failed(bundle.tickets[i], error);
+        continue;
       }
+      Verdict& verdict = answer->verdicts[i];
+      entry_.redact(verdict, reference);
+      names.clean(verdict);
+      asker->told(bundle.tickets[i], bundle.ops[i], verdict, answer->time);
     }
     asker->told_all();
   }

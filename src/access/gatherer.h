@@ -34,8 +34,10 @@ class Asker {
   virtual void failed(std::uint64_t ticket, const Error& error) = 0;
   // Behind all that was told at once.
   virtual void told_all() = 0;
-  // Keeps it alive.
+  // Keeps it alive, and all that its operations refer to.
   [[nodiscard]] virtual std::shared_ptr<Asker> keep() = 0;
+  // What the log calls its request; empty: it has no name.
+  [[nodiscard]] virtual std::string_view reference() const { return {}; }
 };
 
 // Bytes that its brief answer may bring along; 0: few.
@@ -56,13 +58,18 @@ class Gatherer {
   void keep(std::span<std::string_view> views);
   // Where lists of headers live as long.
   [[nodiscard]] std::deque<std::vector<Header>>& headers() { return bundle().headers; }
-  // `answer_bytes` is answer_bytes_max(op).
-  void add(const Op& op, std::size_t answer_bytes, Asker& asker, std::uint64_t ticket);
+  // So many bytes of what is added next are kept by its asker.
+  void count(std::size_t bytes) { bundle().bytes += bytes; }
+  // Admits one operation of the caller (admission.h), and adds it. An error: it was not admitted,
+  // and nothing was added. The answer is told in the names of the caller, and as its rights allow.
+  [[nodiscard]] Status add(const Caller& caller, const TenantNames& names, Op op, Asker& asker,
+                           std::uint64_t ticket);
 
  private:
-  // Neighbours of one asker.
+  // Neighbours of one asker, who spoke for one caller.
   struct Run {
     std::shared_ptr<Asker> asker;
+    TenantNames names;
     std::size_t ops = 0;
   };
   struct Bundle {
@@ -82,7 +89,7 @@ class Gatherer {
   Bundle& bundle();
   enum class When : std::uint8_t { kWhileAsked, kAtEndOfTurn };
   void submit(When when);
-  static void tell(const Bundle& bundle, Result<Answer>& answer);
+  void tell(const Bundle& bundle, Result<Answer>& answer) const;
   char* room(std::size_t bytes);
 
   Entry& entry_;

@@ -15,8 +15,10 @@ constexpr std::chrono::milliseconds kDeadlineGrain{250};
 
 }  // namespace
 
-AsioLoop::AsioLoop(std::size_t number, const ServerLimits& limits, TrafficCounters& counters)
+AsioLoop::AsioLoop(std::size_t number, bool may_wait, const ServerLimits& limits,
+                   TrafficCounters& counters)
     : number_(number),
+      may_wait_(may_wait),
       limits_(limits),
       counters_(counters),
       work_(context_.get_executor()),

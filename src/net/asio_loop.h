@@ -34,7 +34,8 @@ class Connection;
 
 class AsioLoop final : public Loop {
  public:
-  AsioLoop(std::size_t number, const ServerLimits& limits, TrafficCounters& counters);
+  AsioLoop(std::size_t number, bool may_wait, const ServerLimits& limits,
+           TrafficCounters& counters);
   ~AsioLoop();
 
   void start();
@@ -44,6 +45,7 @@ class AsioLoop final : public Loop {
   void at_end_of_turn(std::function<void()> act) override;
   void at(SteadyTime when, std::function<void()> act) override;
   [[nodiscard]] std::size_t number() const override { return number_; }
+  [[nodiscard]] bool may_wait() const override { return may_wait_; }
 
   [[nodiscard]] asio::io_context& context() { return context_; }
   [[nodiscard]] const ServerLimits& limits() const { return limits_; }
@@ -65,6 +67,7 @@ class AsioLoop final : public Loop {
   void watch_deadlines();
 
   const std::size_t number_;
+  const bool may_wait_;
   const ServerLimits limits_;
   TrafficCounters& counters_;
 

@@ -19,11 +19,14 @@ class HeldLoop final : public Loop {
   void at_end_of_turn(std::function<void()> act) override { act(); }
   void at(std::chrono::steady_clock::time_point, std::function<void()>) override {}
   [[nodiscard]] std::size_t number() const override { return 0; }
+  [[nodiscard]] bool may_wait() const override { return true; }
 };
 
 // Turns end when the test says so. What another thread posts waits for it, too.
 class TurnByTurn final : public Loop {
  public:
+  bool waits = true;
+
   void post(std::function<void()> act) override {
     if (std::this_thread::get_id() == own_) return act();
     const std::lock_guard lock(mutex_);
@@ -33,6 +36,7 @@ class TurnByTurn final : public Loop {
   void at_end_of_turn(std::function<void()> act) override { at_end_.push_back(std::move(act)); }
   void at(std::chrono::steady_clock::time_point, std::function<void()>) override {}
   [[nodiscard]] std::size_t number() const override { return 0; }
+  [[nodiscard]] bool may_wait() const override { return waits; }
 
   void end_turn() {
     for (const auto& act : std::exchange(at_end_, {})) act();

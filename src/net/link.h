@@ -78,6 +78,8 @@ class Loop {
   // On the loop's thread: runs it not before `when`, to about 50 ms.
   virtual void at(std::chrono::steady_clock::time_point when, std::function<void()> act) = 0;
   [[nodiscard]] virtual std::size_t number() const = 0;
+  // N2: whether its sessions may hold it up, such as for a disk.
+  [[nodiscard]] virtual bool may_wait() const = 0;
 
  protected:
   ~Loop() = default;

@@ -164,7 +164,8 @@ class AsioServer final : public Server {
     std::vector<AsioLoop*> waiting;
     const auto make = [&](std::vector<AsioLoop*>& group) {
       for (std::size_t i = group.size(); i < loops; ++i) {
-        loops_.push_back(std::make_unique<AsioLoop>(loops_.size(), limits, counters_));
+        loops_.push_back(
+            std::make_unique<AsioLoop>(loops_.size(), &group == &waiting, limits, counters_));
         group.push_back(loops_.back().get());
       }
     };

@@ -97,13 +97,7 @@ Act::Next Act::carry_out(Session& session, Op op, Session::Say say) {
     session.queued_->ops.push_back(op);
     return queue(session, session.queued_->ops.size() - 1, say);
   }
-  if (const Status allowed = access::check(*session.caller_, op); !allowed) {
-    return refuse(session, allowed.error());
-  }
-  const auto keep = [&](std::string_view bytes) { return session.gatherer_.keep(bytes); };
-  access::sign(op, *session.caller_, keep);
-  access::scope(op, session.names_, keep);
-  session.run_op(op, say);
+  if (const Status added = session.run_op(op, say); !added) return refuse(session, added.error());
   return Next::kGoOn;
 }
 

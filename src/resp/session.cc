@@ -85,10 +85,10 @@ void Session::end_multi() {
   tell_whole_ = false;
 }
 
-void Session::run_op(const Op& op, Say say) {
-  const std::size_t promised = access::answer_bytes_max(op);
-  push({say, false, {}, promised});
-  gatherer_.add(op, promised, *this, first_ticket_ + slots_.size() - 1);
+Status Session::run_op(const Op& op, Say say) {
+  HAPAX_CHECK(gatherer_.add(*caller_, names_, op, *this, first_ticket_ + slots_.size()));
+  push({say, false, {}, access::answer_bytes_max(op)});
+  return Ok{};
 }
 
 void Session::push(Slot slot) {
@@ -114,7 +114,6 @@ void Session::answer_now() {
 
 void Session::told(std::uint64_t ticket, const Op& op, Verdict& verdict, Time when) {
   if (link_ == nullptr) return;
-  names_.clean(verdict);
   Slot& slot = slots_[ticket - first_ticket_];
   if (access::lacks_something(verdict)) {
     slot.left_out = std::make_unique<access::LeftOut>(op, std::move(verdict), when);

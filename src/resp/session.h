@@ -88,7 +88,7 @@ class Session final : public net::Session,
   // A5: what was admitted once is asked again when it is over or keys have changed.
   void sign_in_again();
   void end_multi();
-  void run_op(const Op& op, Say say);
+  [[nodiscard]] Status run_op(const Op& op, Say say);
   // What was written into replies_ is the answer of the newest command …
   void answer_now();
   // … or of this one: it leaves, or waits for its turn.

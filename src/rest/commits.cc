@@ -4,6 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "access/admission.h"
+#include "access/audit.h"
+#include "access/gatherer.h"
+#include "access/left_out.h"
 #include "base/words.h"
 #include "rest/problem.h"
 #include "rest/verdict_response.h"
@@ -42,6 +46,64 @@ Result<std::string> idempotency_key(const http::Request& request) {
   const auto printable = [](char c) { return c >= 0x20 && c <= 0x7e; };
   if (!std::all_of(key.begin(), key.end(), printable)) return bad("it has other characters");
   return key;
+}
+
+// An operation that goes to the store with those of other connections of its loop.
+class GatheredCall final : public access::Asker, public std::enable_shared_from_this<GatheredCall> {
+ public:
+  GatheredCall(access::Entry& entry, SharedCall call, wire::SharedRequest request)
+      : entry_(entry), call_(std::move(call)), request_(std::move(request)) {}
+
+  [[nodiscard]] Status start() {
+    access::Gatherer& gatherer = entry_.gatherer(call_->exchange->loop());
+    const std::size_t bytes = call_->request().body.size() + call_->request().target.size();
+    gatherer.make_room(bytes);
+    gatherer.count(bytes);
+    const access::TenantNames names(call_->caller());
+    return gatherer.add(call_->caller(), names, request_->ops.front(), *this, 0);
+  }
+
+  void told(std::uint64_t, const Op& op, Verdict& verdict, Time when) override {
+    if (access::lacks_something(verdict)) {
+      return read_rest(access::LeftOut(op, std::move(verdict), when));
+    }
+    respond(std::move(verdict), when);
+  }
+  void failed(std::uint64_t, const Error& error) override { respond_one(call_, error); }
+  void told_all() override {}
+  [[nodiscard]] std::shared_ptr<access::Asker> keep() override { return shared_from_this(); }
+  [[nodiscard]] std::string_view reference() const override { return call_->exchange->reference(); }
+
+ private:
+  void respond(Verdict verdict, Time when) {
+    Answer answer{.committed = true, .time = when};
+    answer.verdicts.push_back(std::move(verdict));
+    respond_one(call_, std::move(answer));
+  }
+  void read_rest(access::LeftOut lacking) {
+    const Time when = lacking.when;
+    entry_.ask(
+        call_->from(),
+        [lacking = std::move(lacking)](Store& store) {
+          return access::read_left_out(store, lacking);
+        },
+        [self = shared_from_this(), when](Result<Verdict> whole) {
+          if (!whole) return respond_one(self->call_, whole.error());
+          access::TenantNames(self->call_->caller()).clean(*whole);
+          self->respond(*std::move(whole), when);
+        });
+  }
+
+  access::Entry& entry_;
+  const SharedCall call_;
+  const wire::SharedRequest request_;
+};
+
+// Whether it is one operation, and nothing that only a commit of its own has.
+bool can_be_gathered(const access::Caller& caller, const wire::Request& request) {
+  if (request.ops.size() != 1 || request.id || request.transaction) return false;
+  const Op& op = request.ops.front();
+  return !std::holds_alternative<End>(op) && !access::is_audited(caller, op);
 }
 
 }  // namespace
@@ -89,6 +151,12 @@ void carry_out(access::Entry& entry, const SharedCall& call, Result<wire::Shared
     if (Status named = give_id(call->request(), **request); !named) request = named.error();
   }
   if (!request) return call->exchange->respond(problem_response(request.error()));
+  if (tell == respond_one && can_be_gathered(call->caller(), **request)) {
+    const auto gathered = std::make_shared<GatheredCall>(entry, call, *std::move(request));
+    const Status started = gathered->start();
+    if (!started) respond_one(call, started.error());
+    return;
+  }
   entry.commit(call->from(), call->caller(), *std::move(request),
                [call, tell](const Result<Answer>& answer) { tell(call, answer); });
 }

@@ -83,6 +83,7 @@ class PrivateServerProcess final : public PrivateServer {
       return std::make_shared<http::Session>(link, limits_, handler_, &gate_);
     };
     HAPAX_TRY(server_, net::Server::open({{"127.0.0.1:0", session, std::nullopt}}, 1, {}));
+    entry_->open(server_->loops());
     server_->start();
     return Ok{};
   }

@@ -136,9 +136,7 @@ class Process {
     context_ = std::make_unique<resp::SessionContext>(resp::SessionContext{
         *entry_, *authenticator_, options_.version, options_.resp_limits, options_.resp_pending_max,
         connection_limits_.unsent_max, options_.resp_command_time, options_.resp_idle_time});
-    for (net::Loop* loop : server_->loops()) {
-      gatherers_.push_back(std::make_unique<access::Gatherer>(*entry_, *loop));
-    }
+    entry_->open(server_->loops());
     open_ = true;
     health_.opened();
     look_at(survey ? Result<Statistics>(survey->store) : survey.error());
@@ -260,7 +258,7 @@ class Process {
                      [this](net::Link& link) -> std::shared_ptr<net::Session> {
                        if (!open_) return std::make_shared<Loading>(link);
                        return std::make_shared<resp::Session>(link, *context_,
-                                                              *gatherers_[link.loop().number()]);
+                                                              entry_->gatherer(link.loop()));
                      },
                      options_.resp.tls,
                      [](net::Link& link) -> std::shared_ptr<net::Session> {
@@ -395,7 +393,6 @@ class Process {
   std::unique_ptr<rest::RestDoor> rest_door_;
   std::unique_ptr<rest::RestDoor> metrics_door_;
   std::unique_ptr<resp::SessionContext> context_;
-  std::vector<std::unique_ptr<access::Gatherer>> gatherers_;
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<Surveyor> surveyor_;
 };

@@ -14,6 +14,7 @@ Behind::Behind(std::unique_ptr<Store> store)
 void Behind::start(net::MakeSession make_session) {
   const net::Endpoint endpoint{"127.0.0.1:0", std::move(make_session), std::nullopt};
   server_ = std::move(net::Server::open({endpoint}, 1, {})).value();
+  entry_->open(server_->loops());
   server_->start();
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "answer_json.h"
+#include "base/format.h"
 #include "behind.h"
 #include "front/gatherer.h"
 #include "front/reception.h"
@@ -33,9 +34,9 @@ class OpenReception final : public front::Reception {
 // --- the client's side
 
 std::string request_of(const Words& words) {
-  std::string out = "*" + std::to_string(words.size()) + "\r\n";
+  std::string out = base::format("*{}\r\n", words.size());
   for (const std::string& word : words) {
-    out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+    base::append_format(out, "${}\r\n{}\r\n", word.size(), word);
   }
   return out;
 }

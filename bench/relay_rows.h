@@ -16,6 +16,7 @@
 #include <hapax/hapax.h>
 
 #include "../tests/postgres/cluster.h"
+#include "base/format.h"
 #include "clients.h"
 #include "host/clock.h"
 #include "options.h"
@@ -54,10 +55,11 @@ inline std::int64_t now_us() {
 // Rows as publish() makes them, many at a time.
 inline void publish_rows(Connection& connection, int rows, const std::string& name) {
   run(connection,
-      "INSERT INTO hapax.outbox (part, xid, lane, id, type, key, payload) SELECT "
-      "hapax.outbox_part(), pg_current_xact_id(), hapax.outbox_lane('k' || n % 1000, 'i'), '" +
-          name + "' || n, 'paid', 'k' || n % 1000, decode(repeat('77', 100), 'hex') " +
-          "FROM generate_series(1, " + std::to_string(rows) + ") AS n");
+      base::format("INSERT INTO hapax.outbox (part, xid, lane, id, type, key, payload) SELECT "
+                   "hapax.outbox_part(), pg_current_xact_id(), hapax.outbox_lane('k' || n % 1000, "
+                   "'i'), '{}' || n, 'paid', 'k' || n % 1000, decode(repeat('77', 100), 'hex') "
+                   "FROM generate_series(1, {}) AS n",
+                   name, rows));
 }
 
 // Rows per second of a whole `hapax relay --once` into a stream on disk, which then has `rows`.
@@ -70,9 +72,9 @@ inline double relayed(const Options& options, const std::string& uri, int rows) 
   const double took = std::chrono::duration<double>(Clock::now() - from).count();
   const std::string told =
       output_of(options.hapax + " stream show orders --json --data " + folder.path("data"));
-  if (told.find("\"last\":" + std::to_string(rows) + ",") == std::string::npos &&
+  if (told.find(base::format("\"last\":{},", rows)) == std::string::npos &&
       told.find("\"last\":" + std::to_string(rows) + "}") == std::string::npos) {
-    fail("of " + std::to_string(rows) + " rows the relay delivered " + told);
+    fail(base::format("of {} rows the relay delivered {}", rows, told));
   }
   return rows / took;
 }
@@ -108,7 +110,7 @@ class HeldOpen {
     const auto until = Clock::now() + std::chrono::seconds{options.held};
     for (int i = 0; i == 0 || Clock::now() < until; ++i) {
       const auto next = Clock::now() + std::chrono::seconds{1};
-      publish_rows(app_, rows / 10, "w" + std::to_string(i) + "-");
+      publish_rows(app_, rows / 10, base::format("w{}-", i));
       relayed(options, uri, rows / 10);
       std::this_thread::sleep_until(std::min(next, until));
     }
@@ -146,11 +148,11 @@ void bench_history(Table& table, const Options& options, const MakeDatabase& mak
     open.commit();
     late_ms.push_back(1e3 / relayed(options, other, 1));
   }
-  table.ratio_at_least("relay: with " + std::to_string(history) + " delivered rows of history",
+  table.ratio_at_least(base::format("relay: with {} delivered rows of history", history),
                        median(behind), "rows/s", "fresh", median(fresh), 0.9);
-  table.ratio_at_least("relay: a transaction open for " + std::to_string(options.held) +
-                           " s before and during the run",
-                       median(held), "rows/s", "fresh", median(fresh), 0.8);
+  table.ratio_at_least(
+      base::format("relay: a transaction open for {} s before and during the run", options.held),
+      median(held), "rows/s", "fresh", median(fresh), 0.8);
   table.figure("relay: the whole run for its late row, after its commit", median(late_ms), "ms");
 }
 
@@ -275,7 +277,7 @@ inline void bench_sqlite_wake(Table& table, const Options& options) {
 // --- what it costs while nothing happens
 
 inline double cpu_seconds(std::int64_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::ifstream file(base::format("/proc/{}/stat", process));
   std::string word;
   double ticks = 0;
   for (int i = 1; i <= 15 && file >> word; ++i) {

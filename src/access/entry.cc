@@ -70,7 +70,7 @@ Entry::~Entry() = default;
 void Entry::open(std::span<net::Loop* const> loops) {
   gatherers_.resize(loops.size());
   for (net::Loop* const loop : loops) {
-    HAPAX_ASSERT(loop->number() < gatherers_.size());
+    HAPAX_ASSERT(loop->number() < gatherers_.size(), "the loops of a server are numbered from 0");
     gatherers_[loop->number()] = std::make_unique<Gatherer>(*this, *loop);
   }
 }

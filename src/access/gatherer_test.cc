@@ -166,7 +166,7 @@ TEST_F(GathererTest, TenantsShareACommitAndNothingElse) {
       const std::string scope(std::get<Claim>(op).scope);
       answer.verdicts.push_back(Refused{{Errc::kNotFound, "no '" + scope + "'"}});
     }
-    answer.verdicts.back() = DuplicateClaim{.result = Completed{}};
+    answer.verdicts.back() = DuplicateClaim{.result = StoredResult{}};
     return answer;
   };
   add(Claim{.scope = "s", .key = "k"}, *one_, acme);

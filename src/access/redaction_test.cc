@@ -59,7 +59,8 @@ class DiscretionTest : public testing::Test {
   }
   Error gathered() {
     const auto listener = std::make_shared<Listener>();
-    gatherer_.add(Set{.name = "r"}, 0, *listener, 0);
+    const Caller caller{{"", std::string(kAnybody), Rights::all()}};
+    EXPECT_TRUE(gatherer_.add(caller, TenantNames(caller), Set{.name = "r"}, *listener, 0));
     turns_.end_turn();
     return listener->heard;
   }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "config/publish.h"
 #include "config/unsupported.h"
 
@@ -146,7 +147,7 @@ TEST(Load, AWrongElementDoesNotHideTheNextOne) {
 
 TEST(Load, AtMostTwentyErrorsAreTold) {
   std::string text;
-  for (int i = 0; i < 25; ++i) text += "x" + std::to_string(i) + ": 1\n";
+  for (int i = 0; i < 25; ++i) base::append_format(text, "x{}: 1\n", i);
   const Loaded loaded = read(text);
   EXPECT_EQ(loaded.findings.errors.size(), 20U);
   EXPECT_EQ(loaded.findings.errors_more, 5U);

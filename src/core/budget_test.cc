@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "core/state_codec.h"
 #include "core/test_store.h"
 
@@ -34,7 +35,7 @@ class Budget : public testing::Test {
     ASSERT_TRUE(std::holds_alternative<Refused>(verdict)) << word_of(verdict);
     const Error& error = std::get<Refused>(verdict).error;
     EXPECT_EQ(error.code, Errc::kMemoryBudget) << error.text();
-    EXPECT_NE(error.detail.find(" of " + std::to_string(store.state.memory_max) + " bytes"),
+    EXPECT_NE(error.detail.find(base::format(" of {} bytes", store.state.memory_max)),
               std::string::npos);
     EXPECT_EQ(store.state.memory_bytes(), before);
   }

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/format.h"
 #include "core/claims.h"
 #include "core/claims_harness.h"
 #include "core/test_tell.h"
@@ -159,9 +160,10 @@ class Model {
   static Event lapsed(Event event) {
     event.kind = Event::kUnknown;
     event.at = event.lease_end;
-    event.reason = "the lease of owner '" + event.owner + "' ran out at " +
-                   std::to_string(to_ms(event.lease_end)) +
-                   " ms (log time) before the owner settled; it may have done the work";
+    event.reason = base::format(
+        "the lease of owner '{}' ran out at {} ms (log time) before the owner settled; it may have "
+        "done the work",
+        event.owner, to_ms(event.lease_end));
     return event;
   }
   static Former after(const Event& last) {

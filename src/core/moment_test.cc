@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
+
 namespace hapax::core {
 namespace {
 
@@ -44,7 +46,7 @@ TEST(Moment, ATimeOfTheWallClockIsWhereLogTimeWillBe) {
   for (const std::int64_t lag : {2'001, 2'500, 60'000, -1, -500, -60'000}) {
     const Moment moment = lagging(lag);
     for (const std::int64_t ms : {1, 9, 11, 999, 5'050, 60'000, 580'050, 700'000}) {
-      SCOPED_TRACE(std::to_string(lag) + " " + std::to_string(ms));
+      SCOPED_TRACE(base::format("{} {}", lag, ms));
       const Time at = moment.wall + Duration{ms};
       EXPECT_NEAR(static_cast<double>(to_ms(moment.log_at(at))),
                   static_cast<double>(to_ms(reached(moment, at))), 1);
@@ -68,7 +70,7 @@ TEST(Moment, APastTimeIsNotLaterThanNow) {
   for (const std::int64_t lag : {0, 1'500, 60'000, -60'000}) {
     const Moment moment = lagging(lag);
     for (const std::int64_t ms : {0, 1, 1'000, 100'000}) {
-      SCOPED_TRACE(std::to_string(lag) + " " + std::to_string(ms));
+      SCOPED_TRACE(base::format("{} {}", lag, ms));
       const Time past = moment.log_at(moment.wall - Duration{ms});
       EXPECT_LE(past, moment.now);
       EXPECT_LE(past, moment.wall - Duration{ms});

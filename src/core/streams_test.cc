@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "core/test_store.h"
 #include "core/text_bytes.h"
 
@@ -101,7 +102,7 @@ TEST_F(Rules, AStreamNeverHoldsMoreThanItsQuota) {
   } while (std::holds_alternative<Appended>(verdict));
   const Error& error = std::get<Refused>(verdict).error;
   EXPECT_EQ(error.code, Errc::kQuotaExceeded);
-  EXPECT_NE(error.detail.find("holds " + std::to_string(stream.bytes) + " of 1000 bytes, and"),
+  EXPECT_NE(error.detail.find(base::format("holds {} of 1000 bytes, and", stream.bytes)),
             std::string::npos)
       << error.detail;
 }

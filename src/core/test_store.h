@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "core/claims.h"
 #include "core/commit.h"
 #include "core/state.h"
@@ -189,8 +190,8 @@ class MemoryStore {
     std::string content;
     for (const Op& op : commit.ops) {
       hashes.push_back(std::visit(TestHashes{}, op));
-      content += std::to_string(op.index()) + std::to_string(hashes.back().key.low) +
-                 std::to_string(hashes.back().content.low) + ';';
+      base::append_format(content, "{}{}{};", op.index(), hashes.back().key.low,
+                          hashes.back().content.low);
     }
     Turn carried = turn();
     return execute(carried,

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/format.h"
 #include "core/state.h"
 
 namespace hapax::core::rig {
@@ -105,8 +106,7 @@ class Telling {
   void add(const Fingerprint& print) { text_ += print.hex(); }
   void add(const base::Hash128& hash) { add(base::to_fingerprint(hash)); }
   void add(const HybridTime& at) {
-    text_ += std::to_string(at.wall_ms) + '.' + std::to_string(at.counter) + '.' +
-             std::to_string(at.node);
+    base::append_format(text_, "{}.{}.{}", at.wall_ms, at.counter, at.node);
   }
   template <class Value>
   void add(const std::optional<Value>& value) {

@@ -2,6 +2,7 @@
 // long enough to rotate segments, write marks of both kinds, end clean and unclean, and recover.
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "journal/scribe.h"
 #include "sim/disk.h"
 #include "sim/entropy.h"
@@ -86,7 +87,7 @@ TEST_P(EveryCrash, LosesNothingAcknowledged) {
   const std::uint64_t seeds = kind == Crash::Kind::kKill ? 2 : 20;
   for (std::uint64_t call = 0; call < calls_of_history(); ++call) {
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-      SCOPED_TRACE("call " + std::to_string(call) + " seed " + std::to_string(seed));
+      SCOPED_TRACE(base::format("call {} seed {}", call, seed));
       SimDisk disk{Random(seed)};
       Witness witness;
       ASSERT_TRUE(crashes(disk, witness, seed, {call, when, kind}));
@@ -102,7 +103,7 @@ TEST_P(EveryCrash, ARecoveryCanDieAtAnyPoint) {
   const std::uint64_t calls = calls_of_history();
   for (std::uint64_t call = 3; call < calls; call += 7) {
     for (std::uint64_t second = 0; second < 40; ++second) {
-      SCOPED_TRACE("call " + std::to_string(call) + " then " + std::to_string(second));
+      SCOPED_TRACE(base::format("call {} then {}", call, second));
       SimDisk disk{Random(call * 100 + second)};
       Witness witness;
       ASSERT_TRUE(crashes(disk, witness, call, {call, When::kAfter, Crash::Kind::kPowerLoss}));
@@ -129,7 +130,7 @@ TEST(EveryFailure, OfACallIsNoticedAndSurvived) {
   for (std::uint64_t call = 0; call < calls_of_history(); ++call) {
     for (const bool power_fails : {false, true}) {
       for (std::uint64_t seed = 0; seed < 8; ++seed) {
-        SCOPED_TRACE("call " + std::to_string(call) + " seed " + std::to_string(seed));
+        SCOPED_TRACE(base::format("call {} seed {}", call, seed));
         SimDisk disk{Random(seed)};
         Witness witness;
         disk.fail_at_call(call, Errc::kIo, sim::Lasting::kForever);
@@ -150,7 +151,7 @@ TEST(EveryFailure, OfACallIsNoticedAndSurvived) {
 TEST(EveryFailure, IsSurvivedThoughTheCacheShowsMoreThanTheDiskHas) {
   for (std::uint64_t call = 0; call < calls_of_history(); ++call) {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
-      SCOPED_TRACE("call " + std::to_string(call) + " seed " + std::to_string(seed));
+      SCOPED_TRACE(base::format("call {} seed {}", call, seed));
       SimDisk disk{Random(seed)};
       Witness witness;
       disk.fail_at_call(call, Errc::kIo);
@@ -199,7 +200,7 @@ TEST(EveryFailure, OfAReadStopsTheStart) {
 TEST(FullDisk, AtEveryCallRefusesAndGoesOn) {
   for (std::uint64_t call = 0; call < calls_of_history() + 10; ++call) {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
-      SCOPED_TRACE("call " + std::to_string(call) + " seed " + std::to_string(seed));
+      SCOPED_TRACE(base::format("call {} seed {}", call, seed));
       SimDisk disk{Random(seed)};
       Witness witness;
       {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "journal/marks.h"
 #include "journal/moving.h"
 #include "journal/names.h"
@@ -140,7 +141,7 @@ TEST_F(OpenStore, DoesNotTrustNamesThatNobodySynced) {
 TEST_F(OpenStore, GivesSnapshotsTheirNamesOnceMore) {
   for (std::uint64_t call = 0; call < 8; ++call) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      SCOPED_TRACE("call " + std::to_string(call) + " seed " + std::to_string(seed));
+      SCOPED_TRACE(base::format("call {} seed {}", call, seed));
       SimDisk disk{Random(seed)};
       {
         SimFolder folder(disk);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "journal/scribe.h"
 #include "journal/snapshot_file.h"
 #include "journal/verify.h"
@@ -17,7 +18,7 @@ using sim::SimEntropy;
 using sim::SimFolder;
 
 std::string gap_text(Lsn first, Lsn last) {
-  return "lost " + std::to_string(first.value) + ".." + std::to_string(last.value);
+  return base::format("lost {}..{}", first.value, last.value);
 }
 const RepairHooks kHooks{gap_text, {}, {}};
 
@@ -252,7 +253,7 @@ TEST_F(Repair, CanDieAtAnyPoint) {
   for (std::uint64_t call = 0;; ++call) {
     bool crashed = false;
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
-      SCOPED_TRACE("call " + std::to_string(call) + " seed " + std::to_string(seed));
+      SCOPED_TRACE(base::format("call {} seed {}", call, seed));
       SimDisk disk{Random(seed)};
       disk.restore(image);
       const auto kind = seed % 4 == 0 ? sim::Crash::Kind::kKill : sim::Crash::Kind::kPowerLoss;

@@ -100,7 +100,7 @@ class ConnectionTest : public testing::Test {
     return std::make_shared<TellingSession>(told_);
   };
   TrafficCounters counters_;
-  AsioLoop loop_{0, ServerLimits{.unsent_max = 10}, counters_};
+  AsioLoop loop_{0, false, ServerLimits{.unsent_max = 10}, counters_};
   std::shared_ptr<ManualConnection> connection_ =
       std::make_shared<ManualConnection>(loop_, make_session_, "peer");
 };

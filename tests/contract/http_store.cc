@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "answer_json.h"
+#include "base/format.h"
 #include "behind.h"
 #include "http/session.h"
 #include "op_json.h"
@@ -135,10 +136,9 @@ class HttpStore final : public Store {
   void submit(const Commit& commit, Done done) override { done(this->commit(commit)); }
 
   Result<Records> read(const ReadRange& range) override {
-    HAPAX_TRY(const Json json, get("/streams/" + escaped(range.stream) +
-                                   "/records?from=" + std::to_string(range.from.value) +
-                                   "&max=" + std::to_string(range.max) +
-                                   "&bytes_max=" + std::to_string(range.bytes_max)));
+    HAPAX_TRY(const Json json, get(base::format("/streams/{}/records?from={}&max={}&bytes_max={}",
+                                                escaped(range.stream), range.from.value, range.max,
+                                                range.bytes_max)));
     return records_from(json);
   }
   Result<std::optional<IdStatus>> find_id(std::string_view stream, std::string_view id,
@@ -155,8 +155,8 @@ class HttpStore final : public Store {
     return found("/registers/" + escaped(name), register_from);
   }
   Result<RegisterPage> scan_registers(const RegisterScan& scan) override {
-    HAPAX_TRY(const Json json, get("/registers?cursor=" + std::to_string(scan.cursor) + "&max=" +
-                                   std::to_string(scan.max) + "&prefix=" + escaped(scan.prefix)));
+    HAPAX_TRY(const Json json, get(base::format("/registers?cursor={}&max={}&prefix={}",
+                                                scan.cursor, scan.max, escaped(scan.prefix))));
     return register_page_from(json);
   }
   Result<std::optional<Position>> find_position(std::string_view source) override {

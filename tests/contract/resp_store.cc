@@ -6,6 +6,7 @@
 #include "access/authenticator.h"
 #include "access/gatherer.h"
 #include "answer_json.h"
+#include "base/format.h"
 #include "behind.h"
 #include "op_command.h"
 #include "resp/session.h"
@@ -33,9 +34,9 @@ class OpenAuthenticator final : public access::Authenticator {
 // --- the client's side
 
 std::string request_of(const Words& words) {
-  std::string out = "*" + std::to_string(words.size()) + "\r\n";
+  std::string out = base::format("*{}\r\n", words.size());
   for (const std::string& word : words) {
-    out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+    base::append_format(out, "${}\r\n{}\r\n", word.size(), word);
   }
   return out;
 }

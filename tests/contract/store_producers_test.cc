@@ -1,6 +1,7 @@
 // Producers: (name, epoch, sequence) instead of message ids.
 #include <array>
 
+#include "base/format.h"
 #include "store_contract.h"
 
 namespace hapax::contract {
@@ -294,7 +295,7 @@ TEST_P(Producers, TwoWritersThatOpenOneNameNeitherLoseNorDouble) {
   std::array<std::uint64_t, 2> next{};
   for (int turn = 0; turn < 40; ++turn) {
     const std::size_t who = static_cast<std::size_t>(turn * 7 % 5) % 2;
-    const std::string payload = "w" + std::to_string(who) + "-" + std::to_string(turn);
+    const std::string payload = base::format("w{}-{}", who, turn);
     if (writers[who].epoch == Epoch{0}) writers[who] = open_writer();
     Verdict told = commit({from("w", writers[who].epoch.value, next[who], payload)}).verdicts[0];
     if (std::holds_alternative<Fenced>(told)) {

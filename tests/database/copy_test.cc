@@ -21,6 +21,7 @@
 #include <hapax/postgres_store.h>
 
 #include "../postgres/cluster.h"
+#include "base/format.h"
 #include "engine/offline.h"
 #include "host/entropy.h"
 #include "host/folder.h"
@@ -181,21 +182,20 @@ std::string seen(Store& store) {
   if (!names) return out;
   for (const std::string& name : *names) {
     const StreamStats stats = store.describe(name).value();
-    out += name + " " + std::to_string(stats.first.value) + " " + std::to_string(stats.last.value) +
-           " " + std::to_string(stats.ids) + " " + std::to_string(stats.bytes) + " " +
-           std::to_string(to_ms(stats.created_at)) + "\n";
+    base::append_format(out, "{} {} {} {} {} {}\n", name, stats.first.value, stats.last.value,
+                        stats.ids, stats.bytes, to_ms(stats.created_at));
     for (const ConsumerStats& consumer : stats.consumers) {
-      out += consumer.consumer + " " + std::to_string(consumer.floor.value) + " " +
-             std::to_string(consumer.next.value) + " " + std::to_string(consumer.in_flight) + " " +
-             std::to_string(consumer.waiting) + " " + std::to_string(consumer.dead_lettered) + "\n";
+      base::append_format(out, "{} {} {} {} {} {}\n", consumer.consumer, consumer.floor.value,
+                          consumer.next.value, consumer.in_flight, consumer.waiting,
+                          consumer.dead_lettered);
     }
     for (Sequence from = stats.first; from <= stats.last;) {
       const auto page = store.read({.stream = name, .from = from, .max = 1'000});
       EXPECT_TRUE(page) << page.error().text();
       if (!page || page->records.empty()) break;
       for (const Record& record : page->records) {
-        out += std::to_string(record.sequence.value) + " " + std::to_string(to_ms(record.time)) +
-               " " + record.id + " " + record.group + " " + record.payload + "\n";
+        base::append_format(out, "{} {} {} {} {}\n", record.sequence.value, to_ms(record.time),
+                            record.id, record.group, record.payload);
       }
       from = page->records.back().sequence.next();
     }
@@ -203,28 +203,27 @@ std::string seen(Store& store) {
   for (const std::string key : {"completed", "failed", "unknown", "processing"}) {
     const auto claim = store.find_claim("pay", key).value();
     out += key +
-           (claim ? " " + std::to_string(static_cast<int>(claim->state)) + " " +
-                        std::to_string(claim->fence.value) + " " + claim->reason + " " +
-                        std::to_string(to_ms(claim->until)) + " " +
-                        (claim->result ? claim->result->body : "")
+           (claim ? base::format(" {} {} {} {} {}", static_cast<int>(claim->state),
+                                 claim->fence.value, claim->reason, to_ms(claim->until),
+                                 claim->result ? claim->result->body : "")
                   : "") +
            "\n";
   }
   for (const std::string name : {"stays", "goes"}) {
     const auto held = store.find_register(name).value();
-    out += name +
-           (held ? held->value + " " + std::to_string(held->version.value) + " " +
-                       std::to_string(to_ms(held->expires_at))
-                 : "") +
-           "\n";
+    out +=
+        name +
+        (held ? base::format("{} {} {}", held->value, held->version.value, to_ms(held->expires_at))
+              : "") +
+        "\n";
   }
   const auto position = store.find_position("kafka").value();
-  out += position ? position->value + " " + std::to_string(position->epoch.value) + "\n" : "none\n";
+  out += position ? base::format("{} {}\n", position->value, position->epoch.value) : "none\n";
   const auto producer = store.find_producer("orders", "shop").value();
   out += producer ? std::to_string(producer->epoch.value) + "\n" : "none\n";
   const Statistics figures = store.statistics().value();
-  out += std::to_string(figures.transactions_open) + " open transactions, " +
-         std::to_string(figures.claims_settled) + " settled\n";
+  base::append_format(out, "{} open transactions, {} settled\n", figures.transactions_open,
+                      figures.claims_settled);
   return out;
 }
 
@@ -378,7 +377,7 @@ TEST_F(CopyTest, PartsOfASnapshotMoveWithIt) {
     for (int round = 0; files(folder_, "part-").empty() && round < 500; ++round) {
       std::vector<Op> ops;
       for (std::size_t n = 0; n < ids.size(); ++n) {
-        ids[n] = std::to_string(round) + "-" + std::to_string(n);
+        ids[n] = base::format("{}-{}", round, n);
         ops.push_back(Append{.stream = "orders", .payload = "p", .id = ids[n]});
       }
       ASSERT_TRUE(store->commit({.ops = ops}));

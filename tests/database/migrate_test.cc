@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "../postgres/cluster.h"
+#include "base/format.h"
+#include "database/migration.h"
 #include "sqlite/migrate.h"
 #include "tables/migration.h"
 
@@ -127,8 +129,9 @@ TEST(PostgresMigrate, retention_chooses_the_partition) {
     ASSERT_TRUE(postgres::migrate(connection, {.retention = std::chrono::seconds{retention}}));
     enum Column { kRetention, kPart, kColumns };
     const auto rows =
-        connection.run("SELECT hapax.outbox_retention() = interval '" + std::to_string(retention) +
-                       " s' AS retention, hapax.outbox_part() = (" + part + ") % 32 AS part");
+        connection.run(base::format("SELECT hapax.outbox_retention() = interval '{} s' AS "
+                                    "retention, hapax.outbox_part() = ({}) % 32 AS part",
+                                    retention, part));
     ASSERT_TRUE(rows) << rows.error().text();
     EXPECT_TRUE(rows->is_true(0, kRetention)) << retention;
     EXPECT_TRUE(rows->is_true(0, kPart)) << retention;

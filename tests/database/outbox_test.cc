@@ -5,6 +5,7 @@
 #include <hapax/limits.h>
 
 #include "application.h"
+#include "base/format.h"
 #include "relay/stream_sink.h"
 
 namespace hapax::application {
@@ -286,7 +287,7 @@ TEST_P(OutboxTest, under_one_key_the_order_of_numbers_is_the_order_of_commits) {
       const auto process = start();
       Outbox outbox(process->database());
       for (int i = 0; i < kEach; ++i) {
-        const std::string id = std::to_string(n) + "-" + std::to_string(i);
+        const std::string id = base::format("{}-{}", n, i);
         Status done = Error{Errc::kLocked, ""};
         while (!done && done.error().code == Errc::kLocked) {
           done = process->database().with_transaction([&]() -> Status {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "../postgres/cluster.h"
+#include "base/format.h"
 #include "postgres/migrate.h"
 #include "postgres/outbox_source.h"
 #include "relay_rig.h"
@@ -31,7 +32,7 @@ class RelayNumbers : public testing::Test {
     ASSERT_TRUE(relay.engine.stop().has_value());
     receiver.sent.clear();
     restored_at = text("SELECT clock_timestamp()");
-    text("SELECT setval('hapax.outbox_seq', " + std::to_string(kGiven) + ")");
+    text(base::format("SELECT setval('hapax.outbox_seq', {})", kGiven));
     for (int n = 1; n <= 5; ++n) publish("last", "new-" + std::to_string(n));
   }
 
@@ -109,7 +110,7 @@ TEST_F(RelayNumbers, OfRetriesAreMendedToo) {
 
 // Y1, Y4: nor if only the sequence of the outbox was mended.
 TEST_F(RelayNumbers, OfRetriesThatAreTakenDropNothing) {
-  text("SELECT setval('hapax.outbox_seq', " + std::to_string(kSent) + ")");
+  text(base::format("SELECT setval('hapax.outbox_seq', {})", kSent));
   text(
       "INSERT INTO hapax.outbox_retry (n, lane, part, seq, attempts, last_error) OVERRIDING SYSTEM "
       "VALUE VALUES (1, 0, 0, 0, 1, 'older') RETURNING n");

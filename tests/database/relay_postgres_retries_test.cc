@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "../postgres/cluster.h"
+#include "base/format.h"
 #include "postgres/migrate.h"
 #include "postgres/outbox_source.h"
 #include "relay_rig.h"
@@ -31,8 +32,9 @@ class PostgresRetries : public testing::Test {
   }
   // "k1", "k2", … of the key "k".
   void publish(const std::string& key, int first, int last) {
-    text("SELECT hapax.publish('t', 'x', '" + key + "', '" + key + "' || i) FROM generate_series(" +
-         std::to_string(first) + ", " + std::to_string(last) + ") AS i");
+    text(base::format(
+        "SELECT hapax.publish('t', 'x', '{}', '{}' || i) FROM generate_series({}, {}) AS i", key,
+        key, first, last));
   }
   static Ids ids(const std::string& key, int first, int last) {
     Ids all;

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "../postgres/cluster.h"
+#include "base/format.h"
 #include "host/clock.h"
 #include "postgres/migrate.h"
 #include "postgres/outbox_source.h"
@@ -283,10 +284,10 @@ TEST_F(PostgresRelay, ALateTransactionMayBeLargerThanABatch) {
       "SELECT count(hapax.publish('t', '', 'k', 'b' || i)) FROM generate_series(1, 500) AS i");
   const std::int64_t lane = number("SELECT hashtext('k') & 15");
   // Keys of the same lane that do not wait for the lock of the bulk's key.
-  run(app,
-      "SELECT hapax.publish('t', '', k, 'x' || k) FROM (SELECT 'f' || i AS k "
-      "FROM generate_series(1, 3000) AS i) AS s WHERE hashtext(k) & 15 = " +
-          std::to_string(lane) + " AND hashtext(k) & 4095 <> hashtext('k') & 4095 LIMIT 60");
+  run(app, base::format("SELECT hapax.publish('t', '', k, 'x' || k) FROM (SELECT 'f' || i AS k "
+                        "FROM generate_series(1, 3000) AS i) AS s WHERE hashtext(k) & 15 = {} AND "
+                        "hashtext(k) & 4095 <> hashtext('k') & 4095 LIMIT 60",
+                        lane));
   const relay::RelaySettings small{.batch = 20};
   {
     Relay relay(uri, receiver, "a", small);
@@ -329,10 +330,11 @@ TEST_F(PostgresRelay, ALateRowIsFoundFarBehind) {
   auto app = connect();
   Relay relay(uri, receiver, "a");
   const std::int64_t lane = number("SELECT hashtext('k') & 15");
-  const std::string neighbour =
+  const std::string neighbour = base::format(
       "SELECT hapax.publish('t', '', k, 'n' || k) FROM (SELECT i::text AS k FROM "
-      "generate_series(1, 500) AS i) AS s WHERE hashtext(k) & 15 = " +
-      std::to_string(lane) + " AND hashtext(k) & 4095 <> hashtext('k') & 4095 LIMIT 1";
+      "generate_series(1, 500) AS i) AS s WHERE hashtext(k) & 15 = {} AND hashtext(k) & 4095 <> "
+      "hashtext('k') & 4095 LIMIT 1",
+      lane);
   run(app, neighbour);
   relay.drain();
   run(late, "BEGIN");
@@ -940,8 +942,8 @@ TEST_F(PostgresRelay, NothingIsLostInADisorderOfTransactionsAndCrashes) {
     const std::size_t i = random() % open.size();
     if (open[i].empty()) run(apps[i], "BEGIN");
     // A key of its own for each connection, or they would wait for each other here.
-    const std::string key = "k" + std::to_string(i) + std::to_string(random() % 3);
-    open[i].push_back(key + "-" + std::to_string(made++));
+    const std::string key = base::format("k{}{}", i, random() % 3);
+    open[i].push_back(base::format("{}-{}", key, made++));
     run(apps[i], publish(open[i].back(), key));
     if (chance(4)) finish(i, chance(5) ? "ROLLBACK" : "COMMIT");
     if (chance(3)) relay->round();

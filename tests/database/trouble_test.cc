@@ -6,6 +6,7 @@
 #include <hapax/uuid.h>
 
 #include "application.h"
+#include "base/format.h"
 #include "postgres/outbox_source.h"
 
 namespace hapax::application {
@@ -43,7 +44,7 @@ TEST_F(PostgresTest, a_connection_lost_at_commit_is_an_unknown_outcome) {
   const std::int64_t backend = app_.number("SELECT pg_backend_pid()");
   const Status done = app_.database().with_transaction([&]() -> Status {
     HAPAX_CHECK(outbox_.publish({.id = "look-for-me", .type = "t"}));
-    return other.run("SELECT pg_terminate_backend(" + std::to_string(backend) + ", 5000)");
+    return other.run(base::format("SELECT pg_terminate_backend({}, 5000)", backend));
   });
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Errc::kOutcomeUnknown) << done.error().text();
@@ -54,7 +55,7 @@ TEST_F(PostgresTest, a_connection_lost_before_commit_is_unavailable) {
   OnPostgres other(address_);
   const std::int64_t backend = app_.number("SELECT pg_backend_pid()");
   const Status done = app_.database().with_transaction([&]() -> Status {
-    HAPAX_CHECK(other.run("SELECT pg_terminate_backend(" + std::to_string(backend) + ", 5000)"));
+    HAPAX_CHECK(other.run(base::format("SELECT pg_terminate_backend({}, 5000)", backend)));
     HAPAX_CHECK(outbox_.publish({.type = "t"}));
     return Ok{};
   });

@@ -18,6 +18,7 @@
 
 #include <unistd.h>
 
+#include "base/format.h"
 #include "sim/world.h"
 
 namespace {
@@ -50,9 +51,8 @@ void on_abort(int) {
 }
 
 std::string replay(const RunOptions& options) {
-  return "./dev sim --seed=" + std::to_string(options.seed) +
-         " --steps=" + std::to_string(options.steps) +
-         (options.mode == RunMode::kDamage ? " --damage" : "") + " --trace";
+  return hapax::base::format("./dev sim --seed={} --steps={}{} --trace", options.seed,
+                             options.steps, options.mode == RunMode::kDamage ? " --damage" : "");
 }
 
 std::optional<std::uint64_t> number(std::string_view text) {

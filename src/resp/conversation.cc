@@ -138,9 +138,9 @@ Next Conversation::queue(CommitPart command) {
 }
 
 void Conversation::sign_in_again() {
-  const SignedIn::Renewed renewed = who_.sign_in_again();
-  if (renewed == SignedIn::Renewed::kNobody) multi_.reset();
-  if (renewed == SignedIn::Renewed::kOther && multi_) multi_->break_off();
+  const SignedIn::Became became = who_.sign_in_again();
+  if (became == SignedIn::Became::kNobody) multi_.reset();
+  if (became == SignedIn::Became::kOther && multi_) multi_->break_off();
 }
 
 // --- the end

@@ -26,16 +26,16 @@ void SignedIn::become(std::optional<access::Caller> caller) {
   credential_.clear();
 }
 
-SignedIn::Renewed SignedIn::sign_in_again() {
+SignedIn::Became SignedIn::sign_in_again() {
   HAPAX_ASSERT(admission_.has_value(), "only an admission ends");
   const std::string credential = credential_;
   const access::Caller before = *caller_;
   if (!sign_in(credential)) {
     sign_out();
-    return Renewed::kNobody;
+    return Became::kNobody;
   }
   const bool same = caller_->tenant == before.tenant && caller_->rights == before.rights;
-  return same ? Renewed::kSame : Renewed::kOther;
+  return same ? Became::kSame : Became::kOther;
 }
 
 }  // namespace hapax::resp

@@ -28,13 +28,13 @@ class SignedIn {
 
   // A5: what was admitted once is asked again when it is over or keys have changed.
   [[nodiscard]] bool holds() const { return !admission_ || authenticator_.holds(*admission_); }
-  enum class Renewed : std::uint8_t {
+  enum class Became : std::uint8_t {
     kSame,
     kOther,   // other rights, or another tenant
     kNobody,  // the credential is good no more: signed out
   };
   // REQUIRES: !holds().
-  Renewed sign_in_again();
+  Became sign_in_again();
 
   [[nodiscard]] bool stranger() const { return !caller_; }
   // REQUIRES: !stranger(), for both.

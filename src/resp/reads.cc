@@ -18,22 +18,22 @@ namespace hapax::resp {
 namespace {
 
 using access::Right;
-using Rights = std::initializer_list<Right>;
+using AnyRights = std::initializer_list<Right>;
 
-constexpr Rights kAnybody{Right::kConsume, Right::kProduce, Right::kAdmin};
-constexpr Rights kReaders{Right::kConsume};  // as GET and SCAN
-constexpr Rights kWorkers{Right::kProduce, Right::kAdmin};
+constexpr AnyRights kAnybody{Right::kConsume, Right::kProduce, Right::kAdmin};
+constexpr AnyRights kReaders{Right::kConsume};  // as GET and SCAN
+constexpr AnyRights kWorkers{Right::kProduce, Right::kAdmin};
 
 // What is asked for, and the bytes it refers to.
 template <class What>
-struct Question {
+struct KeptQuestion {
   What what{};
   std::deque<std::string> bytes;
 
   std::string_view keep(std::string_view text) { return bytes.emplace_back(text); }
 };
 
-Status check_any(const access::Caller& caller, Rights any_of) {
+Status check_any(const access::Caller& caller, AnyRights any_of) {
   const auto has = [&](Right right) { return caller.rights.has(right); };
   return std::any_of(any_of.begin(), any_of.end(), has) ? Status(Ok{})
                                                         : check_right(caller, *any_of.begin());
@@ -41,7 +41,7 @@ Status check_any(const access::Caller& caller, Rights any_of) {
 
 // Names become the caller's own. A8: the audit is for administrators.
 template <class What>
-Status scope(Question<What>& question, const access::Caller& caller) {
+Status scope(KeptQuestion<What>& question, const access::Caller& caller) {
   const access::TenantNames names(caller);
   Status good = Ok{};
   access::detail::each_name(question.what, [&](std::string_view& name) {
@@ -72,9 +72,9 @@ void say_found(Replies& replies, const std::optional<Value>& found) {
 struct Reads {
   // `read(store, what)` on a thread that may wait; `tell(replies, value)` says what it found.
   template <class What, class Read, class Tell>
-  static Next look(Conversation& talk, CommandWords arguments, Rights any_of, Read read,
+  static Next look(Conversation& talk, CommandWords arguments, AnyRights any_of, Read read,
                    Tell tell) {
-    const auto question = std::make_shared<Question<What>>();
+    const auto question = std::make_shared<KeptQuestion<What>>();
     std::vector<std::string_view> kept;
     for (const std::string_view one : arguments.subspan(1)) kept.push_back(question->keep(one));
     std::deque<std::vector<Header>> no_headers;
@@ -88,7 +88,7 @@ struct Reads {
   }
   // The same for what is there or not.
   template <class What, class Read>
-  static Next find(Conversation& talk, CommandWords arguments, Rights any_of, Read read) {
+  static Next find(Conversation& talk, CommandWords arguments, AnyRights any_of, Read read) {
     return look<What>(talk, arguments, any_of, read,
                       [](Replies& replies, const auto& found) { say_found(replies, found); });
   }

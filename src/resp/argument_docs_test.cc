@@ -7,7 +7,7 @@ namespace {
 
 std::string told(std::string_view usage) {
   Replies replies;
-  replies.use(Version::kResp3);
+  replies.use(RespVersion::kResp3);
   tell_arguments(replies, usage);
   std::string text(replies.text());
   for (std::size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos;) {

@@ -8,7 +8,7 @@
 
 #include "base/whole_number.h"
 #include "base/words.h"
-#include "resp/act.h"
+#include "resp/conversation.h"
 #include "resp/expiry.h"
 #include "resp/keyspace.h"
 
@@ -125,7 +125,7 @@ bool read_word(const std::string& word, SetOptions& options) {
   return true;
 }
 
-bool read_options(Session::Arguments arguments, SetOptions& options) {
+bool read_options(CommandWords arguments, SetOptions& options) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string word = upper(arguments[i]);
     const std::optional<ExpiryUnit> unit = expiry_unit(word);
@@ -143,152 +143,154 @@ bool read_options(Session::Arguments arguments, SetOptions& options) {
 
 }  // namespace
 
-struct KeyValue : Act {
+struct KeyValue {
   // Answers the error that Redis has for it.
-  static Next wrong(Session& session, std::string_view text) { return error(session, "ERR", text); }
+  static Next wrong(Conversation& talk, std::string_view text) { return talk.error("ERR", text); }
 
-  static Next set_always(Session& session, std::string_view name, std::string_view value,
-                         const Expiry& expiry, Session::Say say) {
+  static Next set_always(Conversation& talk, std::string_view name, std::string_view value,
+                         const Expiry& expiry, Say say) {
     Set op;
-    op.name = keep(session, name);
-    op.value = keep(session, value);
+    op.name = talk.keep(name);
+    op.value = talk.keep(value);
     op.mode = SetMode::kAlways;
     op.expiry = expiry;
     op.tell_value = say == say_value;
-    return carry_out(session, op, say);
+    return talk.carry_out(op, say);
   }
 
-  static Next set(Session& session, Arguments arguments) {
+  static Next set(Conversation& talk, CommandWords arguments) {
     SetOptions options;
-    if (!read_options(arguments.subspan(3), options)) return wrong(session, kSyntax);
+    if (!read_options(arguments.subspan(3), options)) return wrong(talk, kSyntax);
     Set op;
     if (options.keep) op.expiry.kind = Expiry::Kind::kKeep;
     if (options.unit) {
       const auto expiry = expiry_from_now_on(options.amount, *options.unit, "set");
-      if (const auto* problem = std::get_if<std::string>(&expiry)) return wrong(session, *problem);
+      if (const auto* problem = std::get_if<std::string>(&expiry)) return wrong(talk, *problem);
       op.expiry = std::get<Expiry>(expiry);
     }
-    op.name = keep(session, arguments[1]);
-    op.value = keep(session, arguments[2]);
+    op.name = talk.keep(arguments[1]);
+    op.value = talk.keep(arguments[2]);
     op.mode = options.mode;
     op.tell_value = options.get;
-    return carry_out(session, op, options.get ? say_value : say_ok_or_null);
+    return talk.carry_out(op, options.get ? say_value : say_ok_or_null);
   }
-  static Next setnx(Session& session, Arguments arguments) {
+  static Next setnx(Conversation& talk, CommandWords arguments) {
     Set op;
-    op.name = keep(session, arguments[1]);
-    op.value = keep(session, arguments[2]);
+    op.name = talk.keep(arguments[1]);
+    op.value = talk.keep(arguments[2]);
     op.mode = SetMode::kAbsent;
-    return carry_out(session, op, say_count);
+    return talk.carry_out(op, say_count);
   }
-  static Next set_for(Session& session, Arguments arguments, ExpiryUnit unit,
+  static Next set_for(Conversation& talk, CommandWords arguments, ExpiryUnit unit,
                       std::string_view name) {
     const auto expiry = expiry_from_now_on(arguments[2], unit, name);
-    if (const auto* problem = std::get_if<std::string>(&expiry)) return wrong(session, *problem);
-    return set_always(session, arguments[1], arguments[3], std::get<Expiry>(expiry),
-                      say_ok_or_null);
+    if (const auto* problem = std::get_if<std::string>(&expiry)) return wrong(talk, *problem);
+    return set_always(talk, arguments[1], arguments[3], std::get<Expiry>(expiry), say_ok_or_null);
   }
-  static Next setex(Session& session, Arguments arguments) {
-    return set_for(session, arguments, ExpiryUnit::kSeconds, "setex");
+  static Next setex(Conversation& talk, CommandWords arguments) {
+    return set_for(talk, arguments, ExpiryUnit::kSeconds, "setex");
   }
-  static Next psetex(Session& session, Arguments arguments) {
-    return set_for(session, arguments, ExpiryUnit::kMilliseconds, "psetex");
+  static Next psetex(Conversation& talk, CommandWords arguments) {
+    return set_for(talk, arguments, ExpiryUnit::kMilliseconds, "psetex");
   }
-  static Next getset(Session& session, Arguments arguments) {
-    return set_always(session, arguments[1], arguments[2], {}, say_value);
+  static Next getset(Conversation& talk, CommandWords arguments) {
+    return set_always(talk, arguments[1], arguments[2], {}, say_value);
   }
 
   // --- looking
 
-  static Next look(Session& session, std::string_view name, bool tells, Session::Say say) {
+  static Next look(Conversation& talk, std::string_view name, bool tells, Say say) {
     Get op;
-    op.name = keep(session, name);
+    op.name = talk.keep(name);
     op.tell_value = tells;
-    return carry_out(session, op, say);
+    return talk.carry_out(op, say);
   }
-  static Next get(Session& session, Arguments arguments) {
-    return look(session, arguments[1], true, say_value);
+  static Next get(Conversation& talk, CommandWords arguments) {
+    return look(talk, arguments[1], true, say_value);
   }
-  static Next strlen(Session& session, Arguments arguments) {
-    return look(session, arguments[1], true, say_length);
+  static Next strlen(Conversation& talk, CommandWords arguments) {
+    return look(talk, arguments[1], true, say_length);
   }
-  static Next type(Session& session, Arguments arguments) {
-    return look(session, arguments[1], false, say_type);
+  static Next type(Conversation& talk, CommandWords arguments) {
+    return look(talk, arguments[1], false, say_type);
   }
-  static Next ttl(Session& session, Arguments arguments) {
-    return look(session, arguments[1], false, say_ttl);
+  static Next ttl(Conversation& talk, CommandWords arguments) {
+    return look(talk, arguments[1], false, say_ttl);
   }
-  static Next pttl(Session& session, Arguments arguments) {
-    return look(session, arguments[1], false, say_pttl);
+  static Next pttl(Conversation& talk, CommandWords arguments) {
+    return look(talk, arguments[1], false, say_pttl);
   }
-  static Next expiretime(Session& session, Arguments arguments) {
-    return look(session, arguments[1], false, say_end);
+  static Next expiretime(Conversation& talk, CommandWords arguments) {
+    return look(talk, arguments[1], false, say_end);
   }
-  static Next pexpiretime(Session& session, Arguments arguments) {
-    return look(session, arguments[1], false, say_end_ms);
+  static Next pexpiretime(Conversation& talk, CommandWords arguments) {
+    return look(talk, arguments[1], false, say_end_ms);
   }
-  static Next exists(Session& session, Arguments arguments) {
-    return carry_out_each(session, arguments.subspan(1), say_count, [](std::string_view name) {
+  static Next exists(Conversation& talk, CommandWords arguments) {
+    return talk.carry_out_each(arguments.subspan(1), say_count, [](std::string_view name) {
       return Get{name, false};
     });
   }
 
   // --- removing
 
-  static Next getdel(Session& session, Arguments arguments) {
-    return carry_out(session, Unset{keep(session, arguments[1]), true}, say_value);
+  static Next getdel(Conversation& talk, CommandWords arguments) {
+    return talk.carry_out(Unset{talk.keep(arguments[1]), true}, say_value);
   }
-  static Next del(Session& session, Arguments arguments) {
-    return carry_out_each(session, arguments.subspan(1), say_count, [](std::string_view name) {
+  static Next del(Conversation& talk, CommandWords arguments) {
+    return talk.carry_out_each(arguments.subspan(1), say_count, [](std::string_view name) {
       return Unset{name, false};
     });
   }
-  static Next persist(Session& session, Arguments arguments) {
-    return carry_out(session, Expire{keep(session, arguments[1]), {}, {}}, say_count);
+  static Next persist(Conversation& talk, CommandWords arguments) {
+    return talk.carry_out(Expire{talk.keep(arguments[1]), {}, {}}, say_count);
   }
-  static Next expire_with(Session& session, Arguments arguments, ExpiryUnit unit,
+  static Next expire_with(Conversation& talk, CommandWords arguments, ExpiryUnit unit,
                           std::string_view name) {
     const auto only_if = read_expire_if(arguments.subspan(3));
-    if (const auto* problem = std::get_if<std::string>(&only_if)) return wrong(session, *problem);
+    if (const auto* problem = std::get_if<std::string>(&only_if)) return wrong(talk, *problem);
     const auto expiry = expiry_of(arguments[2], unit, name);
-    if (const auto* problem = std::get_if<std::string>(&expiry)) return wrong(session, *problem);
-    return carry_out(
-        session,
-        Expire{keep(session, arguments[1]), std::get<Expiry>(expiry), std::get<ExpireIf>(only_if)},
+    if (const auto* problem = std::get_if<std::string>(&expiry)) return wrong(talk, *problem);
+    return talk.carry_out(
+        Expire{talk.keep(arguments[1]), std::get<Expiry>(expiry), std::get<ExpireIf>(only_if)},
         say_count);
   }
-  static Next expire(Session& session, Arguments arguments) {
-    return expire_with(session, arguments, ExpiryUnit::kSeconds, "expire");
+  static Next expire(Conversation& talk, CommandWords arguments) {
+    return expire_with(talk, arguments, ExpiryUnit::kSeconds, "expire");
   }
-  static Next pexpire(Session& session, Arguments arguments) {
-    return expire_with(session, arguments, ExpiryUnit::kMilliseconds, "pexpire");
+  static Next pexpire(Conversation& talk, CommandWords arguments) {
+    return expire_with(talk, arguments, ExpiryUnit::kMilliseconds, "pexpire");
   }
-  static Next expireat(Session& session, Arguments arguments) {
-    return expire_with(session, arguments, ExpiryUnit::kSecondsSince1970, "expireat");
+  static Next expireat(Conversation& talk, CommandWords arguments) {
+    return expire_with(talk, arguments, ExpiryUnit::kSecondsSince1970, "expireat");
   }
-  static Next pexpireat(Session& session, Arguments arguments) {
-    return expire_with(session, arguments, ExpiryUnit::kMillisecondsSince1970, "pexpireat");
+  static Next pexpireat(Conversation& talk, CommandWords arguments) {
+    return expire_with(talk, arguments, ExpiryUnit::kMillisecondsSince1970, "pexpireat");
   }
 
   // --- counting
 
-  static Next add(Session& session, std::string_view name, std::int64_t by) {
-    return carry_out(session, Add{keep(session, name), by}, say_number);
+  static Next add(Conversation& talk, std::string_view name, std::int64_t by) {
+    return talk.carry_out(Add{talk.keep(name), by}, say_number);
   }
-  static Next incr(Session& session, Arguments arguments) { return add(session, arguments[1], 1); }
-  static Next decr(Session& session, Arguments arguments) { return add(session, arguments[1], -1); }
-  static Next incrby(Session& session, Arguments arguments) {
-    const auto by = base::whole_number(arguments[2]);
-    if (!by) return wrong(session, kNotANumber);
-    return add(session, arguments[1], *by);
+  static Next incr(Conversation& talk, CommandWords arguments) {
+    return add(talk, arguments[1], 1);
   }
-  static Next decrby(Session& session, Arguments arguments) {
+  static Next decr(Conversation& talk, CommandWords arguments) {
+    return add(talk, arguments[1], -1);
+  }
+  static Next incrby(Conversation& talk, CommandWords arguments) {
     const auto by = base::whole_number(arguments[2]);
-    if (!by) return wrong(session, kNotANumber);
+    if (!by) return wrong(talk, kNotANumber);
+    return add(talk, arguments[1], *by);
+  }
+  static Next decrby(Conversation& talk, CommandWords arguments) {
+    const auto by = base::whole_number(arguments[2]);
+    if (!by) return wrong(talk, kNotANumber);
     if (*by == std::numeric_limits<std::int64_t>::min()) {
-      return wrong(session, "decrement would overflow");
+      return wrong(talk, "decrement would overflow");
     }
-    return add(session, arguments[1], -*by);
+    return add(talk, arguments[1], -*by);
   }
 };
 

@@ -28,7 +28,7 @@ struct Scan {
 };
 
 // What is wrong with the arguments, or "".
-std::string read_scan(Session::Arguments arguments, Scan& scan) {
+std::string read_scan(CommandWords arguments, Scan& scan) {
   const std::string_view cursor = arguments[1];
   const auto [end, failed] =
       std::from_chars(cursor.data(), cursor.data() + cursor.size(), scan.cursor);
@@ -116,27 +116,26 @@ void tell_store(InfoText& out, const Statistics& figures) {
 
 }  // namespace
 
-Act::Next Keyspace::dbsize(Session& session, Arguments) {
-  if (const Status allowed = check_right(caller(session), access::Right::kConsume); !allowed) {
-    return refuse(session, allowed.error());
+Next Keyspace::dbsize(Conversation& talk, CommandWords) {
+  if (const Status allowed = check_right(talk.caller(), access::Right::kConsume); !allowed) {
+    return talk.refuse(allowed.error());
   }
-  return ask(
-      session, "DBSIZE",
-      [tenant = caller(session).tenant](Store& store) { return count(store, tenant); },
+  return talk.ask(
+      "DBSIZE", [tenant = talk.caller().tenant](Store& store) { return count(store, tenant); },
       [](Replies& replies, std::int64_t number) { replies.integer(number); });
 }
 
-Act::Next Keyspace::scan(Session& session, Arguments arguments) {
-  if (const Status allowed = check_right(caller(session), access::Right::kConsume); !allowed) {
-    return refuse(session, allowed.error());
+Next Keyspace::scan(Conversation& talk, CommandWords arguments) {
+  if (const Status allowed = check_right(talk.caller(), access::Right::kConsume); !allowed) {
+    return talk.refuse(allowed.error());
   }
   Scan scan;
   if (const std::string wrong = read_scan(arguments, scan); !wrong.empty()) {
-    return error(session, "ERR", wrong);
+    return talk.error("ERR", wrong);
   }
-  return ask(
-      session, "SCAN",
-      [names = access::TenantNames(caller(session)), scan = std::move(scan)](Store& store) {
+  return talk.ask(
+      "SCAN",
+      [names = access::TenantNames(talk.caller()), scan = std::move(scan)](Store& store) {
         return find(store, scan, names);
       },
       [](Replies& replies, const RegisterPage& found) {
@@ -147,14 +146,14 @@ Act::Next Keyspace::scan(Session& session, Arguments arguments) {
       });
 }
 
-Act::Next Keyspace::info(Session& session, Arguments arguments) {
+Next Keyspace::info(Conversation& talk, CommandWords arguments) {
   std::vector<std::string> wanted;
   for (const std::string_view section : arguments.subspan(1)) wanted.push_back(lower(section));
-  const access::Caller& who = caller(session);
+  const access::Caller& who = talk.caller();
   const bool all = who.tenant.empty() && who.rights.has(access::Right::kAdmin);
-  return ask(
-      session, "INFO", [](Store& store) { return store.statistics(); },
-      [wanted = std::move(wanted), all, version = std::string(version(session))](
+  return talk.ask(
+      "INFO", [](Store& store) { return store.statistics(); },
+      [wanted = std::move(wanted), all, version = std::string(talk.version())](
           Replies& replies, const Statistics& figures) {
         InfoText out(wanted);
         out.section("Server");

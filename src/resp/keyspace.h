@@ -1,14 +1,14 @@
 // The commands about all keys: DBSIZE, SCAN, INFO.
 #pragma once
 
-#include "resp/act.h"
+#include "resp/conversation.h"
 
 namespace hapax::resp {
 
-struct Keyspace : Act {
-  static Next dbsize(Session& session, Arguments arguments);
-  static Next scan(Session& session, Arguments arguments);
-  static Next info(Session& session, Arguments arguments);
+struct Keyspace {
+  static Next dbsize(Conversation& talk, CommandWords arguments);
+  static Next scan(Conversation& talk, CommandWords arguments);
+  static Next info(Conversation& talk, CommandWords arguments);
 };
 
 }  // namespace hapax::resp

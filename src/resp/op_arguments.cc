@@ -21,7 +21,7 @@ Status read_op(std::span<const std::string_view> arguments,
 }
 
 template <class AnyOp>
-OpCommand command_of(const wire::Named<AnyOp>& named) {
+OpSyntax command_of(const wire::Named<AnyOp>& named) {
   const std::string name(named.name);
   return {"HX." + base::upper(name), std::string(usage_of<AnyOp>()), "The operation " + name,
           required_of<AnyOp>(), read_op<AnyOp>};
@@ -29,7 +29,7 @@ OpCommand command_of(const wire::Named<AnyOp>& named) {
 
 }  // namespace
 
-std::span<const OpCommand> op_commands() {
+std::span<const OpSyntax> op_syntaxes() {
   static const auto kCommands =
       std::apply([](const auto&... named) { return std::array{command_of(named)...}; }, wire::kOps);
   return kCommands;

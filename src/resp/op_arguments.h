@@ -24,13 +24,13 @@ using ReadOp = Status (*)(std::span<const std::string_view> arguments,
                           std::deque<std::vector<Header>>& headers, const wire::Usual& usual,
                           Op& op);
 
-struct OpCommand {
+struct OpSyntax {
   std::string name;   // "HX.APPEND"
   std::string usage;  // "stream payload [ID value] …"
   std::string summary;
   int required = 0;  // how many arguments it has at least
   ReadOp read = nullptr;
 };
-[[nodiscard]] std::span<const OpCommand> op_commands();
+[[nodiscard]] std::span<const OpSyntax> op_syntaxes();
 
 }  // namespace hapax::resp

@@ -13,8 +13,8 @@ class OpArguments : public testing::Test {
  protected:
   Result<Op> read(std::string_view name, std::vector<std::string_view> arguments) {
     kept_ = std::move(arguments);
-    const auto found = std::find_if(op_commands().begin(), op_commands().end(),
-                                    [&](const OpCommand& command) { return command.name == name; });
+    const auto found = std::find_if(op_syntaxes().begin(), op_syntaxes().end(),
+                                    [&](const OpSyntax& command) { return command.name == name; });
     Op op;
     const Status read = found->read(kept_, headers_, usual_, op);
     return read ? Result<Op>(op) : Result<Op>(read.error());
@@ -88,7 +88,7 @@ TEST(RespReplies, AMapIsFlatInTheOldProtocol) {
       replies.text(),
       "*6\r\n$7\r\nverdict\r\n$5\r\nfresh\r\n$7\r\ntime_ms\r\n:7\r\n$8\r\nsequence\r\n:3\r\n");
   replies.clear();
-  replies.use(Version::kResp3);
+  replies.use(RespVersion::kResp3);
   reply_verdict(replies, Appended{Sequence{3}}, time_from_ms(7));
   EXPECT_EQ(
       replies.text(),

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "resp/act.h"
 #include "resp/argument_fields.h"
+#include "resp/conversation.h"
 #include "resp/map_reply.h"
 #include "wire/answer_fields.h"
 
@@ -18,22 +18,22 @@ namespace hapax::resp {
 namespace {
 
 using access::Right;
-using Rights = std::initializer_list<Right>;
+using AnyRights = std::initializer_list<Right>;
 
-constexpr Rights kAnybody{Right::kConsume, Right::kProduce, Right::kAdmin};
-constexpr Rights kReaders{Right::kConsume};  // as GET and SCAN
-constexpr Rights kWorkers{Right::kProduce, Right::kAdmin};
+constexpr AnyRights kAnybody{Right::kConsume, Right::kProduce, Right::kAdmin};
+constexpr AnyRights kReaders{Right::kConsume};  // as GET and SCAN
+constexpr AnyRights kWorkers{Right::kProduce, Right::kAdmin};
 
 // What is asked for, and the bytes it refers to.
 template <class What>
-struct Question {
+struct KeptQuestion {
   What what{};
   std::deque<std::string> bytes;
 
   std::string_view keep(std::string_view text) { return bytes.emplace_back(text); }
 };
 
-Status check_any(const access::Caller& caller, Rights any_of) {
+Status check_any(const access::Caller& caller, AnyRights any_of) {
   const auto has = [&](Right right) { return caller.rights.has(right); };
   return std::any_of(any_of.begin(), any_of.end(), has) ? Status(Ok{})
                                                         : check_right(caller, *any_of.begin());
@@ -41,7 +41,7 @@ Status check_any(const access::Caller& caller, Rights any_of) {
 
 // Names become the caller's own. A8: the audit is for administrators.
 template <class What>
-Status scope(Question<What>& question, const access::Caller& caller) {
+Status scope(KeptQuestion<What>& question, const access::Caller& caller) {
   const access::TenantNames names(caller);
   Status good = Ok{};
   access::detail::each_name(question.what, [&](std::string_view& name) {
@@ -69,33 +69,34 @@ void say_found(Replies& replies, const std::optional<Value>& found) {
 
 }  // namespace
 
-struct Reads : Act {
+struct Reads {
   // `read(store, what)` on a thread that may wait; `tell(replies, value)` says what it found.
   template <class What, class Read, class Tell>
-  static Next look(Session& session, Arguments arguments, Rights any_of, Read read, Tell tell) {
-    const auto question = std::make_shared<Question<What>>();
+  static Next look(Conversation& talk, CommandWords arguments, AnyRights any_of, Read read,
+                   Tell tell) {
+    const auto question = std::make_shared<KeptQuestion<What>>();
     std::vector<std::string_view> kept;
     for (const std::string_view one : arguments.subspan(1)) kept.push_back(question->keep(one));
     std::deque<std::vector<Header>> no_headers;
     Status good = read_fields(kept, no_headers, question->what);
-    if (good) good = check_any(caller(session), any_of);
-    if (good) good = scope(*question, caller(session));
-    if (!good) return refuse(session, good.error());
-    return ask(
-        session, base::upper(arguments.front()),
+    if (good) good = check_any(talk.caller(), any_of);
+    if (good) good = scope(*question, talk.caller());
+    if (!good) return talk.refuse(good.error());
+    return talk.ask(
+        base::upper(arguments.front()),
         [question, read](Store& store) { return read(store, question->what); }, tell);
   }
   // The same for what is there or not.
   template <class What, class Read>
-  static Next find(Session& session, Arguments arguments, Rights any_of, Read read) {
-    return look<What>(session, arguments, any_of, read,
+  static Next find(Conversation& talk, CommandWords arguments, AnyRights any_of, Read read) {
+    return look<What>(talk, arguments, any_of, read,
                       [](Replies& replies, const auto& found) { say_found(replies, found); });
   }
 
-  static Next read(Session& session, Arguments arguments) {
+  static Next read(Conversation& talk, CommandWords arguments) {
     return look<ReadRange>(
-        session, arguments, {Right::kConsume},
-        [names = access::TenantNames(caller(session))](Store& store, ReadRange range) {
+        talk, arguments, {Right::kConsume},
+        [names = access::TenantNames(talk.caller())](Store& store, ReadRange range) {
           range.bytes_max = std::min(range.bytes_max, ReadRange{}.bytes_max);
           Result<Records> records = store.read(range);
           if (!records) return records;
@@ -108,17 +109,17 @@ struct Reads : Act {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, records); });
         });
   }
-  static Next find_id(Session& session, Arguments arguments) {
-    return find<wire::FindId>(session, arguments, kWorkers,
+  static Next find_id(Conversation& talk, CommandWords arguments) {
+    return find<wire::FindId>(talk, arguments, kWorkers,
                               [](Store& store, const wire::FindId& what) {
                                 return store.find_id(what.stream, what.id, what.group);
                               });
   }
-  static Next find_claim(Session& session, Arguments arguments) {
-    const auto bodies = caller(session).rights.has(Right::kReadBodies) ? wire::Bodies::kShown
-                                                                       : wire::Bodies::kHidden;
+  static Next find_claim(Conversation& talk, CommandWords arguments) {
+    const auto bodies =
+        talk.caller().rights.has(Right::kReadBodies) ? wire::Bodies::kShown : wire::Bodies::kHidden;
     return look<wire::FindClaim>(
-        session, arguments, kWorkers,
+        talk, arguments, kWorkers,
         [](Store& store, const wire::FindClaim& what) {
           return store.find_claim(what.scope, what.key);
         },
@@ -127,28 +128,28 @@ struct Reads : Act {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, *found, bodies); });
         });
   }
-  static Next find_register(Session& session, Arguments arguments) {
-    return find<wire::FindRegister>(session, arguments, kReaders,
+  static Next find_register(Conversation& talk, CommandWords arguments) {
+    return find<wire::FindRegister>(talk, arguments, kReaders,
                                     [](Store& store, const wire::FindRegister& what) {
                                       return store.find_register(what.name);
                                     });
   }
-  static Next find_position(Session& session, Arguments arguments) {
-    return find<wire::FindPosition>(session, arguments, kWorkers,
+  static Next find_position(Conversation& talk, CommandWords arguments) {
+    return find<wire::FindPosition>(talk, arguments, kWorkers,
                                     [](Store& store, const wire::FindPosition& what) {
                                       return store.find_position(what.source);
                                     });
   }
-  static Next find_producer(Session& session, Arguments arguments) {
-    return find<wire::FindProducer>(session, arguments, kWorkers,
+  static Next find_producer(Conversation& talk, CommandWords arguments) {
+    return find<wire::FindProducer>(talk, arguments, kWorkers,
                                     [](Store& store, const wire::FindProducer& what) {
                                       return store.find_producer(what.stream, what.producer);
                                     });
   }
-  static Next scan(Session& session, Arguments arguments) {
+  static Next scan(Conversation& talk, CommandWords arguments) {
     return look<RegisterScan>(
-        session, arguments, kReaders,
-        [names = access::TenantNames(caller(session))](Store& store, const RegisterScan& scan) {
+        talk, arguments, kReaders,
+        [names = access::TenantNames(talk.caller())](Store& store, const RegisterScan& scan) {
           Result<RegisterPage> page = store.scan_registers(scan);
           if (page) names.keep_own(page->names);
           return page;
@@ -157,11 +158,11 @@ struct Reads : Act {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, page); });
         });
   }
-  static Next describe(Session& session, Arguments arguments) {
+  static Next describe(Conversation& talk, CommandWords arguments) {
     return look<wire::DescribeStream>(
-        session, arguments, kAnybody,
-        [names = access::TenantNames(caller(session))](Store& store,
-                                                       const wire::DescribeStream& what) {
+        talk, arguments, kAnybody,
+        [names = access::TenantNames(talk.caller())](Store& store,
+                                                     const wire::DescribeStream& what) {
           Result<StreamStats> stats = store.describe(what.stream);
           if (stats) stats->stream = std::string(names.outside(stats->stream));
           return stats;
@@ -170,13 +171,13 @@ struct Reads : Act {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, stats); });
         });
   }
-  static Next streams(Session& session, Arguments) {
-    if (const Status allowed = check_any(caller(session), kAnybody); !allowed) {
-      return refuse(session, allowed.error());
+  static Next streams(Conversation& talk, CommandWords) {
+    if (const Status allowed = check_any(talk.caller(), kAnybody); !allowed) {
+      return talk.refuse(allowed.error());
     }
-    return ask(
-        session, "HX.STREAMS",
-        [names = access::TenantNames(caller(session))](Store& store) {
+    return talk.ask(
+        "HX.STREAMS",
+        [names = access::TenantNames(talk.caller())](Store& store) {
           Result<std::vector<std::string>> streams = store.streams();
           if (streams) names.keep_own(*streams);
           return streams;
@@ -187,17 +188,17 @@ struct Reads : Act {
         });
   }
   // They tell of every tenant.
-  static Next statistics(Session& session, Arguments) {
-    const access::Caller& who = caller(session);
+  static Next statistics(Conversation& talk, CommandWords) {
+    const access::Caller& who = talk.caller();
     Status allowed = check_right(who, Right::kAdmin);
     if (allowed && !who.tenant.empty()) {
       allowed = Error{Errc::kForbidden,
                       "figures of the whole store are for its operator; describe "
                       "your own streams"};
     }
-    if (!allowed) return refuse(session, allowed.error());
-    return ask(
-        session, "HX.STATISTICS", [](Store& store) { return store.statistics(); },
+    if (!allowed) return talk.refuse(allowed.error());
+    return talk.ask(
+        "HX.STATISTICS", [](Store& store) { return store.statistics(); },
         [](Replies& replies, const Statistics& all) {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, all); });
         });

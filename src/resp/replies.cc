@@ -53,12 +53,12 @@ void Replies::bulk(std::string_view bytes) {
   out_.append(kEnd);
 }
 
-void Replies::null() { out_.append(version_ == Version::kResp3 ? "_\r\n" : "$-1\r\n"); }
+void Replies::null() { out_.append(version_ == RespVersion::kResp3 ? "_\r\n" : "$-1\r\n"); }
 
-void Replies::null_array() { out_.append(version_ == Version::kResp3 ? "_\r\n" : "*-1\r\n"); }
+void Replies::null_array() { out_.append(version_ == RespVersion::kResp3 ? "_\r\n" : "*-1\r\n"); }
 
 void Replies::boolean(bool value) {
-  if (version_ == Version::kResp3) {
+  if (version_ == RespVersion::kResp3) {
     out_.append(value ? "#t\r\n" : "#f\r\n");
   } else {
     integer(value ? 1 : 0);
@@ -70,7 +70,7 @@ void Replies::array(std::size_t size) { head('*', static_cast<std::int64_t>(size
 void Replies::map(std::size_t pairs) { map_of(out_.size(), pairs); }
 
 void Replies::map_of(std::size_t begin, std::size_t pairs) {
-  const bool real = version_ == Version::kResp3;
+  const bool real = version_ == RespVersion::kResp3;
   const Head head(real ? '%' : '*', static_cast<std::int64_t>(real ? pairs : 2 * pairs));
   out_.insert(begin, head.text());
 }

@@ -7,13 +7,13 @@
 
 namespace hapax::resp {
 
-enum class Version : std::uint8_t { kResp2 = 2, kResp3 = 3 };
+enum class RespVersion : std::uint8_t { kResp2 = 2, kResp3 = 3 };
 
 // Writes replies one behind the other.
 class Replies {
  public:
-  void use(Version version) { version_ = version; }
-  [[nodiscard]] Version version() const { return version_; }
+  void use(RespVersion version) { version_ = version; }
+  [[nodiscard]] RespVersion version() const { return version_; }
 
   void ok() { simple("OK"); }
   void simple(std::string_view text);
@@ -38,7 +38,7 @@ class Replies {
  private:
   void head(char sign, std::int64_t number);
 
-  Version version_ = Version::kResp2;
+  RespVersion version_ = RespVersion::kResp2;
   std::string out_;
 };
 

@@ -69,19 +69,27 @@ class SlowStore final : public access::NoStore {
 class Open final : public access::Authenticator {
  public:
   Result<access::Admission> authenticate(std::string_view, std::string_view) override {
-    return access::Admission{*anybody_};
+    if (refuses) return Error{Errc::kUnauthenticated, "unknown"};
+    return access::Admission{*anybody_, Time::max(), edition_};
   }
-  bool holds(const access::Admission&) override { return true; }
+  bool holds(const access::Admission& admission) override { return admission.edition == edition_; }
   [[nodiscard]] const std::optional<access::Caller>& anybody() const override {
     return closed ? nobody_ : anybody_;
   }
   void limit(const access::TenantLimits& limits) {
     anybody_->account = std::make_shared<access::Account>(limits);
   }
+  // Whoever was admitted before is asked again.
+  void change(access::Rights rights) {
+    anybody_->rights = rights;
+    ++edition_;
+  }
 
   bool closed = false;
+  bool refuses = false;
 
  private:
+  std::uint64_t edition_ = 1;
   std::optional<access::Caller> nobody_;
   std::optional<access::Caller> anybody_ = access::Caller{"", "anybody", access::Rights::all()};
 };
@@ -277,6 +285,25 @@ TEST_F(SessionTest, WhatIsQueuedIsChargedToTheRate) {
   for (int i = 0; i < 100 && told == "+QUEUED\r\n"; ++i) told = ask({"GET a"});  // Seconds passed.
   EXPECT_TRUE(told.starts_with("-ERR HX1015")) << told;
   EXPECT_TRUE(ask({"EXEC"}).starts_with("-EXECABORT"));
+}
+
+// A5
+TEST_F(SessionTest, WhatIsQueuedIsCarriedOutForTheCallerWhoSaidItOrNotAtAll) {
+  authenticator_.closed = true;
+  come_again();
+  ask({"AUTH token", "MULTI", "SET a 1"});
+  authenticator_.change(access::Rights::all());
+  EXPECT_EQ(ask({"SET b 1"}), "+QUEUED\r\n");
+  authenticator_.change({});
+  EXPECT_TRUE(ask({"EXEC"}).starts_with("-EXECABORT"));
+  authenticator_.change(access::Rights::all());
+  EXPECT_EQ(ask({"MULTI", "SET a 1"}), "+QUEUED\r\n");
+  authenticator_.refuses = true;
+  authenticator_.change(access::Rights::all());
+  EXPECT_TRUE(ask({"EXEC"}).starts_with("-NOAUTH"));
+  authenticator_.refuses = false;
+  EXPECT_EQ(ask({"AUTH token", "EXEC"}), "-ERR EXEC without MULTI\r\n");
+  EXPECT_TRUE(store_.waiting.empty());
 }
 
 // --- who is slow

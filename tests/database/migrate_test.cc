@@ -9,7 +9,6 @@
 
 #include "../postgres/cluster.h"
 #include "base/format.h"
-#include "database/migration.h"
 #include "sqlite/migrate.h"
 #include "tables/migration.h"
 

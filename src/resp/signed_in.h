@@ -13,6 +13,7 @@
 #include "access/admission.h"
 #include "access/authenticator.h"
 #include "access/caller.h"
+#include "base/assert.h"
 
 namespace hapax::resp {
 
@@ -38,8 +39,11 @@ class SignedIn {
 
   [[nodiscard]] bool stranger() const { return !caller_; }
   // REQUIRES: !stranger(), for both.
-  [[nodiscard]] const access::Caller& caller() const { return *caller_; }
-  [[nodiscard]] std::optional<access::NotNow> let_in() { return access::let_in(*caller_, permit_); }
+  [[nodiscard]] const access::Caller& caller() const {
+    HAPAX_ASSERT(caller_.has_value(), "a stranger is nobody who could ask");
+    return *caller_;
+  }
+  [[nodiscard]] std::optional<access::NotNow> let_in() { return access::let_in(caller(), permit_); }
   // What names mean to the caller.
   [[nodiscard]] const access::TenantNames& names() const { return names_; }
 

@@ -59,6 +59,7 @@ TEST_F(SignedInTest, ACredentialSaysWhoItIsAndWhatNamesMean) {
 TEST_F(SignedInTest, WhoeverItWasStaysIfACredentialIsRefused) {
   EXPECT_TRUE(who_.sign_in("ann"));
   EXPECT_FALSE(who_.sign_in("eve"));
+  ASSERT_FALSE(who_.stranger());
   EXPECT_EQ(who_.caller().subject, "ann");
   EXPECT_TRUE(who_.sign_in("bob"));
   EXPECT_EQ(who_.caller().tenant, "beta");

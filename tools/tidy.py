@@ -14,6 +14,7 @@ from pathlib import Path
 from tidy_documents import (
     check_counts,
     check_diagram,
+    check_doors,
     check_error_table,
     check_index,
     check_symbols,

@@ -184,3 +184,21 @@ def check_diagram(tree):
                 yield Finding(document.path, number, what, "correct the diagram")
     for name in sorted(set(tree.rooms) - drawn):
         yield Finding(document.path, first, f"the room {name} is not drawn", "add it")
+
+
+DOOR = ("**For:**", "**Owns:**", "**Must not know:**", "**Start reading at**")
+
+
+def check_doors(tree):
+    """Each room says at its door, in README.md, what it is for and where to start reading."""
+    built = {source.room for source in tree.sources if source.is_cpp and source.room in tree.rooms}
+    for room in sorted(built - {"api"}) if "ARCHITECTURE.md" in tree.by_path else []:
+        path = f"src/{room}/README.md"
+        remedy = "write the title and the lines " + ", ".join(DOOR)
+        if path not in tree.by_path:
+            yield Finding("rooms.txt", tree.rooms[room].line, f"{path} is missing", remedy)
+            continue
+        lines = [line for line in tree.by_path[path].text.splitlines() if line]
+        good = len(lines) == len(DOOR) + 1 and lines[0] == f"# {room}"
+        if not good or any(not line.startswith("- " + what) for line, what in zip(lines[1:], DOOR)):
+            yield Finding(path, 1, f"this is not how the door of {room} looks", remedy)

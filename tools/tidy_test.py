@@ -211,6 +211,18 @@ class Documents(TidyTest):
         more = tree("api (x)\n └ base\n    ├ attic\n    └ resp, http\n")
         self.fires(more, "ARCHITECTURE.md:6: attic is drawn but is not a room")
 
+    def test_the_door_of_a_room(self):
+        def tree(door):
+            files = {"rooms.txt": "[rooms]\nbase -\n", "src/base/a.cc": "int a;\n"}
+            files["ARCHITECTURE.md"] = "# A\n"
+            return files | ({"src/base/README.md": door} if door else {})
+
+        lines = "- **For:** a\n- **Owns:** b\n- **Must not know:** c\n- **Start reading at** d\n"
+        self.quiet(tree("# base\n\n" + lines))
+        self.fires(tree(""), "rooms.txt:2: src/base/README.md is missing")
+        self.fires(tree("# core\n\n" + lines), "src/base/README.md:1: this is not how the door")
+        self.fires(tree("# base\n\n" + lines[13:]), "src/base/README.md:1: this is not how")
+
 
 class Text(TidyTest):
     def test_unfinished_work(self):

@@ -33,7 +33,7 @@ struct Caller : auth::Identity {
   return caller.account == nullptr ? wire::Usual{} : caller.account->usual();
 }
 
-// Tenants share one store; each sees its own names only. PrivateServer, every name of a tenant
+// Tenants share one store; each sees its own names only. Inside, every name of a tenant
 // begins with a prefix that no name from outside can have. The tenant without a name has no prefix.
 class TenantNames {
  public:

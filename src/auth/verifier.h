@@ -1,4 +1,4 @@
-// The verifier at the door: from a credential to a identity. Immutable and shared by all threads;
+// From a credential to an identity. Immutable and shared by all threads;
 // new keys are a new verifier.
 #pragma once
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/format.h"
 #include "base/mutex.h"
 
 namespace hapax::access {
@@ -12,9 +13,10 @@ namespace hapax::access {
 namespace {
 
 Status too_long(std::string_view what, Duration max) {
-  return Error{Errc::kLimitExceeded, std::string(what) + " is longer than this tenant may keep " +
-                                         "anything, which is " + std::to_string(max.count()) +
-                                         " ms; ask for less"};
+  return Error{
+      Errc::kLimitExceeded,
+      base::format("{} is longer than this tenant may keep anything, which is {} ms; ask for less",
+                   what, max.count())};
 }
 
 Status check_span(std::string_view what, Duration span, Duration max) {
@@ -134,8 +136,9 @@ Result<std::shared_ptr<ConnectionPermit>> ConnectionPermit::take(
   std::shared_ptr<ConnectionPermit> permit(new ConnectionPermit(account));
   if (++account->connections_ <= max || max == 0) return permit;
   ++account->refused_;
-  return Error{Errc::kRateLimited, "this tenant has " + std::to_string(max) +
-                                       " connections, as many as it may; close one, or wait"};
+  return Error{
+      Errc::kRateLimited,
+      base::format("this tenant has {} connections, as many as it may; close one, or wait", max)};
 }
 
 Status hold_permit(std::shared_ptr<ConnectionPermit>& permit,
@@ -147,8 +150,9 @@ Status hold_permit(std::shared_ptr<ConnectionPermit>& permit,
 }
 
 Error rate_error(Duration wait) {
-  return {Errc::kRateLimited, "the operations of this tenant come faster than they may; wait " +
-                                  std::to_string(wait.count()) + " ms"};
+  return {Errc::kRateLimited,
+          base::format("the operations of this tenant come faster than they may; wait {} ms",
+                       wait.count())};
 }
 
 std::shared_ptr<Account> Accounts::of(const std::string& tenant) {

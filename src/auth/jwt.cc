@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "auth/words.h"
+#include "base/format.h"
 #include "base/words.h"
 #include "digest/base64.h"
 #include "wire/strict_json.h"
@@ -233,8 +234,8 @@ std::optional<Refusal> check_signature(const Jwt& jwt, const std::vector<Key>& k
 
 Either<Jwt> parse_jwt(std::string_view text) {
   if (text.size() > kJwtMax) {
-    return malformed("a token of " + std::to_string(text.size()) + " bytes; at most " +
-                     std::to_string(kJwtMax) + " are read");
+    return malformed(
+        base::format("a token of {} bytes; at most {} are read", text.size(), kJwtMax));
   }
   const auto parts = split(text, '.', 6);
   if (parts.size() == 5) return malformed("an encrypted token; only signed ones are accepted");

@@ -10,6 +10,7 @@
 #include <openssl/hmac.h>
 
 #include "auth/octets.h"
+#include "base/format.h"
 
 namespace hapax::auth {
 
@@ -68,8 +69,8 @@ Error unfit(const std::string& what) { return Error{Errc::kInvalidArgument, what
 Result<Algorithm> algorithm_of_rsa(EVP_PKEY* key) {
   const int bits = EVP_PKEY_get_bits(key);
   if (bits >= kRsaBitsMin && bits <= kRsaBitsMax) return Algorithm::kRs256;
-  return unfit("an RSA key of " + std::to_string(bits) + " bits; " + std::to_string(kRsaBitsMin) +
-               " to " + std::to_string(kRsaBitsMax) + " are accepted");
+  return unfit(
+      base::format("an RSA key of {} bits; {} to {} are accepted", bits, kRsaBitsMin, kRsaBitsMax));
 }
 
 Result<Algorithm> algorithm_of_ec(EVP_PKEY* key) {
@@ -112,8 +113,9 @@ std::optional<Algorithm> algorithm_of(std::string_view word) {
 
 Result<Key> Key::secret(std::string bytes) {
   if (bytes.size() < kSecretMin) {
-    return unfit("a secret of " + std::to_string(bytes.size()) + " bytes; HS256 needs at least " +
-                 std::to_string(kSecretMin) + " random ones (openssl rand -base64 48)");
+    return unfit(base::format(
+        "a secret of {} bytes; HS256 needs at least {} random ones (openssl rand -base64 48)",
+        bytes.size(), kSecretMin));
   }
   // With a public key as secret everybody could sign.
   if (bytes.find("-----BEGIN") != std::string::npos) {

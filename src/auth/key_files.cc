@@ -13,6 +13,7 @@
 
 #include "auth/octets.h"
 #include "auth/words.h"
+#include "base/format.h"
 #include "digest/base64.h"
 #include "wire/strict_json.h"
 
@@ -208,14 +209,14 @@ Result<std::vector<Key>> read_jwks(std::string_view bytes, std::optional<Algorit
   const JsonValue* list = set.find("keys");
   const auto* jwks = list == nullptr ? nullptr : list->get<JsonValue::Array>();
   if (jwks == nullptr) return bad("no key set: an object with the array 'keys' was expected");
-  if (jwks->size() > kSetMax) return bad("more than " + std::to_string(kSetMax) + " keys");
+  if (jwks->size() > kSetMax) return bad(base::format("more than {} keys", kSetMax));
   std::vector<Key> keys;
   for (std::size_t i = 0; i < jwks->size(); ++i) {
     const JsonValue& jwk = (*jwks)[i];
     const std::optional<Algorithm> purpose = purpose_of(jwk);
     if (!purpose || (wanted && purpose != wanted)) continue;
     auto key = read_jwk(jwk, *purpose);
-    if (!key) return std::move(key).error().within("key " + std::to_string(i + 1));
+    if (!key) return std::move(key).error().within(base::format("key {}", i + 1));
     key->name(std::string(text_of(jwk, "kid")));
     keys.push_back(*std::move(key));
   }

@@ -7,6 +7,7 @@
 
 #include "auth/key.h"
 #include "auth/words.h"
+#include "base/format.h"
 #include "base/hex.h"
 #include "base/words.h"
 #include "digest/base64.h"
@@ -213,12 +214,12 @@ Result<std::vector<ApiToken>> parse_tokens(std::string_view file) {
   for (const std::string_view line : lines_of(file)) {
     ++number;
     if (is_for_people(line)) continue;
-    const std::string where = "line " + std::to_string(number);
+    const std::string where = base::format("line {}", number);
     auto token = parse_line(line);
     if (!token) return std::move(token).error().within(where);
     if (!ids.insert(token->id).second) return wrong(where + ": the id is there twice");
     if (tokens.size() == kTokensMax) {
-      return wrong(where + ": more than " + std::to_string(kTokensMax) + " tokens");
+      return wrong(base::format("{}: more than {} tokens", where, kTokensMax));
     }
     tokens.push_back(*std::move(token));
   }
@@ -228,8 +229,8 @@ Result<std::vector<ApiToken>> parse_tokens(std::string_view file) {
 Result<std::string> with_token(std::string_view file, const ApiToken& token) {
   HAPAX_TRY(const std::vector<ApiToken> tokens, parse_tokens(file));
   if (tokens.size() == kTokensMax) {
-    return wrong("the file has " + std::to_string(kTokensMax) +
-                 " tokens already; take revoked and expired lines out");
+    return wrong(base::format("the file has {} tokens already; take revoked and expired lines out",
+                              kTokensMax));
   }
   std::string out(file);
   if (!out.empty() && !out.ends_with('\n')) out += '\n';

@@ -5,6 +5,7 @@
 #include "auth/jwt.h"
 #include "auth/key_files.h"
 #include "auth/refusal.h"
+#include "base/format.h"
 #include "base/mutex.h"
 
 namespace hapax::auth {
@@ -13,9 +14,8 @@ namespace {
 
 Status check_rules(const VerifierSettings& settings) {
   if (settings.leeway.count() < 0 || settings.leeway > kLeewayMax) {
-    return Error{Errc::kInvalidArgument,
-                 "the leeway is " + std::to_string(settings.leeway.count()) + " s; 0 to " +
-                     std::to_string(kLeewayMax.count()) + " s are possible"};
+    return Error{Errc::kInvalidArgument, base::format("the leeway is {} s; 0 to {} s are possible",
+                                                      settings.leeway.count(), kLeewayMax.count())};
   }
   if (settings.tenant_claim.empty() || settings.roles_claim.empty()) {
     return Error{Errc::kInvalidArgument, "the claims of tenant and roles need names"};
@@ -40,8 +40,8 @@ Result<std::vector<Key>> load_keys(const std::vector<KeySource>& sources, const 
     }
   }
   if (keys.size() <= kKeysMax) return keys;
-  return Error{Errc::kInvalidArgument, std::to_string(keys.size()) + " keys; at most " +
-                                           std::to_string(kKeysMax) + " are possible"};
+  return Error{Errc::kInvalidArgument,
+               base::format("{} keys; at most {} are possible", keys.size(), kKeysMax)};
 }
 
 Result<Tokens> load_tokens(const std::string& file, const ReadFile& read) {

@@ -5,6 +5,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "base/format.h"
 #include "http/authority.h"
 
 namespace hapax::http {
@@ -95,8 +96,8 @@ Progress Parser::put_header(std::string_view bytes, std::size_t& used) {
   const std::size_t size = header_size(bytes.substr(0, limits_.header_bytes_max + kEnd.size()));
   if (size == std::string_view::npos) {
     if (bytes.size() <= limits_.header_bytes_max) return Progress::kMore;
-    return broken(
-        431, "the header is larger than " + std::to_string(limits_.header_bytes_max) + " bytes");
+    return broken(431,
+                  base::format("the header is larger than {} bytes", limits_.header_bytes_max));
   }
   const std::string_view header = bytes.substr(0, size);
   if (const std::string_view why = ambiguity(header); !why.empty()) {
@@ -131,7 +132,7 @@ Progress Parser::accept_header() {
   }
   const Fields& fields = request_.fields;
   if (fields.list().size() > limits_.fields_max) {
-    return broken(431, "more than " + std::to_string(limits_.fields_max) + " header fields");
+    return broken(431, base::format("more than {} header fields", limits_.fields_max));
   }
   if (fields.count("Content-Length") > 1) return broken(400, "Content-Length more than once");
   const std::string_view length = fields.get("Content-Length");
@@ -204,7 +205,7 @@ Progress Parser::put_body(std::string_view bytes, std::size_t& used) {
 }
 
 Progress Parser::too_large() {
-  broken(413, "the body is larger than " + std::to_string(limits_.body_bytes_max) + " bytes");
+  broken(413, base::format("the body is larger than {} bytes", limits_.body_bytes_max));
   problem_.code = Errc::kLimitExceeded;
   return Progress::kBroken;
 }

@@ -6,6 +6,8 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "base/format.h"
+
 namespace hapax::http {
 
 namespace {
@@ -62,7 +64,7 @@ Result<std::size_t> ResponseReader::put_chunks() {
   const Chunked progress = chunks_->put(waiting_, used);
   if (progress == Chunked::kTooLarge) {
     return Error{Errc::kUnsupportedMedia,
-                 "the answer has more than " + std::to_string(body_bytes_max_) + " bytes"};
+                 base::format("the answer has more than {} bytes", body_bytes_max_)};
   }
   if (progress == Chunked::kBroken) {
     return Error{Errc::kUnsupportedMedia,
@@ -81,9 +83,9 @@ Status ResponseReader::skip_interim() {
     return Error{Errc::kUnsupportedMedia, "the answer is a change of protocol: HTTP 101"};
   }
   if (++interim_ > kInterimMax) {
-    return Error{Errc::kUnsupportedMedia, "more than " + std::to_string(kInterimMax) +
-                                              " interim answers, the last HTTP " +
-                                              std::to_string(status)};
+    return Error{
+        Errc::kUnsupportedMedia,
+        base::format("more than {} interim answers, the last HTTP {}", kInterimMax, status)};
   }
   beast_ = std::make_unique<Beast>(body_bytes_max_);
   complete_ = false;

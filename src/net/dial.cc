@@ -11,6 +11,7 @@
 #include <poll.h>
 
 #include "base/assert.h"
+#include "base/format.h"
 
 namespace hapax::net {
 
@@ -53,7 +54,7 @@ Error not_reached(const DialTo& to, const DialCode& error) {
   } else if (error == dial_asio::error::host_not_found) {
     what = "there is no machine called '" + to.host + "'";
   } else if (error == dial_asio::error::timed_out) {
-    what = place_of(to) + " did not answer within " + std::to_string(to.timeout.count()) + " ms";
+    what = base::format("{} did not answer within {} ms", place_of(to), to.timeout.count());
   }
   return Error{Errc::kUnavailable, std::move(what)};
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/format.h"
 #include "base/whole_number.h"
 #include "base/words.h"
 #include "resp/expiry.h"
@@ -110,8 +111,8 @@ void tell_store(InfoText& out, const Statistics& figures) {
   out.add("hapax_journal_bytes", figures.journal_bytes);
   out.section("Keyspace");
   if (figures.registers == 0) return;
-  out.add("db0", "keys=" + std::to_string(figures.registers) +
-                     ",expires=" + std::to_string(figures.registers_expiring) + ",avg_ttl=0");
+  out.add("db0", base::format("keys={},expires={},avg_ttl=0", figures.registers,
+                              figures.registers_expiring));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/format.h"
+
 namespace hapax::resp {
 
 namespace {
@@ -19,8 +21,8 @@ Status Multi::add(CommitPart command, std::size_t bytes) {
   if (count > limits::kCommitOpsMax) return too_many_ops(count);
   const std::size_t most = limits::kCommitBytesMax + request_->ops.size() * kBytesPerOp;
   if (bytes_ > most) {
-    return Error{Errc::kLimitExceeded, "commit in bytes has " + std::to_string(bytes_) +
-                                           "; the most is " + std::to_string(most)};
+    return Error{Errc::kLimitExceeded,
+                 base::format("commit in bytes has {}; the most is {}", bytes_, most)};
   }
   if (broken_) forget();
   return Ok{};
@@ -43,8 +45,9 @@ void Multi::forget() {
 }
 
 Error too_many_ops(std::size_t ops) {
-  return {Errc::kLimitExceeded, "number of operations of a commit has " + std::to_string(ops) +
-                                    "; the most is " + std::to_string(limits::kCommitOpsMax)};
+  return {Errc::kLimitExceeded,
+          base::format("number of operations of a commit has {}; the most is {}", ops,
+                       limits::kCommitOpsMax)};
 }
 
 }  // namespace hapax::resp

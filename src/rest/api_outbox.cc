@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/format.h"
 #include "base/time_text.h"
 #include "rest/api.h"
 #include "rest/replies.h"
@@ -110,8 +111,8 @@ void answer(access::Entry& entry, const SharedCall& call, const std::string& tab
   // Also of an outbox that nobody would have to read.
   if (*max == 0 || *max > limits::kReadMax) {
     const Errc code = *max == 0 ? Errc::kInvalidArgument : Errc::kLimitExceeded;
-    return respond_error(call, {code, "max: expected 1 to " + std::to_string(limits::kReadMax) +
-                                          ", got " + std::to_string(*max)});
+    return respond_error(
+        call, {code, base::format("max: expected 1 to {}, got {}", limits::kReadMax, *max)});
   }
   for (const auto& [name, allowed] : kNames) {
     const Status named = check_name(call, name, allowed);

@@ -7,6 +7,7 @@
 
 #include "base/encoding.h"
 #include "base/filled.h"
+#include "base/format.h"
 
 namespace hapax::rest {
 
@@ -113,7 +114,7 @@ void encode_frame(std::string& bytes, const RecordFrame& frame) {
 }
 
 Error bad(std::size_t number, std::string_view why) {
-  return {Errc::kInvalidArgument, "frame " + std::to_string(number) + ": " + std::string(why)};
+  return {Errc::kInvalidArgument, base::format("frame {}: {}", number, why)};
 }
 
 }  // namespace
@@ -129,8 +130,8 @@ Result<std::vector<RecordFrame>> decode_frames(std::string_view body) {
     const std::string_view bytes = in.raw(size);
     if (!in.ok()) return bad(frames.size(), "ends behind the body");
     if (frames.size() == limits::kCommitOpsMax) {
-      return Error{Errc::kLimitExceeded, "more than " + std::to_string(limits::kCommitOpsMax) +
-                                             " frames; send several requests"};
+      return Error{Errc::kLimitExceeded, base::format("more than {} frames; send several requests",
+                                                      limits::kCommitOpsMax)};
     }
     auto frame = decode_frame(bytes);
     if (!frame) return bad(frames.size(), "a flag is unknown, or a part is empty or too long");

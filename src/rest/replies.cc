@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
+
 namespace hapax::rest {
 
 namespace {
@@ -64,8 +66,8 @@ Status check_name(const SharedCall& call, std::string_view option, const wire::A
     return bad(Errc::kInvalidArgument, "must not begin with the byte 0x01");
   }
   if (allowed.most && name->size() > *allowed.most) {
-    return bad(Errc::kLimitExceeded, "has " + std::to_string(name->size()) + "; the most is " +
-                                         std::to_string(*allowed.most));
+    return bad(Errc::kLimitExceeded,
+               base::format("has {}; the most is {}", name->size(), *allowed.most));
   }
   return Ok{};
 }

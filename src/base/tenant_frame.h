@@ -12,7 +12,6 @@ inline constexpr char kTenantFrame = '\x01';
 inline constexpr std::size_t kTenantBytesMax = 64;
 // The store's own tenant, which nobody can sign in to: what servers keep about it.
 inline constexpr std::string_view kOwnTenant = "$";
-inline constexpr std::string_view kOwnFrame = "\x01$\x01";
 
 // Whether a name may come from outside: it reaches into no tenant.
 [[nodiscard]] constexpr bool from_outside(std::string_view name) {
@@ -44,16 +43,6 @@ struct StoreName {
   const std::string_view frame = frame_of(name);
   if (frame.empty()) return {{}, name};
   return {frame.substr(1, frame.size() - 2), name.substr(frame.size())};
-}
-
-// Whose a name of the store is; empty: of the tenant without a name.
-[[nodiscard]] constexpr std::string_view tenant_of(std::string_view name) {
-  return split_name(name).tenant;
-}
-
-// The name as its tenant knows it.
-[[nodiscard]] constexpr std::string_view without_frame(std::string_view name) {
-  return split_name(name).name;
 }
 
 }  // namespace hapax::base

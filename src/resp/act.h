@@ -66,7 +66,7 @@ struct Act {
     session.push({nullptr, false, {}, ReadRange{}.bytes_max});
     const std::uint64_t ticket = session.first_ticket_;
     session.context_.entry.ask(
-        session.loop_, std::move(read),
+        session.loop_, *session.caller_, std::move(read),
         [self = session.shared_from_this(), ticket, tell = std::move(tell)](const auto& value) {
           if (self->link_ == nullptr) return;
           if (value) {

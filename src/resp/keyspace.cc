@@ -54,10 +54,8 @@ std::string read_scan(Session::Arguments arguments, Scan& scan) {
   return "";
 }
 
-Result<RegisterPage> find(Store& store, const Scan& scan, const access::TenantNames& names) {
-  const std::string prefix = names.inside("");
-  HAPAX_TRY(RegisterPage page, store.scan_registers({scan.cursor, scan.max, prefix}));
-  names.keep_own(page.names);
+Result<RegisterPage> find(Store& store, const Scan& scan) {
+  HAPAX_TRY(RegisterPage page, store.scan_registers({scan.cursor, scan.max}));
   std::erase_if(page.names, [&](const std::string& name) {
     return !scan.strings || (scan.pattern && !matches(*scan.pattern, name));
   });
@@ -135,10 +133,7 @@ Act::Next Keyspace::scan(Session& session, Arguments arguments) {
     return error(session, "ERR", wrong);
   }
   return ask(
-      session, "SCAN",
-      [names = access::TenantNames(caller(session)), scan = std::move(scan)](Store& store) {
-        return find(store, scan, names);
-      },
+      session, "SCAN", [scan = std::move(scan)](Store& store) { return find(store, scan); },
       [](Replies& replies, const RegisterPage& found) {
         replies.array(2);
         replies.bulk(std::to_string(found.next));

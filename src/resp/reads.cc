@@ -39,26 +39,11 @@ Status check_any(const access::Caller& caller, Rights any_of) {
                                                         : check_right(caller, *any_of.begin());
 }
 
-// Names become the caller's own. A8: the audit is for administrators.
+// A8: the audit is for administrators.
 template <class What>
-Status scope(Question<What>& question, const access::Caller& caller) {
-  const access::TenantNames names(caller);
-  Status good = Ok{};
-  access::detail::each_name(question.what, [&](std::string_view& name) {
-    if (!access::from_outside(name)) {
-      good = Error{Errc::kInvalidArgument, "a name must not begin with the byte 0x01"};
-    }
-    name = names.inside(name, [&](const std::string& text) { return question.keep(text); });
-  });
-  if constexpr (requires { question.what.prefix; }) {
-    question.what.prefix = question.keep(names.inside(question.what.prefix));
-  }
-  if constexpr (requires { question.what.stream; }) {
-    if (good && names.outside(question.what.stream).starts_with('$')) {
-      good = check_right(caller, Right::kAdmin);
-    }
-  }
-  return good;
+Status check_asked(const access::Caller& caller, const What& what) {
+  if constexpr (requires { what.stream; }) return access::check_stream(caller, what.stream);
+  return Ok{};
 }
 
 template <class Value>
@@ -79,7 +64,7 @@ struct Reads : Act {
     std::deque<std::vector<Header>> no_headers;
     Status good = read_fields(kept, no_headers, question->what);
     if (good) good = check_any(caller(session), any_of);
-    if (good) good = scope(*question, caller(session));
+    if (good) good = check_asked(caller(session), question->what);
     if (!good) return refuse(session, good.error());
     return ask(
         session, base::upper(arguments.front()),
@@ -95,14 +80,9 @@ struct Reads : Act {
   static Next read(Session& session, Arguments arguments) {
     return look<ReadRange>(
         session, arguments, {Right::kConsume},
-        [names = access::TenantNames(caller(session))](Store& store, ReadRange range) {
+        [](Store& store, ReadRange range) {
           range.bytes_max = std::min(range.bytes_max, ReadRange{}.bytes_max);
-          Result<Records> records = store.read(range);
-          if (!records) return records;
-          for (Record& record : records->records) {
-            if (record.lineage) names.clean(record.lineage->stream);
-          }
-          return records;
+          return store.read(range);
         },
         [](Replies& replies, const Records& records) {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, records); });
@@ -148,11 +128,7 @@ struct Reads : Act {
   static Next scan(Session& session, Arguments arguments) {
     return look<RegisterScan>(
         session, arguments, kReaders,
-        [names = access::TenantNames(caller(session))](Store& store, const RegisterScan& scan) {
-          Result<RegisterPage> page = store.scan_registers(scan);
-          if (page) names.keep_own(page->names);
-          return page;
-        },
+        [](Store& store, const RegisterScan& scan) { return store.scan_registers(scan); },
         [](Replies& replies, const RegisterPage& page) {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, page); });
         });
@@ -160,12 +136,7 @@ struct Reads : Act {
   static Next describe(Session& session, Arguments arguments) {
     return look<wire::DescribeStream>(
         session, arguments, kAnybody,
-        [names = access::TenantNames(caller(session))](Store& store,
-                                                       const wire::DescribeStream& what) {
-          Result<StreamStats> stats = store.describe(what.stream);
-          if (stats) stats->stream = std::string(names.outside(stats->stream));
-          return stats;
-        },
+        [](Store& store, const wire::DescribeStream& what) { return store.describe(what.stream); },
         [](Replies& replies, const StreamStats& stats) {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, stats); });
         });
@@ -175,12 +146,7 @@ struct Reads : Act {
       return refuse(session, allowed.error());
     }
     return ask(
-        session, "HX.STREAMS",
-        [names = access::TenantNames(caller(session))](Store& store) {
-          Result<std::vector<std::string>> streams = store.streams();
-          if (streams) names.keep_own(*streams);
-          return streams;
-        },
+        session, "HX.STREAMS", [](Store& store) { return store.streams(); },
         [](Replies& replies, const std::vector<std::string>& own) {
           replies.array(own.size());
           for (const std::string& stream : own) replies.bulk(stream);

@@ -151,9 +151,8 @@ struct Statistics {
   bool damaged = false;             // damage was found; everything else is refused (HX1021)
 };
 
-// Tenants share a store: the names of one begin with 0x01, its name of up to 64 bytes, and 0x01
-// again, which limits of length do not count. Names that begin otherwise are those of the tenant
-// whose name is empty.
+// The tenants of a server share a store, and the server keeps their names apart: no tenant can name
+// what is another's. Who opens a store without a server is the tenant whose name is empty.
 struct TenantShare {  // what one may take, and what holds where it says nothing; 0 = no limit
   // As much as is still free: one that is alone takes half, and together they never take all.
   static constexpr std::uint64_t kWhatIsFree = ~std::uint64_t{0};
@@ -169,6 +168,7 @@ struct TenantShare {  // what one may take, and what holds where it says nothing
   std::uint32_t outbox_attempts_max = 0;  // … a receive makes there; 0 = as of any other
   friend bool operator==(const TenantShare&, const TenantShare&) = default;
 };
+// Asked with the name of a tenant as the server's credentials have it; empty: the one without.
 using ShareOf = std::function<TenantShare(std::string_view tenant)>;
 
 struct TenantUse {

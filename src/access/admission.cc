@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "access/tenant_names.h"
+
 namespace hapax::access {
 
 namespace {

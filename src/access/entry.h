@@ -19,6 +19,8 @@
 #include "access/ledger.h"
 #include "access/readers.h"
 #include "access/redaction.h"
+#include "access/tenant_names.h"
+#include "access/tenant_store.h"
 #include "base/mutex.h"
 #include "metrics/meter.h"
 #include "net/link.h"
@@ -62,9 +64,21 @@ class Entry {
   // Writes a line to the tenant's audit that no operation of the tenant caused.
   void audit(const std::string& tenant, std::string line);
 
-  // Reads on a thread that may wait, and answers on the loop.
+  // Reads on a thread that may wait, and answers on the loop. `read(store)` is given the store as
+  // the caller's tenant sees it.
   template <class Read, class Then>
-  void ask(const From& from, Read read, Then then) {
+  void ask(const From& from, const Caller& caller, Read read, Then then) {
+    ask_whole(
+        from,
+        [tenant = caller.tenant, read = std::move(read)](Store& store) mutable {
+          TenantStore own(store, tenant);
+          return read(static_cast<Store&>(own));
+        },
+        std::move(then));
+  }
+  // The same of the whole store, with names as the store knows them.
+  template <class Read, class Then>
+  void ask_whole(const From& from, Read read, Then then) {
     using Value = decltype(read(store_));
     auto shared = std::make_shared<Then>(std::move(then));
     const bool taken = readers_.ask(

@@ -126,7 +126,7 @@ void Gatherer::submit(When when) {
 }
 
 // A12: each is told in the words, and under the reference, of its own request.
-void Gatherer::tell(const Bundle& bundle, Result<Answer>& answer) const {
+void Gatherer::tell(Bundle& bundle, Result<Answer>& answer) const {
   std::size_t i = 0;
   for (const auto& [asker, names, ops] : bundle.runs) {
     const std::string_view reference = asker->reference();
@@ -140,6 +140,7 @@ void Gatherer::tell(const Bundle& bundle, Result<Answer>& answer) const {
       Verdict& verdict = answer->verdicts[i];
       entry_.redact(verdict, reference);
       names.clean(verdict);
+      unscope(bundle.ops[i], names);
       asker->told(bundle.tickets[i], bundle.ops[i], verdict, answer->time);
     }
     asker->told_all();

@@ -27,8 +27,9 @@ class Asker {
   virtual ~Asker() = default;
 
   // On the loop's thread, in any order: what the loop led itself is told at once, and overtakes
-  // what other threads have answered and the loop has still to take note of. The verdict is the
-  // asker's to change. What is large is left out of it (Detail::kBrief).
+  // what other threads have answered and the loop has still to take note of. Operation and verdict
+  // have the names of the caller. The verdict is the asker's to change. What is large is left out
+  // of it (Detail::kBrief).
   virtual void told(std::uint64_t ticket, const Op& op, Verdict& verdict, Time when) = 0;
   // The commit failed as a whole; for kOutcomeUnknown it may have happened all the same.
   virtual void failed(std::uint64_t ticket, const Error& error) = 0;
@@ -89,7 +90,7 @@ class Gatherer {
   Bundle& bundle();
   enum class When : std::uint8_t { kWhileAsked, kAtEndOfTurn };
   void submit(When when);
-  void tell(const Bundle& bundle, Result<Answer>& answer) const;
+  void tell(Bundle& bundle, Result<Answer>& answer) const;
   char* room(std::size_t bytes);
 
   Entry& entry_;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
-#include "base/dedup_key.h"
 #include "base/mutex.h"
+#include "base/queue_of.h"
 #include "base/tenant_frame.h"
 
 namespace hapax::access {
@@ -20,28 +21,24 @@ constexpr std::uint64_t kClaimBytes = 88;            // as the store counts a se
 constexpr std::uint64_t kRegisterBytes = 250;        // beside its name and value
 
 std::string register_of(std::string_view queue) {
-  return std::string(base::kOwnFrame).append("queue/").append(queue);
+  return base::StoreName{base::kOwnTenant, std::string("queue/").append(queue)}.text();
 }
 
-// An operation that asks for a job, and what it was told.
+// What an operation that asks for a job was told.
 struct Check {
-  std::string_view stands{};  // its queue, as the operation names it …
-  std::string made_up{};      // … or made from the name of a key
   bool duplicate = false;
   QueueCounts::Keys made{};
   Time end{};
-  [[nodiscard]] std::string_view queue() const { return made_up.empty() ? stands : made_up; }
 };
 
-std::optional<Check> check_in(const Append& op, const Verdict& verdict, Time) {
+std::optional<Check> check_in(const Append&, const Verdict& verdict, Time) {
   const bool duplicate = std::holds_alternative<Duplicate>(verdict);
   if (!duplicate && !std::holds_alternative<Appended>(verdict)) return std::nullopt;
-  if (base::without_frame(op.stream).starts_with('$')) return std::nullopt;  // an audit
-  return Check{.stands = op.stream, .duplicate = duplicate};
+  return Check{.duplicate = duplicate};
 }
 
 std::optional<Check> check_in(const Claim& op, const Verdict& verdict, Time when) {
-  Check check{.stands = op.scope, .duplicate = std::holds_alternative<DuplicateClaim>(verdict)};
+  Check check{.duplicate = std::holds_alternative<DuplicateClaim>(verdict)};
   if (check.duplicate) return check;
   const auto* claimed = std::get_if<Claimed>(&verdict);
   if (claimed == nullptr) return std::nullopt;
@@ -55,11 +52,8 @@ std::optional<Check> check_in(const Claim& op, const Verdict& verdict, Time when
 // SETNX, and SET with NX.
 std::optional<Check> check_in(const Set& op, const Verdict& verdict, Time when) {
   const auto* held = std::get_if<Held>(&verdict);
-  if (op.mode != SetMode::kAbsent || held == nullptr) return std::nullopt;
-  const auto key = base::parse_dedup_key(base::without_frame(op.name));
-  if (!key) return std::nullopt;
-  Check check{.made_up = std::string(base::frame_of(op.name)).append(key->queue),
-              .duplicate = !held->applied};
+  if (held == nullptr) return std::nullopt;
+  Check check{.duplicate = !held->applied};
   if (held->applied) {
     check.made = {1, op.name.size() + op.value.size() + kRegisterBytes};
     // Of log time, as everything here; expires_at is one of the wall clock.
@@ -73,11 +67,15 @@ std::optional<Check> check_in(const Other&, const Verdict&, Time) {
   return std::nullopt;
 }
 
+bool is_audit(const Op& op, base::StoreName queue) {
+  return std::holds_alternative<Append>(op) && queue.name.starts_with('$');
+}
+
 }  // namespace
 
 void Ledger::count(std::span<const Op> ops, const Answer& answer) {
   const base::MutexLock lock(mutex_);
-  std::string run;  // the queue of the latest checks, …
+  std::optional<base::StoreName> run;  // the queue of the latest checks, …
   QueueCounts* counts = nullptr;
   QueueCounts::Asked asked;  // … and what was asked of it
   const auto end_run = [&] {
@@ -85,13 +83,15 @@ void Ledger::count(std::span<const Op> ops, const Answer& answer) {
     asked = {};
   };
   for (std::size_t i = 0; i < ops.size() && i < answer.verdicts.size(); ++i) {
+    const auto queue = base::queue_of(ops[i]);
+    if (!queue || is_audit(ops[i], *queue)) continue;
     const auto check = std::visit(
         [&](const auto& op) { return check_in(op, answer.verdicts[i], answer.time); }, ops[i]);
     if (!check) continue;
-    if (check->queue() != run) {
+    if (queue != run) {
       end_run();
-      run = check->queue();
-      counts = find(run);
+      run = queue;
+      counts = find(*queue);
     }
     ++asked.checks;
     if (check->duplicate) ++asked.duplicates;
@@ -101,20 +101,22 @@ void Ledger::count(std::span<const Op> ops, const Answer& answer) {
   end_run();
 }
 
-QueueCounts* Ledger::find(std::string_view queue) {
-  const auto found = books_.find(queue);
+QueueCounts* Ledger::find(base::StoreName queue) {
+  std::string name = queue.text();
+  const auto found = books_.find(name);
   if (found != books_.end()) return &found->second.fresh;
-  if (register_of(queue).size() > limits::kRegisterNameBytesMax) return nullptr;
+  if (register_of(name).size() > limits::kRegisterNameBytesMax) return nullptr;
   // The names of a tenant leave as many free as they are: whoever invents many of them keeps the
   // others from none.
-  std::size_t& own = names_by_tenant_[std::string(base::frame_of(queue))];
+  std::size_t& own = names_by_tenant_[std::string(queue.tenant)];
   if (own >= kNamesMax - books_.size()) return nullptr;
   ++own;
-  return &books_[std::string(queue)].fresh;
+  return &books_[std::move(name)].fresh;
 }
 
-Result<QueueCounts> Ledger::of(Store& store, const std::string& queue) const {
-  const std::string name = register_of(queue);
+Result<QueueCounts> Ledger::of(Store& store, base::StoreName queue) const {
+  const std::string name = queue.text();
+  const std::string kept_as = register_of(name);
   QueueCounts sum;
   for (std::size_t look = 0; look < kLooksMax; ++look) {
     const std::uint64_t before = [&] {
@@ -122,10 +124,10 @@ Result<QueueCounts> Ledger::of(Store& store, const std::string& queue) const {
       lock.wait(kept_, [&]() HAPAX_REQUIRES(mutex_) { return !keeping_; });
       return edition_;
     }();
-    HAPAX_TRY(const auto kept, store.find_register(name));
+    HAPAX_TRY(const auto kept, store.find_register(kept_as));
     sum = kept ? QueueCounts::parse(kept->value).value_or(QueueCounts()) : QueueCounts();
     const base::MutexLock lock(mutex_);
-    if (const auto found = books_.find(queue); found != books_.end()) sum.add(found->second.fresh);
+    if (const auto found = books_.find(name); found != books_.end()) sum.add(found->second.fresh);
     // Else some of it was written between the two looks.
     if (edition_ == before && !keeping_) break;
   }

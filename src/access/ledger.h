@@ -21,6 +21,7 @@
 
 #include "access/queue_counts.h"
 #include "base/mutex.h"
+#include "base/tenant_frame.h"
 
 namespace hapax::access {
 
@@ -31,11 +32,13 @@ class Ledger {
   // later.
   static constexpr std::size_t kNamesMax = 20'000;
 
-  // From any thread. Names are as the store knows them.
+  // Here `store` is always the whole one, and operations have names as it knows them.
+
+  // From any thread.
   void count(std::span<const Op> ops, const Answer& answer);
 
   // All that was counted for a queue, also before this process and by others. May wait.
-  [[nodiscard]] Result<QueueCounts> of(Store& store, const std::string& queue) const;
+  [[nodiscard]] Result<QueueCounts> of(Store& store, base::StoreName queue) const;
 
   // Adds what was counted since to what the store keeps, of some queues at a time. What cannot be
   // written stays counted and is tried the next time. False: nothing was written. May wait; from
@@ -61,7 +64,7 @@ class Ledger {
   };
 
   // Null: there is no room.
-  QueueCounts* find(std::string_view queue) HAPAX_REQUIRES(mutex_);
+  QueueCounts* find(base::StoreName queue) HAPAX_REQUIRES(mutex_);
   [[nodiscard]] std::size_t names() const;
   [[nodiscard]] std::vector<Page> pages();
   // While look(queue, book) says so, and not at many. Answers where to go on; empty: at the front.
@@ -74,8 +77,8 @@ class Ledger {
   void set_keeping(bool keeping);
 
   mutable base::Mutex mutex_;
+  // By name of the store.
   std::map<std::string, Book, std::less<>> books_ HAPAX_GUARDED_BY(mutex_);
-  // By frame.
   std::map<std::string, std::size_t, std::less<>> names_by_tenant_ HAPAX_GUARDED_BY(mutex_);
   std::uint64_t edition_ HAPAX_GUARDED_BY(mutex_) = 0;  // changes with each keep
   bool keeping_ HAPAX_GUARDED_BY(mutex_) = false;       // pages are being written

@@ -68,7 +68,7 @@ Held held(bool applied, Time end) {
 
 class LedgerTest : public testing::Test {
  protected:
-  QueueCounts of(const std::string& queue) { return *ledger.of(store, queue); }
+  QueueCounts of(const std::string& queue) { return *ledger.of(store, base::split_name(queue)); }
   void claim(Time when, Verdict verdict = Claimed{}) {
     const std::vector<Op> ops = {
         Claim{.scope = "q", .retention = Window{hours{1}}, .tombstone = Window{hours{1}}}};
@@ -105,7 +105,7 @@ TEST_F(LedgerTest, CountsAppendsClaimsAndPlainKeysByQueue) {
   EXPECT_EQ(of("a").keys(kNow).count, 0U) << "those of a stream are counted by the store";
   EXPECT_EQ(of("b").keys(kNow).count, 1U);
   EXPECT_EQ(of("c").keys(kNow).count, 1U);
-  EXPECT_EQ(of(tenant + "c").in_all(), (QueueCounts::Asked{1, 0}));
+  EXPECT_EQ(ledger.of(store, {"t", "c"})->in_all(), (QueueCounts::Asked{1, 0}));
 }
 
 TEST_F(LedgerTest, KeysAreCountedUntilTheirEndAndLookBackADay) {
@@ -131,7 +131,7 @@ TEST_F(LedgerTest, WhatIsKeptIsThereAfterARestart) {
   ledger.keep(store);
   EXPECT_EQ(store.registers.size(), 1U);
   const Ledger next;
-  const QueueCounts found = *next.of(store, "q");
+  const QueueCounts found = *next.of(store, {"", "q"});
   EXPECT_EQ(found.in_all(), (QueueCounts::Asked{3, 2}));
   EXPECT_EQ(found.last_24h(kNow).duplicates, 2U);
   EXPECT_EQ(found.keys(kNow).count, 1U);
@@ -145,7 +145,7 @@ TEST_F(LedgerTest, ProcessesOfOneStoreAddToTheSameNumbers) {
   ledger.keep(store);
   other.keep(store);
   EXPECT_EQ(of("q").in_all(), (QueueCounts::Asked{2, 1}));
-  EXPECT_EQ(other.of(store, "q")->in_all(), (QueueCounts::Asked{2, 1}));
+  EXPECT_EQ(other.of(store, {"", "q"})->in_all(), (QueueCounts::Asked{2, 1}));
 }
 
 TEST_F(LedgerTest, WhatCannotBeWrittenStaysCounted) {

@@ -100,7 +100,7 @@ TEST_F(DiscretionTest, ReadsAreToldTheSameWay) {
   store_.code = Errc::kCorruption;
   std::promise<Error> promise;
   entry_.ask(
-      From{loop_, "r-2"}, [](Store& store) { return store.describe("s"); },
+      From{loop_, "r-2"}, Caller{}, [](Store& store) { return store.describe("s"); },
       [&](const Result<StreamStats>& stats) { promise.set_value(stats.error()); });
   const Error told = promise.get_future().get();
   EXPECT_NE(told.detail.find("request r-2"), std::string::npos) << told.detail;

@@ -11,6 +11,7 @@
 #include "base/dedup_key.h"
 #include "base/filled.h"
 #include "base/hex.h"
+#include "base/queue_of.h"
 #include "base/tenant_frame.h"
 #include "base/utf8.h"
 #include "base/whole_number.h"
@@ -84,23 +85,22 @@ TEST(Utf8, HasEveryPointButTheSurrogates) {
 }
 
 TEST(TenantFrame, IsTakenOffAndNamesTheTenant) {
-  EXPECT_EQ(tenant_of("\x01"
-                      "acme\x01orders"),
-            "acme");
-  EXPECT_EQ(without_frame("\x01"
-                          "acme\x01orders"),
-            "orders");
-  EXPECT_EQ(tenant_of(kOwnFrame), kOwnTenant);
-  EXPECT_EQ(tenant_of("orders"), "");
-  EXPECT_EQ(without_frame("orders"), "orders");
-  EXPECT_EQ(without_frame(""), "");
+  EXPECT_EQ(split_name("\x01"
+                       "acme\x01orders"),
+            (StoreName{"acme", "orders"}));
+  EXPECT_EQ(split_name("orders"), (StoreName{"", "orders"}));
+  EXPECT_EQ(split_name(""), (StoreName{}));
+  EXPECT_EQ(StoreName({"acme", "orders"}).text(),
+            "\x01"
+            "acme\x01orders");
+  EXPECT_EQ(StoreName({"", "orders"}).text(), "orders");
 }
 
 // A frame ends where its tenant's name does; what follows may have the same byte.
 TEST(TenantFrame, EndsAtItsSecondByteAndIsNeverLongerThanATenantCanBe) {
-  EXPECT_EQ(without_frame("\x01"
-                          "a\x01x\x01y"),
-            "x\x01y");
+  EXPECT_EQ(split_name("\x01"
+                       "a\x01x\x01y"),
+            (StoreName{"a", "x\x01y"}));
   EXPECT_EQ(frame_of("\x01"
                      "open"),
             "");
@@ -111,11 +111,28 @@ TEST(TenantFrame, EndsAtItsSecondByteAndIsNeverLongerThanATenantCanBe) {
   EXPECT_EQ(frame_of(longest + "name"), longest);
   const std::string longer = '\x01' + std::string(kTenantBytesMax + 1, 't') + "\x01name";
   EXPECT_EQ(frame_of(longer), "");
-  EXPECT_EQ(without_frame(longer), longer);
+  EXPECT_EQ(split_name(longer), (StoreName{"", longer}));
+}
+
+RC_GTEST_PROP(TenantFrame, TakenApartAndPutTogetherIsTheName, (const std::string& name)) {
+  RC_PRE(!name.starts_with("\x01\x01"));  // A tenant has a name, if it has a frame.
+  RC_ASSERT(split_name(name).text() == name);
 }
 
 RC_GTEST_PROP(TenantFrame, FrameAndRestAreTheName, (const std::string& name)) {
-  RC_ASSERT(std::string(frame_of(name)) + std::string(without_frame(name)) == name);
+  RC_ASSERT(std::string(frame_of(name)) + std::string(split_name(name).name) == name);
+}
+
+TEST(QueueOf, IsTheStreamTheScopeOrWhatThePlainKeySays) {
+  const std::string acme = frame_for("acme");
+  const std::string names[] = {acme + "orders", acme + "dedup:mail:7", acme + "other"};
+  EXPECT_EQ(queue_of(Append{.stream = "orders"}), (StoreName{"", "orders"}));
+  EXPECT_EQ(queue_of(Append{.stream = names[0]}), (StoreName{"acme", "orders"}));
+  EXPECT_EQ(queue_of(Claim{.scope = names[0]}), (StoreName{"acme", "orders"}));
+  EXPECT_EQ(queue_of(Set{.name = names[1], .mode = SetMode::kAbsent}), (StoreName{"acme", "mail"}));
+  EXPECT_FALSE(queue_of(Set{.name = names[1], .mode = SetMode::kAlways}));
+  EXPECT_FALSE(queue_of(Set{.name = names[2], .mode = SetMode::kAbsent}));
+  EXPECT_FALSE(queue_of(Get{.name = names[1]}));
 }
 
 TEST(DedupKey, HasAQueueAndAJob) {

@@ -78,11 +78,10 @@ struct Check {
 
   void tenants() const {
     for (const auto& [name, tenant] : config.tenants.named) {
-      if (name.size() > base::kTenantBytesMax || name.starts_with(base::kTenantFrame)) {
-        findings.error(
-            place_of(given, "tenants." + name),
-            base::format("a tenant's name has at most {} bytes, and none before the space",
-                         base::kTenantBytesMax));
+      if (name.size() > base::kTenantBytesMax || !base::from_outside(name)) {
+        findings.error(place_of(given, "tenants." + name),
+                       "a tenant's name has at most " + std::to_string(base::kTenantBytesMax) +
+                           " bytes, and none before the space");
       }
     }
   }

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/span.h"
+#include "base/tenant_frame.h"
 #include "base/whole_number.h"
 #include "net/address.h"
 #include "wire/json_text.h"
@@ -140,7 +141,8 @@ Result<SettingValue> parse_text(const ConfigKey& key, std::string_view text) {
       return Error{Errc::kInvalidArgument, "is wrong: " + address.error().detail};
     }
   }
-  const bool name = !text.empty() && text.size() <= limits::kNameBytesMax && text[0] != '\x01';
+  const bool name =
+      !text.empty() && text.size() <= limits::kNameBytesMax && base::from_outside(text);
   if (key.kind == Kind::kName && !name) return refuse(key, text);
   return SettingValue{std::string(text)};
 }

@@ -1,8 +1,8 @@
 // What an operation may look like, whatever the state. All limits are in hapax/limits.h.
 #include "base/format.h"
-#include "base/tenant_frame.h"
 #include "base/utf8.h"
 #include "core/show_text.h"
+#include "core/tenants.h"
 #include "core/turn.h"
 
 namespace hapax::core {
@@ -15,7 +15,7 @@ MaybeError invalid(std::string text) { return Error{Errc::kInvalidArgument, std:
 
 MaybeError check_text(std::string_view what, std::string_view text, std::size_t max) {
   if (text.empty()) return invalid(std::string(what) + " is missing");
-  const std::size_t size = base::without_frame(text).size();
+  const std::size_t size = local_name(text).size();
   if (size > max) return limit_error(std::string(what) + " " + shown(text), size, max);
   return std::nullopt;
 }
@@ -46,7 +46,7 @@ MaybeError check_given(std::string_view field, std::string_view what,
 // What only tells things apart, such as ids, keys and scopes, is any bytes.
 MaybeError check_name(std::string_view what, std::string_view name) {
   if (auto problem = check_text(what, name, limits::kNameBytesMax)) return problem;
-  if (base::is_utf8(base::without_frame(name))) return std::nullopt;
+  if (base::is_utf8(local_name(name))) return std::nullopt;
   return invalid(std::string(what) + " " + shown(name) + " is not UTF-8");
 }
 
@@ -235,7 +235,7 @@ struct Check {
         check_consumer(op.stream, op.consumer),
         check_size("attempts_max", op.settings.attempts_max, limits::kAttemptsMax),
         check_size("in_flight_max", op.settings.in_flight_max, limits::kInFlightPerConsumerMax),
-        check_size("name of the dead letters", base::without_frame(op.settings.dead_letters).size(),
+        check_size("name of the dead letters", local_name(op.settings.dead_letters).size(),
                    limits::kNameBytesMax));
   }
   MaybeError operator()(const DeleteConsumer& op) const {

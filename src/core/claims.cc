@@ -8,8 +8,8 @@
 
 #include "base/format.h"
 #include "base/mutant.h"
-#include "base/tenant_frame.h"
 #include "core/show_text.h"
+#include "core/tenants.h"
 #include "core/turn.h"
 
 namespace hapax::core {
@@ -49,9 +49,8 @@ std::string standing_of(const State& state, base::Hash128 key, Time now) {
 
 template <class Op>
 Refused refused(Errc code, const Op& op, const std::string& what) {
-  return Refused{Error{
-      code,
-      "claim '" + printable(base::without_frame(subject_of(op.scope, op.key))) + "' " + what}};
+  return Refused{
+      Error{code, "claim '" + printable(local_name(subject_of(op.scope, op.key))) + "' " + what}};
 }
 
 // --- the rules -------------------------------------------------------------------------------

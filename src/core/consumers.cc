@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/tenant_frame.h"
 #include "core/consumer_rules.h"
+#include "core/tenants.h"
 #include "core/text_bytes.h"
 
 namespace hapax::core {
@@ -47,7 +47,7 @@ std::optional<Error> check_new(const Stream& stream, std::string_view name,
                                              "' would put the dead letters of stream '" +
                                              stream.name + "' into that stream; name another one"};
   }
-  const std::size_t size = base::without_frame(dead_letters).size();
+  const std::size_t size = local_name(dead_letters).size();
   if (size > limits::kNameBytesMax) {
     return limit_error("name of the dead letters '" + dead_letters +
                            "' (give the consumer a shorter one as dead_letters)",

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/tenant_frame.h"
 #include "core/consumer_rules.h"
 #include "core/group_cursor.h"
 #include "core/sequences.h"
+#include "core/tenants.h"
 
 namespace hapax::core {
 
@@ -275,8 +275,7 @@ Time next_due(const Stream& stream, const Consumer& consumer, bool passed_some, 
 ConsumerSettings usual_settings(const Stream& stream) {
   ConsumerSettings settings;
   const TenantShare& share = stream.tenant->share;
-  const bool outbox =
-      share.outbox_attempts_max != 0 && base::without_frame(stream.name) == share.outbox;
+  const bool outbox = share.outbox_attempts_max != 0 && local_name(stream.name) == share.outbox;
   if (outbox) settings.attempts_max = share.outbox_attempts_max;
   return settings;
 }

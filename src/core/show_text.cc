@@ -1,7 +1,7 @@
 #include "core/show_text.h"
 
-#include "base/tenant_frame.h"
 #include "base/utf8.h"
+#include "core/tenants.h"
 
 namespace hapax::core {
 
@@ -39,7 +39,7 @@ std::string printable(std::string_view bytes) {
 
 std::string shown(std::string_view name) {
   constexpr std::size_t kShown = 40;
-  name = base::without_frame(name);
+  name = local_name(name);
   std::string out = "'";
   for (std::size_t count = 0; count < kShown && !name.empty(); ++count) {
     name.remove_prefix(show_one(name, out));

@@ -5,8 +5,8 @@
 #include "base/assert.h"
 #include "base/format.h"
 #include "base/mutant.h"
-#include "base/tenant_frame.h"
 #include "base/utf8.h"
+#include "core/tenants.h"
 #include "core/text_bytes.h"
 #include "core/turn.h"
 
@@ -438,7 +438,7 @@ Verdict run(Turn& turn, const Append& op, const AppendHashes& hashes) {
 
 std::optional<Error> audit(Turn& turn, std::string_view act, std::string_view subject,
                            std::string_view actor, std::string_view reason) {
-  if (!base::frame_of(subject).empty()) return std::nullopt;
+  if (has_tenant(subject)) return std::nullopt;
   std::string line = "{\"act\":" + json_text(act);
   line += ",\"subject\":" + json_text(subject);
   line += ",\"actor\":" + json_text(actor);

@@ -52,7 +52,7 @@ Tenant& Tenants::look_up(std::string_view name) {
   if (found == named_.end()) {
     found = named_.emplace(std::string(frame), Tenant{}).first;
     found->second.named = true;
-    found->second.share = share_of(base::tenant_of(frame));
+    found->second.share = share_of(base::split_name(frame).tenant);
   }
   latest_ = &found->second;
   latest_frame_ = found->first;
@@ -62,7 +62,7 @@ Tenant& Tenants::look_up(std::string_view name) {
 void Tenants::set(ShareOf share_of_tenant) {
   share_of_ = std::move(share_of_tenant);
   nameless_.share = share_of("");
-  for (auto& [frame, tenant] : named_) tenant.share = share_of(base::tenant_of(frame));
+  for (auto& [frame, tenant] : named_) tenant.share = share_of(base::split_name(frame).tenant);
 }
 
 Load& Tenants::add(Tenant& tenant, Time end, Time now, Load load) {
@@ -112,7 +112,7 @@ std::vector<TenantUse> Tenants::list(const State& state) const {
   std::vector<TenantUse> uses;
   uses.reserve(named_.size() + 1);
   for_each([&](const std::string& frame, const Tenant& tenant) {
-    uses.push_back(use_of(base::tenant_of(frame), tenant, state));
+    uses.push_back(use_of(base::split_name(frame).tenant, tenant, state));
   });
   std::sort(uses.begin(), uses.end(),
             [](const TenantUse& a, const TenantUse& b) { return a.tenant < b.tenant; });

@@ -51,16 +51,27 @@ struct Tenant {
 // acts that only free something may go beyond storage_max, by as much as this.
 inline constexpr std::uint64_t kAuditReserve = std::uint64_t{64} << 10;
 
+// Names of the state are those on disk: that of its tenant is a part of each. Who wants to know
+// more of it asks here.
+//
+// As its tenant knows it: what people are shown, and what limits of length count.
+[[nodiscard]] inline std::string_view local_name(std::string_view name) {
+  return base::split_name(name).name;
+}
+// Whether its tenant has a name.
+[[nodiscard]] inline bool has_tenant(std::string_view name) {
+  return !base::frame_of(name).empty();
+}
 // Audits: written by the store or its server.
 [[nodiscard]] inline bool is_the_stores(std::string_view stream) {
-  return base::without_frame(stream).starts_with('$');
+  return local_name(stream).starts_with('$');
 }
 
 class Tenants {
  public:
   // Whose the name is. Stays where it is for the life of the state.
   [[nodiscard]] Tenant& of(std::string_view name) {
-    if (name.empty() || name.front() != base::kTenantFrame) return nameless_;
+    if (base::from_outside(name)) return nameless_;
     if (latest_ != nullptr && name.starts_with(latest_frame_)) return *latest_;
     return look_up(name);
   }
@@ -78,7 +89,7 @@ class Tenants {
 
   // Of the store's own tenant. They go by themselves, and are not told among the others.
   [[nodiscard]] std::uint64_t own_registers() const {
-    const auto found = named_.find(base::kOwnFrame);
+    const auto found = named_.find(base::frame_for(base::kOwnTenant));
     return found == named_.end() ? 0 : found->second.registers;
   }
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "base/encoding.h"
-#include "base/tenant_frame.h"
+#include "core/tenants.h"
 
 namespace hapax::engine {
 
@@ -280,7 +280,7 @@ Status check_notes(const Commit& commit) {
 
 Status check_id(const Commit& commit) {
   if (!commit.id) return Ok{};
-  const std::size_t size = base::without_frame(*commit.id).size();
+  const std::size_t size = core::local_name(*commit.id).size();
   if (size == 0) return core::empty_error("id");
   if (size <= limits::kMessageIdBytesMax) return Ok{};
   return core::limit_error("commit id", size, limits::kMessageIdBytesMax);

@@ -1,11 +1,13 @@
 #include "metrics/meter.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
+#include <utility>
 #include <variant>
 
-#include "base/dedup_key.h"
 #include "base/mutex.h"
+#include "base/queue_of.h"
 #include "base/tenant_frame.h"
 #include "wire/op_fields.h"
 
@@ -58,23 +60,13 @@ std::vector<double> latencies() {
 const std::size_t kFreshKey = Verdict(Appended{}).index();
 const std::size_t kDuplicateKey = Verdict(Duplicate{}).index();
 
-// What looks up an id or a key, and where that is counted.
-struct Check {
-  std::string_view queue{};  // empty: it looks up none
-  std::size_t place = 0;
-};
-
-// `room` is for a name that is made.
-Check check_in(const Op& op, const Verdict& verdict, std::string& room) {
-  if (const auto* append = std::get_if<Append>(&op)) return {append->stream, verdict.index()};
-  if (const auto* claim = std::get_if<Claim>(&op)) return {claim->scope, verdict.index()};
-  const auto* set = std::get_if<Set>(&op);
+// Where the verdict of an operation that asks a queue for a job is counted. A plain key has the
+// words of a message id. Nothing: it came to no answer.
+std::optional<std::size_t> place_in_queue(const Op& op, const Verdict& verdict) {
+  if (!std::holds_alternative<Set>(op)) return verdict.index();
   const auto* held = std::get_if<Held>(&verdict);
-  if (set == nullptr || held == nullptr || set->mode != SetMode::kAbsent) return {};
-  const auto key = base::parse_dedup_key(base::without_frame(set->name));
-  if (!key) return {};
-  room = std::string(base::frame_of(set->name)).append(key->queue);
-  return {room, held->applied ? kFreshKey : kDuplicateKey};
+  if (held == nullptr) return std::nullopt;
+  return held->applied ? kFreshKey : kDuplicateKey;
 }
 
 bool is_duplicate(std::size_t place) {
@@ -101,33 +93,34 @@ void Meter::answered(std::span<const Op> ops, const Answer& answer, std::chrono:
   commit_seconds_.observe(std::chrono::duration<double>(took).count());
   commit_ops_.observe(static_cast<double>(ops.size()));
   const base::MutexLock lock(mutex_);
-  std::string last;
-  std::string room;
+  base::StoreName last;
   Counts* counts = nullptr;
   for (std::size_t i = 0; i < ops.size() && i < answer.verdicts.size(); ++i) {
     ++verdicts_[ops[i].index()][place_of(answer.verdicts[i])];
-    const Check check = check_in(ops[i], answer.verdicts[i], room);
-    if (check.queue.empty()) continue;
-    if (counts == nullptr || check.queue != last) {
-      last = check.queue;
+    const auto queue = base::queue_of(ops[i]);
+    if (!queue || queue->name.empty()) continue;
+    const auto place = place_in_queue(ops[i], answer.verdicts[i]);
+    if (!place) continue;
+    if (counts == nullptr || *queue != last) {
+      last = *queue;
       counts = &counts_of(last);
     }
-    ++(*counts)[check.place];
+    ++(*counts)[*place];
     if (is_duplicate(answer.verdicts[i].index())) age(answer.verdicts[i], answer.time);
     const auto* append = std::get_if<Append>(&ops[i]);
     if (append != nullptr) near_misses_.told(*append, answer.verdicts[i], answer.time);
   }
 }
 
-Meter::Counts& Meter::counts_of(std::string_view queue) {
-  if (const auto found = queues_.find(queue); found != queues_.end()) return found->second;
-  const std::string frame(base::frame_of(queue));
-  std::size_t& own = queues_by_tenant_[frame];
+Meter::Counts& Meter::counts_of(base::StoreName queue) {
+  std::string name = queue.text();
+  if (const auto found = queues_.find(name); found != queues_.end()) return found->second;
+  std::size_t& own = queues_by_tenant_[std::string(queue.tenant)];
   if (own >= kQueuesMax || queues_.size() + own >= kAllQueuesMax) {
-    return queues_[frame + std::string(kOtherQueues)];
+    return queues_[base::StoreName{queue.tenant, kOtherQueues}.text()];
   }
   ++own;
-  return queues_[std::string(queue)];
+  return queues_[std::move(name)];
 }
 
 void Meter::age(const Verdict& verdict, Time now) {

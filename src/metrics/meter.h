@@ -17,6 +17,7 @@
 #include <hapax/verdicts.h>
 
 #include "base/mutex.h"
+#include "base/tenant_frame.h"
 #include "metrics/histogram.h"
 #include "metrics/near_misses.h"
 
@@ -65,7 +66,7 @@ class Meter {
   static constexpr std::size_t kVerdicts = std::variant_size_v<Verdict> + 1;
   using Counts = std::array<std::uint64_t, kVerdicts>;
 
-  Counts& counts_of(std::string_view queue) HAPAX_REQUIRES(mutex_);
+  Counts& counts_of(base::StoreName queue) HAPAX_REQUIRES(mutex_);
   // By name, from behind the given one.
   [[nodiscard]] std::vector<std::pair<std::string, Counts>> some_queues(
       const std::string& behind) const;
@@ -73,8 +74,8 @@ class Meter {
 
   mutable base::Mutex mutex_;
   std::array<Counts, kOps> verdicts_ HAPAX_GUARDED_BY(mutex_){};
+  // By name of the store.
   std::map<std::string, Counts, std::less<>> queues_ HAPAX_GUARDED_BY(mutex_);
-  // By frame.
   std::map<std::string, std::size_t, std::less<>> queues_by_tenant_ HAPAX_GUARDED_BY(mutex_);
   NearMisses near_misses_ HAPAX_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> failures_ = 0;

@@ -141,7 +141,7 @@ Next Conversation::ask(std::string_view command, Read read, Tell tell) {
   if (busy()) return Next::kWaitFirst;
   const std::uint64_t ticket = answers_.expect(ReadRange{}.bytes_max);
   context_.entry.ask(
-      loop_, std::move(read),
+      loop_, caller(), std::move(read),
       [this, alive = asker_.keep(), ticket, tell = std::move(tell)](const auto& value) {
         if (lost()) return;
         if (value) {

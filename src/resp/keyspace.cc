@@ -55,10 +55,8 @@ std::string read_scan(CommandWords arguments, Scan& scan) {
   return "";
 }
 
-Result<RegisterPage> find(Store& store, const Scan& scan, const access::TenantNames& names) {
-  const std::string prefix = names.inside("");
-  HAPAX_TRY(RegisterPage page, store.scan_registers({scan.cursor, scan.max, prefix}));
-  names.keep_own(page.names);
+Result<RegisterPage> find(Store& store, const Scan& scan) {
+  HAPAX_TRY(RegisterPage page, store.scan_registers({scan.cursor, scan.max}));
   std::erase_if(page.names, [&](const std::string& name) {
     return !scan.strings || (scan.pattern && !matches(*scan.pattern, name));
   });
@@ -135,10 +133,7 @@ Next Keyspace::scan(Conversation& talk, CommandWords arguments) {
     return talk.error("ERR", wrong);
   }
   return talk.ask(
-      "SCAN",
-      [names = access::TenantNames(talk.caller()), scan = std::move(scan)](Store& store) {
-        return find(store, scan, names);
-      },
+      "SCAN", [scan = std::move(scan)](Store& store) { return find(store, scan); },
       [](Replies& replies, const RegisterPage& found) {
         replies.array(2);
         replies.bulk(std::to_string(found.next));

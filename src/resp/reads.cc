@@ -39,26 +39,11 @@ Status check_any(const access::Caller& caller, AnyRights any_of) {
                                                         : check_right(caller, *any_of.begin());
 }
 
-// Names become the caller's own. A8: the audit is for administrators.
+// A8: the audit is for administrators.
 template <class What>
-Status scope(KeptQuestion<What>& question, const access::Caller& caller) {
-  const access::TenantNames names(caller);
-  Status good = Ok{};
-  access::detail::each_name(question.what, [&](std::string_view& name) {
-    if (!access::from_outside(name)) {
-      good = Error{Errc::kInvalidArgument, "a name must not begin with the byte 0x01"};
-    }
-    name = names.inside(name, [&](const std::string& text) { return question.keep(text); });
-  });
-  if constexpr (requires { question.what.prefix; }) {
-    question.what.prefix = question.keep(names.inside(question.what.prefix));
-  }
-  if constexpr (requires { question.what.stream; }) {
-    if (good && names.outside(question.what.stream).starts_with('$')) {
-      good = check_right(caller, Right::kAdmin);
-    }
-  }
-  return good;
+Status check_asked(const access::Caller& caller, const What& what) {
+  if constexpr (requires { what.stream; }) return access::check_stream(caller, what.stream);
+  return Ok{};
 }
 
 template <class Value>
@@ -80,7 +65,7 @@ struct Reads {
     std::deque<std::vector<Header>> no_headers;
     Status good = read_fields(kept, no_headers, question->what);
     if (good) good = check_any(talk.caller(), any_of);
-    if (good) good = scope(*question, talk.caller());
+    if (good) good = check_asked(talk.caller(), question->what);
     if (!good) return talk.refuse(good.error());
     return talk.ask(
         base::upper(arguments.front()),
@@ -96,14 +81,9 @@ struct Reads {
   static Next read(Conversation& talk, CommandWords arguments) {
     return look<ReadRange>(
         talk, arguments, {Right::kConsume},
-        [names = access::TenantNames(talk.caller())](Store& store, ReadRange range) {
+        [](Store& store, ReadRange range) {
           range.bytes_max = std::min(range.bytes_max, ReadRange{}.bytes_max);
-          Result<Records> records = store.read(range);
-          if (!records) return records;
-          for (Record& record : records->records) {
-            if (record.lineage) names.clean(record.lineage->stream);
-          }
-          return records;
+          return store.read(range);
         },
         [](Replies& replies, const Records& records) {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, records); });
@@ -149,11 +129,7 @@ struct Reads {
   static Next scan(Conversation& talk, CommandWords arguments) {
     return look<RegisterScan>(
         talk, arguments, kReaders,
-        [names = access::TenantNames(talk.caller())](Store& store, const RegisterScan& scan) {
-          Result<RegisterPage> page = store.scan_registers(scan);
-          if (page) names.keep_own(page->names);
-          return page;
-        },
+        [](Store& store, const RegisterScan& scan) { return store.scan_registers(scan); },
         [](Replies& replies, const RegisterPage& page) {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, page); });
         });
@@ -161,12 +137,7 @@ struct Reads {
   static Next describe(Conversation& talk, CommandWords arguments) {
     return look<wire::DescribeStream>(
         talk, arguments, kAnybody,
-        [names = access::TenantNames(talk.caller())](Store& store,
-                                                     const wire::DescribeStream& what) {
-          Result<StreamStats> stats = store.describe(what.stream);
-          if (stats) stats->stream = std::string(names.outside(stats->stream));
-          return stats;
-        },
+        [](Store& store, const wire::DescribeStream& what) { return store.describe(what.stream); },
         [](Replies& replies, const StreamStats& stats) {
           reply_map(replies, [&](MapReply& map) { wire::tell(map, stats); });
         });
@@ -176,12 +147,7 @@ struct Reads {
       return talk.refuse(allowed.error());
     }
     return talk.ask(
-        "HX.STREAMS",
-        [names = access::TenantNames(talk.caller())](Store& store) {
-          Result<std::vector<std::string>> streams = store.streams();
-          if (streams) names.keep_own(*streams);
-          return streams;
-        },
+        "HX.STREAMS", [](Store& store) { return store.streams(); },
         [](Replies& replies, const std::vector<std::string>& own) {
           replies.array(own.size());
           for (const std::string& stream : own) replies.bulk(stream);

@@ -85,7 +85,8 @@ void Session::read_left_out() {
   if (holds_too_much(link_->unsent())) return;  // sent() tells.
   const std::shared_ptr<access::LeftOut> it = talk_.answers().take_left_out();
   context_.entry.ask(
-      link_->loop(), [it](Store& store) { return access::read_left_out(store, std::move(*it)); },
+      link_->loop(), talk_.caller(),
+      [it](Store& store) { return access::read_left_out(store, std::move(*it)); },
       [self = shared_from_this(), when = it->when](Result<Verdict> verdict) {
         if (self->talk_.lost()) return;
         self->found_left_out(std::move(verdict), when);
@@ -101,7 +102,6 @@ void Session::found_left_out(Result<Verdict> verdict, Time when) {
                                "the command was carried out, but its answer cannot be read: " +
                                    verdict.error().text() + " Ask for it again."});
   }
-  talk_.who().names().clean(*verdict);
   talk_.answers().tell(ticket, *verdict, when);
 }
 

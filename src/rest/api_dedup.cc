@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/tenant_frame.h"
 #include "base/time_text.h"
 #include "rest/api.h"
 #include "rest/commits.h"
@@ -33,9 +34,14 @@ constexpr std::uint64_t kBytesPerId = 64;  // at most, the index included
 // --- keys
 
 struct Job {
-  std::string queue;  // as the store knows it
+  std::string queue;  // empty: it has a name that nobody's has
   std::string id;
 };
+
+// A queue whose name would reach into another tenant is none.
+std::string queue_named(std::string_view name) {
+  return std::string(base::from_outside(name) ? name : std::string_view());
+}
 
 struct Key {
   Job job;
@@ -58,12 +64,11 @@ std::vector<std::string_view> split(std::string_view text) {
 // "{queue}:{tenant}:{job}", "{prefix}:{queue}:{job}" and "{prefix}:{queue}:{tenant}:{job}" are
 // written, too. Read as "{queue}:{job}" they name a job that nobody knows, and "not_seen" would be
 // said of one that nobody looked for.
-void add_readings(const SharedCall& call, std::string_view rest, Key& key) {
+void add_readings(std::string_view rest, const std::string& tenant, Key& key) {
   const std::vector<std::string_view> parts = split(rest);
-  const std::string& tenant = call->caller().tenant;
   const auto job = [&](std::size_t queue, std::size_t from) {
     const auto begin = static_cast<std::size_t>(parts[from].data() - rest.data());
-    return Job{inside_name(call, parts[queue]), std::string(rest.substr(begin))};
+    return Job{queue_named(parts[queue]), std::string(rest.substr(begin))};
   };
   if (parts.size() < 3) return;
   if (!tenant.empty() && parts[1] == tenant) key.own = job(0, 2);
@@ -74,18 +79,18 @@ void add_readings(const SharedCall& call, std::string_view rest, Key& key) {
 Key key_of(const SharedCall& call) {
   std::string_view rest = call->name("key");
   Key key;
-  key.whole = inside_name(call, rest);
+  key.whole = rest;
   if (const auto group = call->request().query_value("group")) key.group = *group;
   if (const auto queue = call->request().query_value("queue")) {
-    key.job = {inside_name(call, *queue), std::string(rest)};
+    key.job = {queue_named(*queue), std::string(rest)};
     return key;
   }
   if (rest.starts_with("dedup:")) rest.remove_prefix(6);
   const std::size_t colon = rest.find(':');
   const bool named = colon != std::string_view::npos;
-  key.job = {inside_name(call, named ? rest.substr(0, colon) : kDefaultQueue),
+  key.job = {queue_named(named ? rest.substr(0, colon) : kDefaultQueue),
              std::string(named ? rest.substr(colon + 1) : rest)};
-  add_readings(call, rest, key);
+  add_readings(rest, call->caller().tenant, key);
   return key;
 }
 
@@ -162,18 +167,16 @@ Result<std::optional<KeyStatus>> find_job(Store& store, const Job& job, const Ke
   return std::optional(KeyStatus{"completed", base::rfc3339_seconds((*id)->first_seen), "", 1});
 }
 
-Error other_key(const access::TenantNames& names, const Job& job) {
-  const std::string queue(names.outside(job.queue));
+Error other_key(const Job& job) {
   return Error{Errc::kInvalidArgument, "nothing is known under this key as it stands, but queue '" +
-                                           queue + "' knows '" + job.id +
-                                           "': ask for dedup:" + queue + ":" + job.id +
-                                           " or name the queue (?queue=" + queue +
+                                           job.queue + "' knows '" + job.id +
+                                           "': ask for dedup:" + job.queue + ":" + job.id +
+                                           " or name the queue (?queue=" + job.queue +
                                            "). Tenants and prefixes are no part of a key"};
 }
 
 // "not_seen" only of what was looked for in every way that the key can be read.
-Result<KeyStatus> find_key(Store& store, const Key& key, const access::TenantNames& names,
-                           wire::Bodies bodies) {
+Result<KeyStatus> find_key(Store& store, const Key& key, wire::Bodies bodies) {
   const auto found = find_job(store, key.job, key, bodies);
   if (found && *found) return **found;
   HAPAX_TRY(const auto value, store.find_register(key.whole));
@@ -185,7 +188,7 @@ Result<KeyStatus> find_key(Store& store, const Key& key, const access::TenantNam
   }
   for (const Job& job : key.others) {
     HAPAX_TRY(const auto other, find_job(store, job, key, bodies));
-    if (other) return other_key(names, job);
+    if (other) return other_key(job);
   }
   return KeyStatus{};
 }
@@ -202,11 +205,10 @@ std::string json_of(std::string_view key, const KeyStatus& status) {
 }
 
 void get_key(access::Entry& entry, const SharedCall& call) {
-  const auto find = [key = key_of(call), names = access::TenantNames(call->caller()),
-                     bodies = bodies_for(call->caller())](Store& store) {
-    return find_key(store, key, names, bodies);
+  const auto find = [key = key_of(call), bodies = bodies_for(call->caller())](Store& store) {
+    return find_key(store, key, bodies);
   };
-  entry.ask(call->from(), find, [call](const Result<KeyStatus>& status) {
+  entry.ask(call->from(), call->caller(), find, [call](const Result<KeyStatus>& status) {
     respond_read(call, status,
                  [&](const KeyStatus& found) { return json_of(call->name("key"), found); });
   });
@@ -240,10 +242,9 @@ void respond_deleted(access::Entry& entry, const SharedCall& call, const Result<
 void delete_key(access::Entry& entry, const SharedCall& call) {
   auto request = std::make_shared<wire::Request>();
   const Key key = key_of(call);
-  const std::string queue(access::TenantNames(call->caller()).outside(key.job.queue));
   std::string why(call->request().query_value("reason").value_or("deleted by API"));
   request->mode = Mode::kEach;
-  request->ops.emplace_back(Forget{request->keep(queue), request->keep(key.job.id),
+  request->ops.emplace_back(Forget{request->keep(key.job.queue), request->keep(key.job.id),
                                    request->keep(call->caller().subject), request->keep(why)});
   request->ops.emplace_back(Unset{request->keep(call->name("key"))});
   if (const Status named = give_id(call->request(), *request); !named) {
@@ -334,12 +335,13 @@ struct QueueFigures {
   Time now{};
 };
 
-Result<QueueFigures> figures_of(access::Entry& entry, Store& store, const std::string& stream) {
+// `store` is that of the queue's tenant.
+Result<QueueFigures> figures_of(access::Entry& entry, Store& store, base::StoreName queue) {
   QueueFigures figures;
-  auto stats = store.describe(stream);
+  auto stats = store.describe(queue.name);
   HAPAX_TRY(const Statistics all, store.statistics());  // Behind: no record is of a later time.
   figures.now = all.log_time;
-  HAPAX_TRY(figures.counts, entry.ledger().of(store, stream));
+  HAPAX_TRY(figures.counts, entry.ledger().of(entry.store(), queue));
   if (stats || stats.error().code != Errc::kNotFound) {
     HAPAX_TRY(figures.stats, std::move(stats));
     HAPAX_TRY(figures.ttls, ttls_of(store, figures.stats, all.log_time));
@@ -371,9 +373,9 @@ std::string json_of(std::string_view queue, const QueueFigures& figures) {
 void get_figures(access::Entry& entry, const SharedCall& call) {
   const std::string queue(call->request().query_value("queue").value_or(kDefaultQueue));
   entry.ask(
-      call->from(),
-      [&entry, stream = inside_name(call, queue)](Store& store) {
-        return figures_of(entry, store, stream);
+      call->from(), call->caller(),
+      [&entry, tenant = call->caller().tenant, queue](Store& store) {
+        return figures_of(entry, store, {tenant, queue});
       },
       [call, queue](const Result<QueueFigures>& figures) {
         respond_read(call, figures,

@@ -119,14 +119,14 @@ void answer(access::Entry& entry, const SharedCall& call, const std::string& tab
     if (!named) return respond_error(call, named.error());
   }
   const http::Request& request = call->request();
-  const std::string stream(request.query_value("table").value_or(table));
+  std::string stream(request.query_value("table").value_or(table));
   if (const Status allowed = check_stream(call->caller(), stream); !allowed) {
     return respond_error(call, allowed.error());
   }
-  Question question{inside_name(call, stream),
+  Question question{std::move(stream),
                     std::string(request.query_value("consumer").value_or(kRelay)), *max};
   entry.ask(
-      call->from(),
+      call->from(), call->caller(),
       [question = std::move(question)](Store& store) { return look(store, question); },
       [call, to_json](const Result<Outbox>& outbox) { respond_read(call, outbox, to_json); });
 }

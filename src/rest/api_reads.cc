@@ -18,25 +18,18 @@ using access::Right;
 
 template <class Read, class Then>
 void ask(access::Entry& entry, const SharedCall& call, Read read, Then then) {
-  entry.ask(call->from(), std::move(read), std::move(then));
+  entry.ask(call->from(), call->caller(), std::move(read), std::move(then));
 }
 
 // --- streams
 
-Result<std::vector<std::string>> own_streams(Store& store, const access::TenantNames& names) {
-  HAPAX_TRY(std::vector<std::string> all, store.streams());
-  std::erase_if(all, [&](const std::string& stream) { return !names.is_ours(stream); });
-  return all;
-}
-
 void list_streams(access::Entry& entry, const SharedCall& call) {
-  const access::TenantNames names(call->caller());
   ask(
-      entry, call, [names](Store& store) { return own_streams(store, names); },
-      [call, names](const Result<std::vector<std::string>>& streams) {
+      entry, call, [](Store& store) { return store.streams(); },
+      [call](const Result<std::vector<std::string>>& streams) {
         respond_read(call, streams, [&](const std::vector<std::string>& own) {
           wire::JsonArray list;
-          for (const std::string& stream : own) list.add(wire::json_text(names.outside(stream)));
+          for (const std::string& stream : own) list.add(wire::json_text(stream));
           return wire::JsonObject().raw("streams", list.text()).text();
         });
       });
@@ -46,11 +39,8 @@ template <class ToJson>
 void describe(access::Entry& entry, const SharedCall& call, ToJson to_json) {
   ask(
       entry, call,
-      [stream = inside(call, "stream")](Store& store) { return store.describe(stream); },
-      [call, to_json](Result<StreamStats> stats) {
-        if (stats) stats->stream = call->name("stream");
-        respond_read(call, stats, to_json);
-      });
+      [stream = std::string(call->name("stream"))](Store& store) { return store.describe(stream); },
+      [call, to_json](const Result<StreamStats>& stats) { respond_read(call, stats, to_json); });
 }
 
 void describe_stream(access::Entry& entry, const SharedCall& call) {
@@ -75,7 +65,8 @@ void list_consumers(access::Entry& entry, const SharedCall& call) {
 }
 
 void get_consumer(access::Entry& entry, const SharedCall& call) {
-  const auto find = [stream = inside(call, "stream"), name = std::string(call->name("consumer"))](
+  const auto find = [stream = std::string(call->name("stream")),
+                     name = std::string(call->name("consumer"))](
                         Store& store) -> Result<std::optional<ConsumerStats>> {
     HAPAX_TRY(const StreamStats stats, store.describe(stream));
     for (const ConsumerStats& one : stats.consumers) {
@@ -90,7 +81,7 @@ void get_consumer(access::Entry& entry, const SharedCall& call) {
 }
 
 void get_producer(access::Entry& entry, const SharedCall& call) {
-  const auto find = [stream = inside(call, "stream"),
+  const auto find = [stream = std::string(call->name("stream")),
                      producer = std::string(call->name("producer"))](Store& store) {
     return store.find_producer(stream, producer);
   };
@@ -105,7 +96,7 @@ std::optional<std::string> text_of(std::optional<std::string_view> given) {
 }
 
 void get_id(access::Entry& entry, const SharedCall& call) {
-  const auto find = [stream = inside(call, "stream"), id = std::string(call->name("id")),
+  const auto find = [stream = std::string(call->name("stream")), id = std::string(call->name("id")),
                      group = text_of(call->request().query_value("group"))](Store& store) {
     return store.find_id(stream, id, group);
   };
@@ -140,9 +131,8 @@ void find_id(access::Entry& entry, const SharedCall& call) {
   if (!*id) {
     return respond_error(call, {Errc::kInvalidArgument, "id: missing; or send id_base64"});
   }
-  const auto find = [stream = inside(call, "stream"), id = **id, group = *group](Store& store) {
-    return store.find_id(stream, id, group);
-  };
+  const auto find = [stream = std::string(call->name("stream")), id = **id,
+                     group = *group](Store& store) { return store.find_id(stream, id, group); };
   ask(entry, call, find, [call](const Result<std::optional<IdStatus>>& found) {
     respond_found(call, found, "the id",
                   [](const IdStatus& status) { return wire::json_of(status); });
@@ -152,8 +142,10 @@ void find_id(access::Entry& entry, const SharedCall& call) {
 // --- claims, registers, positions
 
 void get_claim(access::Entry& entry, const SharedCall& call) {
-  const auto find = [scope = inside(call, "scope"), key = std::string(call->name("key"))](
-                        Store& store) { return store.find_claim(scope, key); };
+  const auto find = [scope = std::string(call->name("scope")),
+                     key = std::string(call->name("key"))](Store& store) {
+    return store.find_claim(scope, key);
+  };
   ask(entry, call, find, [call](const Result<std::optional<ClaimStatus>>& found) {
     respond_found(call, found, "the key", [&](const ClaimStatus& status) {
       return wire::json_of(status, bodies_for(call->caller()));
@@ -164,19 +156,11 @@ void get_claim(access::Entry& entry, const SharedCall& call) {
 void get_register(access::Entry& entry, const SharedCall& call) {
   ask(
       entry, call,
-      [name = inside(call, "name")](Store& store) { return store.find_register(name); },
+      [name = std::string(call->name("name"))](Store& store) { return store.find_register(name); },
       [call](const Result<std::optional<RegisterValue>>& found) {
         respond_found(call, found, "the register",
                       [](const RegisterValue& value) { return wire::json_of(value); });
       });
-}
-
-// Those of the caller. The cursor goes on where the last page ended.
-Result<RegisterPage> own_registers(Store& store, const RegisterScan& scan,
-                                   const access::TenantNames& names) {
-  HAPAX_TRY(RegisterPage page, store.scan_registers(scan));
-  names.keep_own(page.names);
-  return page;
 }
 
 void list_registers(access::Entry& entry, const SharedCall& call) {
@@ -184,12 +168,11 @@ void list_registers(access::Entry& entry, const SharedCall& call) {
   const auto max = option<std::uint32_t>(call, "max", 100);
   if (!cursor) return respond_error(call, cursor.error());
   if (!max) return respond_error(call, max.error());
-  const access::TenantNames names(call->caller());
   ask(
       entry, call,
-      [names, cursor = *cursor, max = *max,
-       prefix = names.inside(call->request().query_value("prefix").value_or(""))](Store& store) {
-        return own_registers(store, {cursor, max, prefix}, names);
+      [cursor = *cursor, max = *max,
+       prefix = std::string(call->request().query_value("prefix").value_or(""))](Store& store) {
+        return store.scan_registers({cursor, max, prefix});
       },
       [call](const Result<RegisterPage>& page) {
         respond_read(call, page, [](const RegisterPage& own) { return wire::json_of(own); });
@@ -199,7 +182,9 @@ void list_registers(access::Entry& entry, const SharedCall& call) {
 void get_position(access::Entry& entry, const SharedCall& call) {
   ask(
       entry, call,
-      [source = inside(call, "source")](Store& store) { return store.find_position(source); },
+      [source = std::string(call->name("source"))](Store& store) {
+        return store.find_position(source);
+      },
       [call](const Result<std::optional<Position>>& found) {
         respond_found(call, found, "the source",
                       [](const Position& position) { return wire::json_of(position); });
@@ -216,8 +201,8 @@ struct TenantFigures {
   std::uint64_t bytes = 0;
 };
 
-Result<TenantFigures> figures_of(Store& store, const access::TenantNames& names) {
-  HAPAX_TRY(const std::vector<std::string> own, own_streams(store, names));
+Result<TenantFigures> figures_of(Store& store) {
+  HAPAX_TRY(const std::vector<std::string> own, store.streams());
   TenantFigures sum;
   for (const std::string& stream : own) {
     const auto stats = store.describe(stream);
@@ -243,8 +228,7 @@ std::string json_of(const TenantFigures& sum) {
 
 // The store's own figures tell of every tenant: a tenant gets the sums over its streams.
 void get_statistics(access::Entry& entry, const SharedCall& call) {
-  const access::TenantNames names(call->caller());
-  if (names.plain()) {
+  if (call->caller().tenant.empty()) {
     return ask(
         entry, call, [](Store& store) { return store.statistics(); },
         [call](const Result<Statistics>& statistics) {
@@ -252,7 +236,7 @@ void get_statistics(access::Entry& entry, const SharedCall& call) {
         });
   }
   ask(
-      entry, call, [names](Store& store) { return figures_of(store, names); },
+      entry, call, [](Store& store) { return figures_of(store); },
       [call](const Result<TenantFigures>& sum) {
         respond_read(call, sum, [](const TenantFigures& all) { return json_of(all); });
       });

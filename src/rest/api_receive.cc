@@ -20,7 +20,8 @@ class LongReceive : public std::enable_shared_from_this<LongReceive> {
         call_(std::move(call)),
         poll_(std::make_shared<LongPoll>(
             entry, call_,
-            LongPoll::For{inside(call_, "stream"), std::string(call_->name("consumer"))}, until)) {}
+            LongPoll::For{std::string(call_->name("stream")), std::string(call_->name("consumer"))},
+            until)) {}
 
   void look() {
     if (Status admitted = call_->still_admitted(); !admitted) {

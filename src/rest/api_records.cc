@@ -43,12 +43,8 @@ http::Response records_response(const SharedCall& call, const Records& records) 
   return response;
 }
 
-void respond_records(const SharedCall& call, Result<Records> records) {
-  if (!records) return respond_error(call, std::move(records).error());
-  const access::TenantNames names(call->caller());
-  for (Record& record : records->records) {
-    if (record.lineage) names.clean(record.lineage->stream);
-  }
+void respond_records(const SharedCall& call, const Result<Records>& records) {
+  if (!records) return respond_error(call, records.error());
   call->exchange->respond(records_response(call, *records));
 }
 
@@ -63,15 +59,15 @@ Result<Records> checked(const SharedCall& call, const Range& range, Result<Recor
 void read_records(access::Entry& entry, const SharedCall& call, Range range,
                   const std::shared_ptr<LongPoll>& poll) {
   if (!poll->over()) poll->listen();
-  const auto read = [stream = inside(call, "stream"), range](Store& store) {
+  const auto read = [stream = std::string(call->name("stream")), range](Store& store) {
     return store.read({stream, range.from, range.max, range.bytes_max});
   };
-  entry.ask(call->from(), read, [&entry, call, range, poll](Result<Records> found) {
+  entry.ask(call->from(), call->caller(), read, [&entry, call, range, poll](Result<Records> found) {
     Result<Records> records = checked(call, range, std::move(found));
     const bool nothing = records && records->records.empty();
     if (!nothing || poll->over() || call->exchange->leaving()) {
       poll->quit();
-      return respond_records(call, std::move(records));
+      return respond_records(call, records);
     }
     Range same = range;
     same.stream_uid = records->stream_uid;
@@ -85,9 +81,9 @@ void get_records(access::Entry& entry, const SharedCall& call) {
   if (!range) return respond_error(call, range.error());
   if (!until) return respond_error(call, until.error());
   if (http::accepts(call->request(), kEventStream)) return stream_events(entry, call, range->from);
-  read_records(
-      entry, call, *range,
-      std::make_shared<LongPoll>(entry, call, LongPoll::For{inside(call, "stream")}, *until));
+  read_records(entry, call, *range,
+               std::make_shared<LongPoll>(
+                   entry, call, LongPoll::For{std::string(call->name("stream"))}, *until));
 }
 
 }  // namespace

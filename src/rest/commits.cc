@@ -83,13 +83,12 @@ class GatheredCall final : public access::Asker, public std::enable_shared_from_
   void read_rest(access::LeftOut lacking) {
     const Time when = lacking.when;
     entry_.ask(
-        call_->from(),
+        call_->from(), call_->caller(),
         [lacking = std::move(lacking)](Store& store) {
           return access::read_left_out(store, lacking);
         },
         [self = shared_from_this(), when](Result<Verdict> whole) {
           if (!whole) return respond_one(self->call_, whole.error());
-          access::TenantNames(self->call_->caller()).clean(*whole);
           self->respond(*std::move(whole), when);
         });
   }

@@ -23,7 +23,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   EventStream(access::Entry& entry, SharedCall call, Sequence from)
       : entry_(entry),
         call_(std::move(call)),
-        stream_(inside(call_, "stream")),
+        stream_(call_->name("stream")),
         poll_(std::make_shared<LongPoll>(entry, call_, LongPoll::For{stream_},
                                          LongPoll::Steady::max())),
         next_(from) {}
@@ -33,7 +33,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
     const auto read = [stream = stream_, from = next_](Store& store) {
       return store.read({stream, from, kRecordsAtOnce, kBytesAtOnce});
     };
-    entry_.ask(call_->from(), read,
+    entry_.ask(call_->from(), call_->caller(), read,
                [self = shared_from_this()](const Result<Records>& found) { self->found(found); });
   }
 
@@ -43,8 +43,8 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   void found(const Result<Records>& records) {
     if (exchange().gone()) return poll_->quit();
     if (!records) return fail(records.error());
-    if (Status admitted = call_->still_admitted(); !admitted) {
-      return fail(std::move(admitted).error());
+    if (const Status admitted = call_->still_admitted(); !admitted) {
+      return fail(admitted.error());
     }
     if (std::exchange(stream_uid_, records->stream_uid) != records->stream_uid && begun_) {
       return fail(made_again());
@@ -78,9 +78,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
 
   std::string event_of(const Record& record) {
     next_ = record.sequence.next();
-    Record known = record;
-    if (known.lineage) access::TenantNames(call_->caller()).clean(known.lineage->stream);
-    return "id: " + std::to_string(record.sequence.value) + "\ndata: " + wire::json_of(known) +
+    return "id: " + std::to_string(record.sequence.value) + "\ndata: " + wire::json_of(record) +
            "\n\n";
   }
 
@@ -115,10 +113,9 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
 
   // The stream was deleted, the credential ended, or the store stops: the client hears why and may
   // come back.
-  void fail(Error error) {
+  void fail(const Error& error) {
     poll_->quit();
-    if (!begun_) return respond_error(call_, std::move(error));
-    access::TenantNames(call_->caller()).clean(error.detail);
+    if (!begun_) return respond_error(call_, error);
     exchange().write("event: error\ndata: " + problem_response(error).body + "\n\n");
     exchange().end();
   }

@@ -24,8 +24,8 @@ void LongPoll::listen() {
     self->fire();
   };
   net::Loop& loop = call_->exchange->loop();
-  number_ = entry_.store().watch(StreamWatch{for_.stream, for_.consumer},
-                                 [&loop, changed] { loop.post(changed); });
+  number_ = store_.watch(StreamWatch{for_.stream, for_.consumer},
+                         [&loop, changed] { loop.post(changed); });
 }
 
 void LongPoll::wait(std::function<void()> again, Steady due) {
@@ -53,7 +53,7 @@ void LongPoll::arm() {
 
 void LongPoll::quit() {
   again_ = nullptr;
-  if (number_ != 0) entry_.store().unwatch(std::exchange(number_, 0));
+  if (number_ != 0) store_.unwatch(std::exchange(number_, 0));
 }
 
 void LongPoll::fire() {

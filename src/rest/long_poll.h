@@ -10,6 +10,7 @@
 #include <string>
 
 #include "access/entry.h"
+#include "access/tenant_store.h"
 #include "rest/router.h"
 
 namespace hapax::rest {
@@ -19,13 +20,15 @@ class LongPoll : public std::enable_shared_from_this<LongPoll> {
  public:
   using Steady = std::chrono::steady_clock::time_point;
 
-  // Names as the store knows them.
   struct For {
     std::string stream;
     std::string consumer{};  // empty: only for its records
   };
   LongPoll(access::Entry& entry, SharedCall call, For what, Steady until)
-      : entry_(entry), call_(std::move(call)), for_(std::move(what)), until_(until) {}
+      : call_(std::move(call)),
+        store_(entry.store(), call_->caller().tenant),
+        for_(std::move(what)),
+        until_(until) {}
 
   // From here on a change is remembered. To be called before each look, so that what changes
   // between the look and wait() is not slept through.
@@ -40,8 +43,8 @@ class LongPoll : public std::enable_shared_from_this<LongPoll> {
   void arm();
   void fire();
 
-  access::Entry& entry_;
   const SharedCall call_;
+  access::TenantStore store_;
   const For for_;
   const Steady until_;
   std::uint64_t number_ = 0;  // at the store; 0: not there

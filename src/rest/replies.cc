@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/tenant_frame.h"
 
 namespace hapax::rest {
 
@@ -22,7 +23,7 @@ Status admit(const Call& call, const std::vector<access::Right>& any_of) {
     return access::check_right(call.caller(), any_of.front());
   }
   for (const auto& [name, value] : call.names) {
-    if (!is_below(call, name) && !access::from_outside(value)) {
+    if (!is_below(call, name) && !base::from_outside(value)) {
       return Error{Errc::kInvalidArgument, name + ": must not begin with the byte 0x01"};
     }
     if (name == "stream") HAPAX_CHECK(access::check_stream(call.caller(), value));
@@ -35,14 +36,6 @@ Status admit(const Call& call, const std::vector<access::Right>& any_of) {
 wire::Bodies bodies_for(const access::Caller& caller) {
   return caller.rights.has(access::Right::kReadBodies) ? wire::Bodies::kShown
                                                        : wire::Bodies::kHidden;
-}
-
-std::string inside_name(const SharedCall& call, std::string_view name) {
-  if (!access::from_outside(name)) return {};
-  return access::TenantNames(call->caller()).inside(name);
-}
-std::string inside(const SharedCall& call, std::string_view name) {
-  return inside_name(call, call->name(name));
 }
 
 Act guarded(std::initializer_list<access::Right> any_of, Act act) {
@@ -62,7 +55,7 @@ Status check_name(const SharedCall& call, std::string_view option, const wire::A
     return Error{code, std::string(option) + ": " + why};
   };
   if (name->empty()) return bad(Errc::kInvalidArgument, "is empty; leave it out instead");
-  if (allowed.first != wire::FirstByte::kAny && !access::from_outside(*name)) {
+  if (allowed.first != wire::FirstByte::kAny && !base::from_outside(*name)) {
     return bad(Errc::kInvalidArgument, "must not begin with the byte 0x01");
   }
   if (allowed.most && name->size() > *allowed.most) {
@@ -72,8 +65,7 @@ Status check_name(const SharedCall& call, std::string_view option, const wire::A
   return Ok{};
 }
 
-void respond_error(const SharedCall& call, Error error) {
-  access::TenantNames(call->caller()).clean(error.detail);
+void respond_error(const SharedCall& call, const Error& error) {
   call->exchange->respond(problem_response(error, call->request()));
 }
 

@@ -1,5 +1,4 @@
-// What the acts of the API have in common: options of a call, names as the store knows them, and
-// answers to reads.
+// What the acts of the API have in common: who may act, options of a call, and answers to reads.
 #pragma once
 
 #include <initializer_list>
@@ -20,11 +19,6 @@
 namespace hapax::rest {
 
 inline constexpr std::string_view kRoot = "/api/v1";
-
-// The name of that place in the path, as the store knows it.
-[[nodiscard]] std::string inside(const SharedCall& call, std::string_view name);
-// Empty, which is nobody's name, for one that would reach into another tenant.
-[[nodiscard]] std::string inside_name(const SharedCall& call, std::string_view name);
 
 // Whether the caller may see stored results.
 [[nodiscard]] wire::Bodies bodies_for(const access::Caller& caller);
@@ -49,8 +43,7 @@ template <class Value>
 [[nodiscard]] Status check_name(const SharedCall& call, std::string_view option,
                                 const wire::Allowed& allowed);
 
-// Names in it are told as the caller knows them.
-void respond_error(const SharedCall& call, Error error);
+void respond_error(const SharedCall& call, const Error& error);
 
 template <class Value, class ToJson>
 void respond_read(const SharedCall& call, const Result<Value>& value, const ToJson& to_json) {

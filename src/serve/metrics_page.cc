@@ -35,14 +35,15 @@ class Writer {
   }
 
  private:
-  [[nodiscard]] bool shown(std::string_view name) const {
-    return !tenant_ || base::tenant_of(name) == *tenant_;
+  // Of a name of the store. Nothing: it is not for whoever asks.
+  [[nodiscard]] std::optional<base::StoreName> shown(std::string_view name) const {
+    const base::StoreName queue = base::split_name(name);
+    return !tenant_ || queue.tenant == *tenant_ ? std::optional(queue) : std::nullopt;
   }
-  // A name of the store, as its tenant knows it, with the tenant if there is one.
-  static Labels labels_of(std::string_view name) {
-    const std::string_view tenant = base::tenant_of(name);
-    if (tenant.empty()) return {{"queue", name}};
-    return {{"tenant", tenant}, {"queue", base::without_frame(name)}};
+  // With the tenant if there is one.
+  static Labels labels_of(base::StoreName queue) {
+    if (queue.tenant.empty()) return {{"queue", queue.name}};
+    return {{"tenant", queue.tenant}, {"queue", queue.name}};
   }
   static Labels with(Labels labels, std::string_view name, std::string_view value) {
     labels.emplace_back(name, value);
@@ -68,20 +69,21 @@ class Writer {
     page_.counter("idempotency_checks_total", "Total idempotency checks performed");
     for (const auto& queue : all) {
       for (const auto& [word, count] : queue.checks) {
-        page_.sample(with(labels_of(queue.name), "result", word), count);
+        page_.sample(with(labels_of(*shown(queue.name)), "result", word), count);
       }
     }
     page_.counter("duplicate_jobs_blocked_total", "Number of duplicate jobs blocked");
-    for (const auto& queue : all) page_.sample(labels_of(queue.name), queue.duplicates);
+    for (const auto& queue : all) page_.sample(labels_of(*shown(queue.name)), queue.duplicates);
   }
 
   template <class Value>
   void each_stream(const Value& value) {
     std::size_t left = metrics::kQueuesMax;
     for (const StreamStats& stream : survey_->streams) {
-      if (!shown(stream.stream) || left == 0) continue;
+      const auto name = shown(stream.stream);
+      if (!name || left == 0) continue;
       --left;
-      page_.sample(labels_of(stream.stream), value(stream));
+      page_.sample(labels_of(*name), value(stream));
     }
   }
 
@@ -99,9 +101,10 @@ class Writer {
     }
     std::size_t left = metrics::kQueuesMax;
     for (const auto& [queue, bytes] : sizes) {
-      if (!shown(queue) || left == 0) continue;
+      const auto name = shown(queue);
+      if (!name || left == 0) continue;
       --left;
-      page_.sample(labels_of(queue), bytes);
+      page_.sample(labels_of(*name), bytes);
     }
   }
 
@@ -132,8 +135,8 @@ class Writer {
   [[nodiscard]] std::uint64_t outbox_pending() const {
     std::uint64_t pending = 0;
     for (const StreamStats& stream : survey_->streams) {
-      if (!shown(stream.stream)) continue;
-      if (labels_of(stream.stream).back().second != sources_.outbox) continue;
+      const auto name = shown(stream.stream);
+      if (!name || name->name != sources_.outbox) continue;
       std::uint64_t most = stream.consumers.empty() ? records_of(stream) : 0;
       for (const auto& consumer : stream.consumers) most = std::max(most, lag_of(stream, consumer));
       pending += most;
@@ -145,11 +148,12 @@ class Writer {
   void each_consumer(const Value& value) {
     std::size_t left = metrics::kQueuesMax;
     for (const StreamStats& stream : survey_->streams) {
-      if (!shown(stream.stream)) continue;
+      const auto name = shown(stream.stream);
+      if (!name) continue;
       for (const ConsumerStats& consumer : stream.consumers) {
         if (left == 0) return;
         --left;
-        page_.sample(with(labels_of(stream.stream), "consumer", consumer.consumer),
+        page_.sample(with(labels_of(*name), "consumer", consumer.consumer),
                      value(stream, consumer));
       }
     }

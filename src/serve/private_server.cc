@@ -94,7 +94,7 @@ class PrivateServerProcess final : public PrivateServer {
     std::set<std::string> found;
     const auto streams = store_->streams();
     if (!streams) return found;
-    for (const std::string& stream : *streams) found.emplace(base::tenant_of(stream));
+    for (const std::string& stream : *streams) found.emplace(base::split_name(stream).tenant);
     found.erase("");
     return found;
   }

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "access/caller.h"
+#include "access/tenant_store.h"
 
 namespace hapax::serve {
 
@@ -16,11 +16,10 @@ Status commit_one(Store& store, const Op& op) {
 }
 
 Status make_stream(Store& store, const config::Stream& stream) {
-  const access::TenantNames names(access::Caller{stream.tenant, "configuration", {}});
-  const std::string name = names.inside(stream.stream);
-  Status made = commit_one(store, CreateStream{name, stream.settings});
+  access::TenantStore own(store, stream.tenant);
+  Status made = commit_one(own, CreateStream{stream.stream, stream.settings});
   if (made || made.error().code != Errc::kAlreadyExists) return made;
-  return commit_one(store, ConfigureStream{name, stream.settings});
+  return commit_one(own, ConfigureStream{stream.stream, stream.settings});
 }
 
 }  // namespace

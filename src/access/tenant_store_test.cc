@@ -269,7 +269,12 @@ TEST_F(TenantStoreTest, CommitsHaveEveryNameOfTheTenantAndVerdictsNone) {
     EXPECT_EQ(std::get<DuplicateClaim>(answer->verdicts[2]), settled) << "rights are not its task";
   };
   check(acme.commit(commit));
-  acme.submit_here(commit, check);
+  bool inside_of_the_call = false;
+  acme.submit_here(commit, [&](const Result<Answer>& answer) {
+    inside_of_the_call = true;
+    check(answer);
+  });
+  EXPECT_TRUE(inside_of_the_call);
   // The store of the tenant may go before the answer comes.
   TenantStore(store, "acme").submit(commit, check);
   ASSERT_TRUE(store.waiting);

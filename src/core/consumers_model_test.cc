@@ -357,6 +357,40 @@ TEST(ConsumersModel, AnswersAsTheModelAndLosesNothing) {
   }
 }
 
+// --- one history that random ones come to rarely -----------------------------------------------
+
+// Record 2 leaves and makes room in flight; only then it is seen that record 1, which waits, is
+// gone too; and only then it is the turn of record 3, which is in the same group.
+TEST(ConsumersModel, WhatIsGoneLeavesUntilARecordIsFound) {
+  const ConsumerSettings settings{.attempts_max = 2, .in_flight_max = 2};
+  ConsumersHarness store;
+  store.create("billing", settings);
+  ModelStream orders{"orders", {}, 1};
+  ModelStream dead{"orders.dead", {}, 1};
+  ModelConsumer model("billing", orders, dead, settings);
+  for (const char* group : {"a", "", "a", ""}) {
+    store.append(group);
+    orders.records.push_back({group, "p", {}, false});
+  }
+  const auto receive = [&](Duration lease) {
+    model.now = store.now;
+    const Received expected = model.receive(2, lease, "w1");
+    const std::vector<Delivery> real = store.receive("billing", 2, lease);
+    EXPECT_EQ(numbers(real), numbers(expected.deliveries));
+    return numbers(real);
+  };
+  using Numbers = std::vector<std::uint64_t>;
+  EXPECT_EQ(receive(Duration{20}), (Numbers{1, 2}));
+  const Receipt first{Sequence{1}, Token{1}};
+  EXPECT_TRUE(is_done(store.nack("billing", first, Duration{25})));
+  EXPECT_TRUE(is_done(model.nack(first, Duration{25}, "")));
+  EXPECT_EQ(receive(Duration{100}), (Numbers{4}));
+  store.run(Trim{"orders", Sequence{3}});
+  orders.first = 3;
+  store.pass(Duration{30});
+  EXPECT_EQ(receive(Duration{20}), (Numbers{3}));
+}
+
 // --- undo and replay -----------------------------------------------------------------------------
 
 RC_GTEST_PROP(ConsumersModel, ARollBackRestoresEverythingTheFactsChanged, ()) {

@@ -12,6 +12,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "core/consumers_harness.h"
+#include "core/histories_test.h"
 
 namespace hapax::core {
 namespace {
@@ -49,7 +50,7 @@ rc::Gen<std::vector<Step>> any_steps() {
       rc::gen::set(&Step::act, rc::gen::inRange<std::size_t>(0, std::size(kActs))),
       rc::gen::set(&Step::which, rc::gen::inRange<std::uint32_t>(0, 1 << 16)),
       rc::gen::set(&Step::choice, rc::gen::inRange<std::uint32_t>(0, 1 << 16)));
-  return rc::gen::scale(8.0, rc::gen::container<std::vector<Step>>(rc::gen::resize(100, step)));
+  return rc::gen::scale(8.0, rig::histories<Step>(rc::gen::resize(100, step)));
 }
 
 struct Side {

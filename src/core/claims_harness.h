@@ -26,7 +26,7 @@ struct Terms {
   OnLapse on_lapse = OnLapse::kTakeOver;
 };
 
-class ClaimsHarness {
+class ClaimsHarness final : private StateOwner {
  public:
   struct Journaled {
     base::Where at;
@@ -47,12 +47,10 @@ class ClaimsHarness {
 
   template <class Op>
   Verdict run(const Op& op, std::uint64_t content = 0) {
-    Turn turn(state, now, undo, {this, write, nullptr});
+    Turn turn(state, now, undo, *this);
     return core::run(turn, op, ClaimHashes{hash_of(op.key), print_of(content)});
   }
-  base::Where emit(const Fact& fact) {
-    return Turn(state, now, undo, {this, write, nullptr}).emit(fact);
-  }
+  base::Where emit(const Fact& fact) { return Turn(state, now, undo, *this).emit(fact); }
 
   Verdict claim(std::string_view key, std::uint64_t content = 1, Terms terms = {}) {
     return run(Claim{.scope = "pay",
@@ -138,17 +136,22 @@ class ClaimsHarness {
   }
 
  private:
-  static base::Where write(void* self, const Fact& fact) {
-    ClaimsHarness& store = *static_cast<ClaimsHarness*>(self);
-    std::string& segment = store.segments.back();
+  base::Where write(const Fact& fact) override {
+    std::string& segment = segments.back();
     const auto offset = static_cast<std::uint32_t>(segment.size());
     encode(fact, segment);
     segment.append(kFactTrailer, '\0');
-    const base::Where at{static_cast<std::uint32_t>(store.segments.size()), offset,
+    const base::Where at{static_cast<std::uint32_t>(segments.size()), offset,
                          static_cast<std::uint32_t>(segment.size()) - offset};
-    store.journal.push_back({at, store.now});
+    journal.push_back({at, now});
     return at;
   }
+  Result<std::string> read_record(const Stream&, Sequence) override {
+    return Error{Errc::kNotFound, "claims read no records"};
+  }
+  ContentId content_id(std::string_view) override { return {}; }
+  std::size_t batch_mark() override { return 0; }
+  void cut_batch(std::size_t) override {}
 };
 
 }  // namespace hapax::core::claims_harness

@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "core/claims.h"
 #include "core/claims_harness.h"
+#include "core/histories_test.h"
 #include "core/test_tell.h"
 
 namespace hapax::core::claims_harness {
@@ -244,8 +245,7 @@ rc::Gen<Step> any_step() {
 
 // Long enough for claims to be taken over, expire and come back.
 rc::Gen<std::vector<Step>> any_steps() {
-  return rc::gen::scale(12.0,
-                        rc::gen::container<std::vector<Step>>(rc::gen::resize(100, any_step())));
+  return rc::gen::scale(12.0, rig::histories<Step>(rc::gen::resize(100, any_step())));
 }
 
 class Play {

@@ -18,7 +18,7 @@
 
 namespace hapax::core {
 
-class ConsumersHarness {
+class ConsumersHarness final : private StateOwner {
  public:
   struct Mark {
     Undo::Mark undo;
@@ -120,33 +120,28 @@ class ConsumersHarness {
     Time now;
   };
 
-  Turn make_turn() { return {state, now, undo, {this, write, read_record, nullptr, size, cut}}; }
-  static base::Where write(void* self, const Fact& fact) {
-    ConsumersHarness& store = *static_cast<ConsumersHarness*>(self);
-    if (store.on_fact) store.on_fact(fact);
-    Line line{{}, {}, store.now};
+  Turn make_turn() { return {state, now, undo, *this}; }
+  base::Where write(const Fact& fact) override {
+    if (on_fact) on_fact(fact);
+    Line line{{}, {}, now};
     encode(fact, line.bytes);
-    const Line* before = store.journal_.empty() ? nullptr : &store.journal_.back();
+    const Line* before = journal_.empty() ? nullptr : &journal_.back();
     const std::uint32_t offset = before == nullptr ? 0 : before->at.offset + before->at.length;
     line.at = {1, offset, static_cast<std::uint32_t>(line.bytes.size() + kFactTrailer)};
     if (const auto* appended = std::get_if<RecordAppended>(&fact)) {
-      store.records_[{appended->stream, appended->sequence}] = line.bytes;
+      records_[{appended->stream, appended->sequence}] = line.bytes;
     }
-    store.journal_.push_back(std::move(line));
-    return store.journal_.back().at;
+    journal_.push_back(std::move(line));
+    return journal_.back().at;
   }
-  static Result<std::string> read_record(void* self, const Stream& stream, Sequence sequence) {
-    ConsumersHarness& store = *static_cast<ConsumersHarness*>(self);
-    if (store.disk_fails) return Error{Errc::kIo, "the disk failed"};
+  Result<std::string> read_record(const Stream& stream, Sequence sequence) override {
+    if (disk_fails) return Error{Errc::kIo, "the disk failed"};
     HAPAX_ASSERT(stream.keeps(sequence), "only a kept record is read");
-    return store.records_.at({stream.uid, sequence});
+    return records_.at({stream.uid, sequence});
   }
-  static std::size_t size(void* self) {
-    return static_cast<ConsumersHarness*>(self)->journal_.size();
-  }
-  static void cut(void* self, std::size_t size) {
-    static_cast<ConsumersHarness*>(self)->journal_.resize(size);
-  }
+  ContentId content_id(std::string_view) override { return {}; }
+  std::size_t batch_mark() override { return journal_.size(); }
+  void cut_batch(std::size_t size) override { journal_.resize(size); }
 
   std::vector<Line> journal_;
   std::map<std::pair<StreamUid, Sequence>, std::string> records_;

@@ -66,19 +66,18 @@ class ModelConsumer {
 
   Received receive(std::uint32_t max, Duration lease, const std::string& owner) {
     keep_up();
-    clear_the_way(max);
-    std::size_t room = settings_.in_flight_max - count(ModelLine::kOut);
-    std::vector<std::uint64_t> chosen;
-    for (const std::uint64_t at : due()) {
-      if (chosen.size() == max) break;
-      if (!stream_.keeps(at) || line(at).attempts >= settings_.attempts_max) continue;
-      if (line(at).state == ModelLine::kWaiting) {
-        if (room == 0) continue;
-        --room;
-      }
-      chosen.push_back(at);
+    const Leaving leaving = look_at_due(max);
+    give_up(leaving.exhausted);
+    std::vector<std::uint64_t> gone = leaving.gone;
+    let_go(gone);
+    std::size_t room = 0;
+    std::vector<std::uint64_t> chosen = choose_due(max, room);
+    // What left made room in flight and moved its group on, so that others are seen to be gone.
+    while (chosen.empty() && !gone.empty()) {
+      gone = look_at_due(max).gone;
+      let_go(gone);
+      chosen = choose_due(max, room);
     }
-    std::sort(chosen.begin(), chosen.end());
     for (const std::uint64_t at : chosen) hand_out(at, lease, owner);
     std::size_t wanted = std::min<std::size_t>(max - chosen.size(), room);
     for (; next_ < stream_.first; ++next_) line(next_).state = ModelLine::kDone;
@@ -245,11 +244,15 @@ class ModelConsumer {
     dead_.records.push_back(std::move(dead));
     finish(at, false);
   }
-  void clear_the_way(std::uint32_t max) {
+  // Pending records that are not handed out again: trimmed or removed, or without an attempt left.
+  struct Leaving {
     std::vector<std::uint64_t> gone;
     std::vector<std::uint64_t> exhausted;
+  };
+  Leaving look_at_due(std::uint32_t max) {
+    Leaving leaving;
     for (std::uint64_t at = 1; at < stream_.first; ++at) {
-      if (line(at).state == ModelLine::kBlocked) gone.push_back(at);
+      if (line(at).state == ModelLine::kBlocked) leaving.gone.push_back(at);
     }
     std::size_t staying = 0;
     std::size_t room = settings_.in_flight_max - count(ModelLine::kOut);
@@ -258,19 +261,40 @@ class ModelConsumer {
       const bool waits = line(at).state == ModelLine::kWaiting;
       if (waits && room == 0) continue;
       if (!stream_.keeps(at)) {
-        gone.push_back(at);
+        leaving.gone.push_back(at);
       } else if (line(at).attempts >= settings_.attempts_max) {
-        exhausted.push_back(at);
+        leaving.exhausted.push_back(at);
       } else {
         ++staying;
         if (waits) --room;
       }
     }
+    return leaving;
+  }
+  // Ascending. `room` becomes what they leave of the room in flight.
+  std::vector<std::uint64_t> choose_due(std::uint32_t max, std::size_t& room) {
+    std::vector<std::uint64_t> chosen;
+    room = settings_.in_flight_max - count(ModelLine::kOut);
+    for (const std::uint64_t at : due()) {
+      if (chosen.size() == max) break;
+      if (!stream_.keeps(at) || line(at).attempts >= settings_.attempts_max) continue;
+      if (line(at).state == ModelLine::kWaiting) {
+        if (room == 0) continue;
+        --room;
+      }
+      chosen.push_back(at);
+    }
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
+  }
+  void give_up(const std::vector<std::uint64_t>& exhausted) {
     for (const std::uint64_t at : exhausted) {
       const std::string before = line(at).reason;
       fail(line(at), AttemptEnding::kLeaseRanOut, line(at).due, "");
       give_up(at, "lease ran out" + (before.empty() ? "" : "; last nack: " + before));
     }
+  }
+  void let_go(const std::vector<std::uint64_t>& gone) {
     for (const std::uint64_t at : gone) finish(at, line(at).state != ModelLine::kWaiting);
     for (const std::uint64_t at : gone) finish_gone_behind(at);
   }

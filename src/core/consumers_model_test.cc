@@ -12,6 +12,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "core/consumers_harness.h"
+#include "core/histories_test.h"
 
 namespace hapax::core {
 namespace {
@@ -49,7 +50,7 @@ rc::Gen<std::vector<Step>> any_steps() {
       rc::gen::set(&Step::act, rc::gen::inRange<std::size_t>(0, std::size(kActs))),
       rc::gen::set(&Step::which, rc::gen::inRange<std::uint32_t>(0, 1 << 16)),
       rc::gen::set(&Step::choice, rc::gen::inRange<std::uint32_t>(0, 1 << 16)));
-  return rc::gen::scale(8.0, rc::gen::container<std::vector<Step>>(rc::gen::resize(100, step)));
+  return rc::gen::scale(8.0, rig::histories<Step>(rc::gen::resize(100, step)));
 }
 
 struct Side {
@@ -355,6 +356,40 @@ TEST(ConsumersModel, AnswersAsTheModelAndLosesNothing) {
   for (const char* word : {"records", "done", "stale", "refused", "fresh"}) {
     EXPECT_GT(seen[word], 20) << "hardly any history came to a verdict of this kind: " << word;
   }
+}
+
+// --- one history that random ones come to rarely -----------------------------------------------
+
+// Record 2 leaves and makes room in flight; only then it is seen that record 1, which waits, is
+// gone too; and only then it is the turn of record 3, which is in the same group.
+TEST(ConsumersModel, WhatIsGoneLeavesUntilARecordIsFound) {
+  const ConsumerSettings settings{.attempts_max = 2, .in_flight_max = 2};
+  ConsumersHarness store;
+  store.create("billing", settings);
+  ModelStream orders{"orders", {}, 1};
+  ModelStream dead{"orders.dead", {}, 1};
+  ModelConsumer model("billing", orders, dead, settings);
+  for (const char* group : {"a", "", "a", ""}) {
+    store.append(group);
+    orders.records.push_back({group, "p", {}, false});
+  }
+  const auto receive = [&](Duration lease) {
+    model.now = store.now;
+    const Received expected = model.receive(2, lease, "w1");
+    const std::vector<Delivery> real = store.receive("billing", 2, lease);
+    EXPECT_EQ(numbers(real), numbers(expected.deliveries));
+    return numbers(real);
+  };
+  using Numbers = std::vector<std::uint64_t>;
+  EXPECT_EQ(receive(Duration{20}), (Numbers{1, 2}));
+  const Receipt first{Sequence{1}, Token{1}};
+  EXPECT_TRUE(is_done(store.nack("billing", first, Duration{25})));
+  EXPECT_TRUE(is_done(model.nack(first, Duration{25}, "")));
+  EXPECT_EQ(receive(Duration{100}), (Numbers{4}));
+  store.run(Trim{"orders", Sequence{3}});
+  orders.first = 3;
+  store.pass(Duration{30});
+  EXPECT_EQ(receive(Duration{20}), (Numbers{3}));
 }
 
 // --- undo and replay -----------------------------------------------------------------------------

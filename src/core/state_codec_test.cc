@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "core/histories_test.h"
 #include "core/test_ops.h"
 #include "core/test_store.h"
 #include "core/test_tell.h"
@@ -63,8 +64,8 @@ TEST(Rig, MakesEveryKindOfFact) {
 }
 
 Steps some_steps() {
-  const auto seed = rc::gen::noShrink(rc::gen::resize(100, rc::gen::arbitrary<std::uint64_t>()));
-  return *rc::gen::scale(2.0, rc::gen::container<Steps>(seed));
+  const auto seed = rc::gen::resize(100, rc::gen::arbitrary<std::uint64_t>());
+  return *rc::gen::scale(2.0, rig::histories<std::uint64_t>(seed));
 }
 
 // A batch that is kept, and now and then a collection of little or much.

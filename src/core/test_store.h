@@ -79,7 +79,7 @@ struct TestHashes {
 // --- the journal ---------------------------------------------------------------------------------
 
 // Batches of facts in small segments; the batch being built can be cut.
-class MemoryJournal {
+class MemoryJournal final : public StateOwner {
  public:
   struct Frame {
     base::Where at;
@@ -100,24 +100,14 @@ class MemoryJournal {
   }
   // The batch did not reach the disk.
   void drop() {
-    cut(0);
+    cut_batch(0);
     batches_.pop_back();
   }
 
-  [[nodiscard]] StateOwner owner() {
-    StateOwner owner;
-    owner.self = this;
-    owner.write = [](void* self, const Fact& fact) { return of(self).write(fact); };
-    owner.read_record = [](void* self, const Stream& stream, Sequence sequence) {
-      return of(self).read_record(stream, sequence);
-    };
-    owner.content_id = [](void*, std::string_view payload) {
-      return ContentId{"sha-" + std::string(payload.substr(0, 40)), hash_text(payload, 5)};
-    };
-    owner.mark = [](void* self) { return of(self).batches_.back().frames.size(); };
-    owner.cut = [](void* self, std::size_t mark) { of(self).cut(mark); };
-    return owner;
+  ContentId content_id(std::string_view payload) override {
+    return {"sha-" + std::string(payload.substr(0, 40)), hash_text(payload, 5)};
   }
+  std::size_t batch_mark() override { return batches_.back().frames.size(); }
 
   [[nodiscard]] const std::vector<Batch>& batches() const { return batches_; }
   [[nodiscard]] std::uint32_t segment() const {
@@ -128,9 +118,7 @@ class MemoryJournal {
   }
 
  private:
-  static MemoryJournal& of(void* self) { return *static_cast<MemoryJournal*>(self); }
-
-  base::Where write(const Fact& fact) {
+  base::Where write(const Fact& fact) override {
     std::string bytes;
     encode(fact, bytes);
     std::string& end = segments_.rbegin()->second;
@@ -144,13 +132,13 @@ class MemoryJournal {
     batches_.back().frames.push_back({at, std::move(bytes)});
     return at;
   }
-  void cut(std::size_t mark) {
+  void cut_batch(std::size_t mark) override {
     auto& frames = batches_.back().frames;
     if (mark == frames.size()) return;
     segments_.rbegin()->second.resize(frames[mark].at.offset);
     frames.resize(mark);
   }
-  Result<std::string> read_record(const Stream& stream, Sequence sequence) {
+  Result<std::string> read_record(const Stream& stream, Sequence sequence) override {
     HAPAX_ASSERT(stream.keeps(sequence), "only kept records are read");
     const auto found = records_.find({stream.uid, sequence});
     HAPAX_ASSERT(found != records_.end(), "a kept record was written");
@@ -182,7 +170,7 @@ class MemoryStore {
     journal.drop();
   }
 
-  [[nodiscard]] Turn turn() { return Turn(state, now, undo, journal.owner()); }
+  [[nodiscard]] Turn turn() { return Turn(state, now, undo, journal); }
   void emit(const Fact& fact) { turn().emit(fact); }
 
   Executed commit(const Commit& commit) {

@@ -24,50 +24,51 @@ struct ContentId {
   base::Hash128 hash;
 };
 
-// What the owner of the state provides. Plain functions, so that the rules stay free of interfaces.
-struct StateOwner {
-  void* self = nullptr;
+// What the owner of the state provides.
+class StateOwner {
+ public:
   // Adds the fact to the batch being built and says where it will lie.
-  base::Where (*write)(void* self, const Fact& fact) = nullptr;
+  virtual base::Where write(const Fact& fact) = 0;
   // The encoded RecordAppended of a kept record (checked); for copies to and from dead letters.
-  Result<std::string> (*read_record)(void* self, const Stream& stream, Sequence sequence) = nullptr;
+  virtual Result<std::string> read_record(const Stream& stream, Sequence sequence) = 0;
   // The id of a record that has none, in a stream with content ids.
-  ContentId (*content_id)(void* self, std::string_view payload) = nullptr;
+  virtual ContentId content_id(std::string_view payload) = 0;
   // The batch being built, to cut off the facts of a commit that was refused half way.
-  std::size_t (*mark)(void* self) = nullptr;
-  void (*cut)(void* self, std::size_t mark) = nullptr;
+  virtual std::size_t batch_mark() = 0;
+  virtual void cut_batch(std::size_t mark) = 0;
   // Whether a fact since the last question did not fit the batch. Whoever asks takes back what it
-  // belongs to. None = everything fits.
-  bool (*take_overflow)(void* self) = nullptr;
-  // The wall clock as far as it is believed. None = `now`.
-  Time (*wall)(void* self) = nullptr;
+  // belongs to.
+  virtual bool take_overflow() { return false; }
+  // The wall clock as far as it is believed.
+  virtual Time wall(Time now) { return now; }
+
+ protected:
+  ~StateOwner() = default;
 };
 
 class Turn {
  public:
-  Turn(State& state, Time now, Undo& undo, StateOwner owner)
+  Turn(State& state, Time now, Undo& undo, StateOwner& owner)
       : state_(state), now_(now), undo_(undo), owner_(owner) {}
 
   [[nodiscard]] State& state() { return state_; }
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] Time now() const { return now_; }
   // What callers give and are told as absolute times is judged by this; facts have log time only.
-  [[nodiscard]] Moment moment() const {
-    return {now_, owner_.wall == nullptr ? now_ : owner_.wall(owner_.self)};
-  }
+  [[nodiscard]] Moment moment() const { return {now_, owner_.wall(now_)}; }
   // Log time or the wall clock as far as it is believed, whichever is later.
   [[nodiscard]] Time latest() const { return std::max(now_, moment().wall); }
 
   base::Where emit(const Fact& fact) {
-    const base::Where at = owner_.write(owner_.self, fact);
+    const base::Where at = owner_.write(fact);
     apply(state_, fact, at, now_, &undo_);
     return at;
   }
   [[nodiscard]] Result<std::string> read_record(const Stream& stream, Sequence sequence) {
-    return owner_.read_record(owner_.self, stream, sequence);
+    return owner_.read_record(stream, sequence);
   }
   [[nodiscard]] ContentId content_id(std::string_view payload) {
-    return owner_.content_id(owner_.self, payload);
+    return owner_.content_id(payload);
   }
 
   // Everything emitted since the mark can be taken back.
@@ -77,12 +78,10 @@ class Turn {
     std::size_t told;
     std::size_t told_results;
   };
-  [[nodiscard]] Mark mark() {
-    return {undo_.mark(), owner_.mark(owner_.self), told_, told_results_};
-  }
+  [[nodiscard]] Mark mark() { return {undo_.mark(), owner_.batch_mark(), told_, told_results_}; }
   void roll_back(Mark mark) {
     undo_.roll_back(state_, mark.undo);
-    owner_.cut(owner_.self, mark.batch);
+    owner_.cut_batch(mark.batch);
     told_ = mark.told;
     told_results_ = mark.told_results;
   }
@@ -110,9 +109,7 @@ class Turn {
 
   // The fact of an answered commit does not say whose it is: its tenant is charged beside it.
   void charge_commit(std::string_view id, base::Hash128 hash);
-  [[nodiscard]] bool take_overflow() {
-    return owner_.take_overflow != nullptr && owner_.take_overflow(owner_.self);
-  }
+  [[nodiscard]] bool take_overflow() { return owner_.take_overflow(); }
 
   // Acts refused because somebody newer is there; counted for people, not part of the journal.
   void count_fenced() { ++state_.counters.fenced; }
@@ -123,7 +120,7 @@ class Turn {
   State& state_;
   Time now_;
   Undo& undo_;
-  StateOwner owner_;
+  StateOwner& owner_;
   Detail detail_ = Detail::kFull;
   std::uint64_t reserve_ = 0;
   std::size_t told_ = 0;

@@ -500,49 +500,41 @@ void Machine::resolve_files(Finished& finished) {
 // --- the owner of the state ----------------------------------------------------------------------
 
 core::Turn Machine::turn() {
-  return core::Turn(*state_, building_.batch.log_time(), building_.undo, state_owner());
+  return core::Turn(*state_, building_.batch.log_time(), building_.undo, *this);
 }
 
-core::StateOwner Machine::state_owner() {
-  return {this,       owner_write, owner_read_record,   owner_content_id,
-          owner_mark, owner_cut,   owner_take_overflow, owner_wall};
-}
-
-base::Where Machine::owner_write(void* self, const core::Fact& fact) {
-  auto& machine = *static_cast<Machine*>(self);
-  const journal::Slot slot = machine.building_.slot;
-  if (machine.overflow_ || !machine.building_.batch.has_room(frame_bytes_max(fact))) {
-    machine.overflow_ = true;  // Whoever decides takes everything back.
+base::Where Machine::write(const core::Fact& fact) {
+  const journal::Slot slot = building_.slot;
+  if (overflow_ || !building_.batch.has_room(frame_bytes_max(fact))) {
+    overflow_ = true;  // Whoever decides takes everything back.
     return {slot.segment, slot.offset, 0};
   }
   const bool appends = std::holds_alternative<core::RecordAppended>(fact);
   const bool notes = std::holds_alternative<core::TimeNoted>(fact);
-  if (!appends && !notes) machine.building_.only_appends = false;
-  if (machine.watches_ != nullptr && machine.watches_->any()) {
-    machine.building_.wakes.note(core::wake_of(*machine.state_, fact));
+  if (!appends && !notes) building_.only_appends = false;
+  if (watches_ != nullptr && watches_->any()) {
+    building_.wakes.note(core::wake_of(*state_, fact));
   }
-  const FrameSpan span = write_frame(machine.building_.batch, fact);
+  const FrameSpan span = write_frame(building_.batch, fact);
   return {slot.segment, slot.offset + span.offset, span.length};
 }
 
-Result<std::string> Machine::owner_read_record(void* self, const core::Stream& stream,
-                                               Sequence sequence) {
-  auto& machine = *static_cast<Machine*>(self);
+Result<std::string> Machine::read_record(const core::Stream& stream, Sequence sequence) {
   // What was decided since lies nowhere, and everything will be taken back.
-  if (machine.overflow_) return Error{Errc::kLimitExceeded, "the batch is full"};
+  if (overflow_) return Error{Errc::kLimitExceeded, "the batch is full"};
   const core::Run* run = stream.run_of(sequence);
   if (run == nullptr) {
     return Error{Errc::kNotFound, base::format("record {} of stream '{}' is no longer kept",
                                                sequence.value, stream.name)};
   }
   auto fact = [&]() -> Result<std::string> {
-    HAPAX_TRY(const std::string bytes, machine.bytes_at(run->at));
+    HAPAX_TRY(const std::string bytes, bytes_at(run->at));
     HAPAX_TRY(const std::string_view found,
               record_in_run(bytes, sequence.value - run->first.value));
     return std::string(found);
   }();
   if (fact) return fact;
-  return machine.note_damage(std::move(fact).error().within(
+  return note_damage(std::move(fact).error().within(
       base::format("stream '{}', record {} in {}", stream.name, sequence.value, place(run->at))));
 }
 
@@ -553,28 +545,24 @@ Error Machine::note_damage(Error error) {
   return base::place_failure(std::move(error));
 }
 
-core::ContentId Machine::owner_content_id(void* self, std::string_view payload) {
-  const auto& machine = *static_cast<Machine*>(self);
+core::ContentId Machine::content_id(std::string_view payload) {
   core::ContentId content{digest::sha256(payload), {}};
-  content.hash = id_hash(machine.key_, content.id);
+  content.hash = id_hash(key_, content.id);
   return content;
 }
 
-std::size_t Machine::owner_mark(void* self) {
-  const auto mark = static_cast<Machine*>(self)->building_.batch.mark();
+std::size_t Machine::batch_mark() {
+  const auto mark = building_.batch.mark();
   return (static_cast<std::size_t>(mark.count) << 32) | mark.end;
 }
 
-void Machine::owner_cut(void* self, std::size_t mark) {
-  static_cast<Machine*>(self)->building_.batch.cut(
-      {static_cast<std::uint32_t>(mark >> 32), mark & 0xffffffff});
+void Machine::cut_batch(std::size_t mark) {
+  building_.batch.cut({static_cast<std::uint32_t>(mark >> 32), mark & 0xffffffff});
 }
 
-bool Machine::owner_take_overflow(void* self) {
-  return std::exchange(static_cast<Machine*>(self)->overflow_, false);
-}
+bool Machine::take_overflow() { return std::exchange(overflow_, false); }
 
-Time Machine::owner_wall(void* self) { return static_cast<Machine*>(self)->clock_.wall(); }
+Time Machine::wall(Time /*now*/) { return clock_.wall(); }
 
 // Facts that are not on disk yet are read from their batch.
 Result<std::string> Machine::bytes_at(base::Where where) const {

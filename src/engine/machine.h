@@ -45,7 +45,7 @@
 
 namespace hapax::engine {
 
-class Machine {
+class Machine final : private core::StateOwner {
  public:
   // Looks at the state; the returned function is called when all that was seen is durable.
   using Look = std::function<std::function<void()>(const core::State&, Time now)>;
@@ -197,20 +197,19 @@ class Machine {
   void write_time();
   static void deliver(Waiting& waiting);
   [[nodiscard]] core::Turn turn();
-  [[nodiscard]] core::StateOwner state_owner();
   [[nodiscard]] Result<std::string> bytes_at(base::Where where) const;
   void plan(const Prepared& request, Answer& answer, Finished& finished, Time now) const;
   void check_suspect();
   void resolve_files(Finished& finished);
 
-  static base::Where owner_write(void* self, const core::Fact& fact);
-  static Result<std::string> owner_read_record(void* self, const core::Stream& stream,
-                                               Sequence sequence);
-  static core::ContentId owner_content_id(void* self, std::string_view payload);
-  static std::size_t owner_mark(void* self);
-  static void owner_cut(void* self, std::size_t mark);
-  static bool owner_take_overflow(void* self);
-  static Time owner_wall(void* self);
+  // As the owner of the state.
+  base::Where write(const core::Fact& fact) override;
+  Result<std::string> read_record(const core::Stream& stream, Sequence sequence) override;
+  core::ContentId content_id(std::string_view payload) override;
+  std::size_t batch_mark() override;
+  void cut_batch(std::size_t mark) override;
+  bool take_overflow() override;
+  Time wall(Time now) override;
 
   std::unique_ptr<core::State> state_;
   std::uint32_t segment_bytes_;

@@ -89,6 +89,20 @@ class Pipelines(running.ServerTest):
         self.assertEqual(re.findall(rb"HTTP/1.1 (\d+)", answers), [b"200", b"400"])
         self.assertIn(b"Connection: close", answers)
 
+    # A list, a receive and a read are no part of the commit that single operations share.
+    def test_pipelined_requests_happen_in_their_order(self):
+        self.call("PUT", "/streams/s")
+        self.call("PUT", "/streams/s/consumers/c")
+        for number in range(1, 21):
+            one = post("/streams/s/records", b'{"payload":"a"}')
+            many = post("/streams/s/records", b'{"records":[{"payload":"b"}]}')
+            receive = post("/streams/s/consumers/c/receive", b'{"max":9}')
+            look = b"GET /api/v1/streams/s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            answers = self.server.raw(one + many + one + look + receive)
+            told = [int(last) for last in re.findall(rb'"(?:sequence|last)":(\d+)', answers)]
+            last = 3 * number
+            self.assertEqual(told, [last - 2, last - 1, last, last, last - 2, last - 1, last])
+
 
 def read_all(link):
     got = b""

@@ -4,6 +4,7 @@ import collections
 import os
 import re
 import socket
+import subprocess
 import threading
 import time
 import unittest
@@ -373,6 +374,26 @@ class GreedyClients(running.ServerTest):
         for _ in greedy:
             self.assertEqual(self.link.reply(), b"+OK\r\n")
             self.assertIn(b"refused", self.link.reply())
+
+
+class FullDisk(running.FolderTest):
+    # L18: the reserve is for what frees space, also beside others who would fill it.
+    def test_what_frees_space_shares_no_commit_with_what_needs_it(self):
+        disk = os.path.join(self.folder, "data")
+        os.mkdir(disk)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk],
+                                 capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("a small file system cannot be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk])
+        server = self.serve()
+        server.call("PUT", "/streams/s")
+        body = b'{"payload":"' + b"y" * 60_000 + b'"}'
+        while server.call("POST", "/streams/s/records", body).status == 201:
+            pass
+        answers = server.raw(post("/streams/s/records", body) +
+                             post("/streams/s/trim", b'{"before":3}'))
+        self.assertEqual(re.findall(rb"HTTP/1.1 (\d+)", answers), [b"507", b"200"])
 
 
 class HalfOpenClients(running.ServerTest):

@@ -75,6 +75,10 @@ void Entry::open(std::span<net::Loop* const> loops) {
   }
 }
 
+void Entry::send_gathered(const From& from) {
+  if (from.follows) gatherer(from.loop).send();
+}
+
 void Entry::commit(const From& from, const Caller& caller, const wire::SharedRequest& request,
                    Then then, std::size_t let_in) {
   const TenantNames names(caller);
@@ -84,6 +88,7 @@ void Entry::commit(const From& from, const Caller& caller, const wire::SharedReq
     return;
   }
   scope(*request, names);
+  send_gathered(from);
   if (audit == nullptr) return submit(from, names, request, nullptr, std::move(then));
   audit->stream = names.inside(kAuditStream);
   submit_audited(from, names, request, audit, std::move(then));

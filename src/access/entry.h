@@ -35,6 +35,7 @@ struct From {
 
   net::Loop& loop;
   std::string reference;  // empty: it has no name
+  bool follows = false;   // operations that its client asked for before may still be gathered
 };
 
 class Gatherer;
@@ -80,6 +81,7 @@ class Entry {
   template <class Read, class Then>
   void ask_whole(const From& from, Read read, Then then) {
     using Value = decltype(read(store_));
+    send_gathered(from);
     auto shared = std::make_shared<Then>(std::move(then));
     const bool taken = readers_.ask(
         from.loop,
@@ -121,6 +123,8 @@ class Entry {
 
  private:
   using Next = std::function<void()>;
+  // What is asked for in turn happens in turn.
+  void send_gathered(const From& from);
   // What is to be written about a commit.
   struct AuditLines {
     std::string stream;              // inside

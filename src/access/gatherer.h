@@ -65,6 +65,8 @@ class Gatherer {
   // and nothing was added. The answer is told in the names of the caller, and as its rights allow.
   [[nodiscard]] Status add(const Caller& caller, const TenantNames& names, Op op, Asker& asker,
                            std::uint64_t ticket);
+  // Hands over what was added in this turn, before anything else is.
+  void send() { submit(When::kWhileAsked); }
 
  private:
   // Neighbours of one asker, who spoke for one caller.

@@ -22,6 +22,11 @@ bool Exchange::encrypted() const { return session_->encrypted_; }
 Attached& Exchange::connection_attachment() { return session_->attachment_; }
 bool Exchange::gone() const { return session_->link_ == nullptr; }
 
+bool Exchange::follows_others() const {
+  const auto& all = session_->exchanges_;
+  return !all.empty() && all.front().get() != this;
+}
+
 std::size_t Exchange::unsent() const {
   return ready_.size() + (gone() ? 0 : session_->link_->unsent());
 }

@@ -64,6 +64,8 @@ class Exchange {
   [[nodiscard]] Attached& connection_attachment();
   // What the gate left, if it was asked.
   [[nodiscard]] Attached& attachment() { return attachment_; }
+  // Requests of the connection that came before are not answered yet.
+  [[nodiscard]] bool follows_others() const;
   // What is to be answered whatever was asked: the request was not understood, or took too long.
   [[nodiscard]] const std::optional<Problem>& refusal() const { return refusal_; }
 

@@ -8,6 +8,7 @@
 #include "access/audit.h"
 #include "access/gatherer.h"
 #include "access/left_out.h"
+#include "base/only_frees.h"
 #include "base/words.h"
 #include "rest/problem.h"
 #include "rest/verdict_response.h"
@@ -98,11 +99,13 @@ class GatheredCall final : public access::Asker, public std::enable_shared_from_
   const wire::SharedRequest request_;
 };
 
-// Whether it is one operation, and nothing that only a commit of its own has.
+// Whether it is one operation, and nothing that only a commit of its own has. L18: so has what
+// frees space the reserve of a full disk, which is for nobody's records.
 bool can_be_gathered(const access::Caller& caller, const wire::Request& request) {
   if (request.ops.size() != 1 || request.id || request.transaction) return false;
   const Op& op = request.ops.front();
-  return !std::holds_alternative<End>(op) && !access::is_audited(caller, op);
+  if (std::holds_alternative<End>(op) || base::only_frees(op)) return false;
+  return !access::is_audited(caller, op);
 }
 
 }  // namespace

@@ -60,6 +60,12 @@ Status check_query(const Route& route, const http::Request& request) {
   return Ok{};
 }
 
+access::From Call::from() const {
+  access::From from(exchange->loop(), exchange->reference());
+  from.follows = exchange->follows_others();
+  return from;
+}
+
 std::string_view Call::name(std::string_view key) const {
   for (const auto& [name, value] : names) {
     if (name == key) return value;

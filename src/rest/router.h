@@ -29,7 +29,7 @@ struct Call {
   [[nodiscard]] Status still_admitted() { return ask_door ? ask_door(*this) : Status(Ok{}); }
   [[nodiscard]] const http::Request& request() const { return exchange->request(); }
   // For the entry.
-  [[nodiscard]] access::From from() const { return {exchange->loop(), exchange->reference()}; }
+  [[nodiscard]] access::From from() const;
   [[nodiscard]] std::string_view name(std::string_view key) const;
   // Names of the path and the query, as fields of an operation.
   [[nodiscard]] std::vector<wire::TextField> fields() const;

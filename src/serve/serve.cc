@@ -242,16 +242,16 @@ class Process {
 
   std::vector<net::Endpoint> endpoints() {
     std::vector<net::Endpoint> all;
-    const auto http = [this](const http::Handler& handler) {
-      return [this, &handler](net::Link& link) -> std::shared_ptr<net::Session> {
-        return std::make_shared<http::Session>(link, options_.http_limits, handler, &gate_);
+    const auto http = [this](const http::Handler& handler, const http::Gate& gate) {
+      return [this, &handler, &gate](net::Link& link) -> std::shared_ptr<net::Session> {
+        return std::make_shared<http::Session>(link, options_.http_limits, handler, &gate);
       };
     };
     const auto brief_http = [this](net::Link& link) -> std::shared_ptr<net::Session> {
       return std::make_shared<http::Session>(link, brief_http_limits_, crowded_handler_);
     };
     if (!options_.http.address.empty()) {
-      all.push_back({options_.http.address, http(handler_), options_.http.tls, brief_http});
+      all.push_back({options_.http.address, http(handler_, gate_), options_.http.tls, brief_http});
     }
     if (!options_.resp.address.empty()) {
       all.push_back({options_.resp.address,
@@ -267,7 +267,8 @@ class Process {
                      true});  // Its loops lead the store (E6), and wait for its disk.
     }
     if (!options_.metrics.address.empty()) {
-      all.push_back({options_.metrics.address, http(metrics_handler_), std::nullopt, brief_http});
+      all.push_back({options_.metrics.address, http(metrics_handler_, metrics_gate_), std::nullopt,
+                     brief_http});
     }
     return all;
   }
@@ -380,6 +381,10 @@ class Process {
   const http::Handler metrics_handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {
     if (!open_) return rest::RestDoor::handle_only(exchange, early_router_, tracer_, kStarting);
     metrics_door_->handle(exchange);
+  };
+  // Each door has a gate of its own: what a gate leaves with a request says where that leads.
+  const http::Gate metrics_gate_ = [this](const http::Request& header, std::string_view peer) {
+    return open_ ? metrics_door_->gate(header, peer) : http::Gated{};
   };
   // The health of a server that is full, so that it is not taken for a dead one.
   const http::Handler crowded_handler_ = [this](const std::shared_ptr<http::Exchange>& exchange) {

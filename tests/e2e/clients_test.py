@@ -4,6 +4,7 @@ import collections
 import os
 import re
 import socket
+import subprocess
 import threading
 import time
 import unittest
@@ -88,6 +89,20 @@ class Pipelines(running.ServerTest):
                                   b"GET /api/v1/streams HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self.assertEqual(re.findall(rb"HTTP/1.1 (\d+)", answers), [b"200", b"400"])
         self.assertIn(b"Connection: close", answers)
+
+    # A list, a receive and a read are no part of the commit that single operations share.
+    def test_pipelined_requests_happen_in_their_order(self):
+        self.call("PUT", "/streams/s")
+        self.call("PUT", "/streams/s/consumers/c")
+        for number in range(1, 21):
+            one = post("/streams/s/records", b'{"payload":"a"}')
+            many = post("/streams/s/records", b'{"records":[{"payload":"b"}]}')
+            receive = post("/streams/s/consumers/c/receive", b'{"max":9}')
+            look = b"GET /api/v1/streams/s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            answers = self.server.raw(one + many + one + look + receive)
+            told = [int(last) for last in re.findall(rb'"(?:sequence|last)":(\d+)', answers)]
+            last = 3 * number
+            self.assertEqual(told, [last - 2, last - 1, last, last, last - 2, last - 1, last])
 
 
 def read_all(link):
@@ -359,6 +374,26 @@ class GreedyClients(running.ServerTest):
         for _ in greedy:
             self.assertEqual(self.link.reply(), b"+OK\r\n")
             self.assertIn(b"refused", self.link.reply())
+
+
+class FullDisk(running.FolderTest):
+    # L18: the reserve is for what frees space, also beside others who would fill it.
+    def test_what_frees_space_shares_no_commit_with_what_needs_it(self):
+        disk = os.path.join(self.folder, "data")
+        os.mkdir(disk)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk],
+                                 capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("a small file system cannot be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk])
+        server = self.serve()
+        server.call("PUT", "/streams/s")
+        body = b'{"payload":"' + b"y" * 60_000 + b'"}'
+        while server.call("POST", "/streams/s/records", body).status == 201:
+            pass
+        answers = server.raw(post("/streams/s/records", body) +
+                             post("/streams/s/trim", b'{"before":3}'))
+        self.assertEqual(re.findall(rb"HTTP/1.1 (\d+)", answers), [b"507", b"200"])
 
 
 class HalfOpenClients(running.ServerTest):

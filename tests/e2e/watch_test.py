@@ -141,6 +141,8 @@ class Metrics(running.SignedInTest):
         self.assertIn('hapax_verdicts_total{op="append",verdict="fresh"} ', text)
         self.assertIn('tenant="acme"', text)
         self.assertEqual(served.call("GET", "/streams")[0], 401)
+        self.assertEqual(served.call("PUT", "/streams/new", {}, token=jwt("acme"))[0], 404)
+        self.assertEqual(served.call("GET", "/metrics", {})[0], 200)
         self.assertEqual(served.stop(), 0)
         served = self.serve(self.AUTH + "metrics: {open: true}\n")
         self.assertEqual(served.call("GET", "/metrics")[0], 200)

@@ -102,7 +102,9 @@ void forget_groups(State& state, Stream& stream, const RecordsTrimmed& fact, Und
     }
   });
   found->second = fact.before;
-  if (made) state.groups_due.emplace(fact.groups_end, stream.uid);
+  if (!made) return;
+  const auto [hint, added] = state.groups_due.emplace(fact.groups_end, stream.uid);
+  if (added) record(undo, [due = *hint](State& s) { s.groups_due.erase(due); });
 }
 
 Producer& ensure_producer(State& state, Stream& stream, std::string_view name, Time now,
@@ -365,7 +367,9 @@ void apply_stream(State& state, const ProducerRetired& fact, base::Where, Time, 
   producer.retired = true;
   producer.forgotten_at = fact.forgotten_at;
   if (producer.forgotten_at != Time::max()) {
-    state.producers_due.emplace(producer.forgotten_at, stream.uid, fact.producer);
+    const auto [hint, added] =
+        state.producers_due.emplace(producer.forgotten_at, stream.uid, fact.producer);
+    if (added) record(undo, [due = *hint](State& s) { s.producers_due.erase(due); });
   }
   --stream.producers_active;
   state.shrink(*stream.tenant, freed);

@@ -240,7 +240,8 @@ class State {
   // Waiting for collect(): their facts may still be rolled back.
   std::vector<std::unique_ptr<Stream>> graveyard;  // deleted streams
   std::vector<StreamUid> trimmed;                  // streams with runs below `first`
-  // Where collect() will find something over, and when. Hints: what they name may have changed.
+  // Where collect() will find something over, and when. Hints: what they name may have changed or
+  // gone. A roll-back takes back its own: it may take the stream they name out of `streams`.
   std::set<std::pair<Time, StreamUid>> groups_due;
   std::set<std::tuple<Time, StreamUid, std::string>> producers_due;
 

@@ -150,11 +150,15 @@ RC_GTEST_PROP(Undo, OfABatchGivesTheStateBeforeIt, ()) {
     const Time before_now = store.now;
     const std::string before = canonical(store.state, before_now);
     const std::string told_before = rig::told(store.state);
+    const auto groups_due = store.state.groups_due;
+    const auto producers_due = store.state.producers_due;
     Dice dice(~step);
     rig::fill_batch(store, dice);
     store.roll_back();
     RC_ASSERT(canonical(store.state, before_now) == before);
     RC_ASSERT(rig::difference(rig::told(store.state), told_before) == "");
+    RC_ASSERT(store.state.groups_due == groups_due);
+    RC_ASSERT(store.state.producers_due == producers_due);
     store.now = before_now;
   }
 }

@@ -436,6 +436,27 @@ TEST_F(Rules, ARetiredProducerIsForgottenAfterTheWindow) {
   EXPECT_EQ(run(produced(2, 0, "tea")), Verdict{Appended{Sequence{2}}});
 }
 
+// A stream that was never kept leaves nothing that collect() would look for it by.
+TEST_F(Rules, ARefusedCommitTakesBackWhatWouldBeForgottenLater) {
+  pass(seconds{1});
+  Append op = produced(3, 0, "tea");
+  op.stream = "fresh";
+  op.group = "g";
+  const std::vector<Op> ops = {CreateStream{"fresh", {.window = Window{seconds{16}}}}, op,
+                               Trim{"fresh", Sequence{2}},
+                               RetireProducer{"fresh", "till", "ann", "closed"},
+                               Trim{"unheard of", Sequence{2}}};
+  const Executed executed = store.commit({.ops = ops});
+  const auto& answer = std::get<Answer>(executed);
+  EXPECT_FALSE(answer.committed);
+  EXPECT_TRUE(std::holds_alternative<Refused>(answer.verdicts.back()));
+  EXPECT_EQ(store.state.streams.size(), 1U);
+  EXPECT_TRUE(store.state.groups_due.empty());
+  EXPECT_TRUE(store.state.producers_due.empty());
+  pass(seconds{20});
+  EXPECT_FALSE(collect(store.state, store.now, 100).claims);
+}
+
 // --- registers -------------------------------------------------------------------------------
 
 // H1.

@@ -121,6 +121,10 @@ Status check_terms(const Caller& caller, wire::Request& request) {
   return Ok{};
 }
 
+void charge_rest(const Caller& caller, std::size_t ops, std::size_t let_in) {
+  if (caller.account != nullptr && ops > let_in) caller.account->charge_more(ops - let_in);
+}
+
 Status admit(const Caller& caller, wire::Request& request, std::size_t let_in) {
   const auto keep = [&](std::string_view bytes) { return request.keep(bytes); };
   HAPAX_CHECK(check_terms(caller, request));
@@ -128,9 +132,7 @@ Status admit(const Caller& caller, wire::Request& request, std::size_t let_in) {
     HAPAX_CHECK(check(caller, op));
     sign(op, caller, keep);
   }
-  if (caller.account != nullptr && request.ops.size() > let_in) {
-    caller.account->charge_more(request.ops.size() - let_in);
-  }
+  charge_rest(caller, request.ops.size(), let_in);
   return Ok{};
 }
 

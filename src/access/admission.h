@@ -34,6 +34,8 @@ struct NotNow {
 // Of a commit's own: its id and how long that is remembered, and its transaction.
 [[nodiscard]] Status check_terms(const Caller& caller, wire::Request& request);
 
+// What came in is so many operations; `let_in` of them were charged when they came.
+void charge_rest(const Caller& caller, std::size_t ops, std::size_t let_in);
 // A whole commit. `let_in` of its operations were charged when they came in, the others are now.
 [[nodiscard]] Status admit(const Caller& caller, wire::Request& request, std::size_t let_in = 1);
 

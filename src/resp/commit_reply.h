@@ -17,7 +17,7 @@ namespace hapax::resp {
 // One command of it: operations, or one that is none, with its words and what it is answered.
 struct CommitPart {
   Say say = nullptr;
-  std::size_t ops = 1;  // of which one was let in with the command
+  std::size_t ops = 1;
   std::vector<std::string> words{};
   std::string reply{};
 

@@ -89,10 +89,8 @@ Next Conversation::carry_out(Op op, Say say) {
 }
 
 Next Conversation::commit(const wire::SharedRequest& request, std::vector<CommitPart> commands,
-                          CommitShape shape) {
+                          CommitShape shape, std::size_t let_in) {
   std::size_t promised = 0;
-  const auto is_op = [](const CommitPart& command) { return command.is_op(); };
-  const auto let_in = std::count_if(commands.begin(), commands.end(), is_op);
   for (const Op& op : request->ops) promised += access::answer_bytes_max(op);
   const std::uint64_t ticket = answers_.expect(std::min(promised, limits::kAnswerBytesMax));
   auto tell = [this, alive = asker_.keep(), ticket, commands = std::move(commands),
@@ -102,8 +100,7 @@ Next Conversation::commit(const wire::SharedRequest& request, std::vector<Commit
     answers_.answer(ticket);
     alive->told_all();
   };
-  context_.entry.commit(loop_, caller(), request, std::move(tell),
-                        static_cast<std::size_t>(let_in));
+  context_.entry.commit(loop_, caller(), request, std::move(tell), let_in);
   return Next::kGoOn;
 }
 
@@ -116,6 +113,8 @@ Next Conversation::queue_ops(std::size_t first, Say say) {
       return refuse(allowed.error());
     }
   }
+  // Not with EXEC: a list that is never carried out costs as much.
+  access::charge_rest(caller(), ops.size() - first, 1);
   return queue({say, ops.size() - first, {}, {}});
 }
 

@@ -77,8 +77,9 @@ class Conversation {
   // One operation per name, all or nothing, with one answer. `make(name)` makes them.
   template <class Make>
   Next carry_out_each(CommandWords names, Say say, Make make);
+  // `let_in` of the operations were charged already.
   Next commit(const wire::SharedRequest& request, std::vector<CommitPart> commands,
-              CommitShape shape);
+              CommitShape shape, std::size_t let_in = 1);
 
   // Reads on a thread that may wait. `read(store)` answers a Result, which `tell(replies, value)`
   // says. Nothing is read before everything that came before is answered.

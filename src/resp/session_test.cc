@@ -287,6 +287,29 @@ TEST_F(SessionTest, WhatIsQueuedIsChargedToTheRate) {
   EXPECT_TRUE(ask({"EXEC"}).starts_with("-EXECABORT"));
 }
 
+std::string del_of(int names) {
+  std::string command = "DEL";
+  for (int i = 0; i < names; ++i) command += " n" + std::to_string(i);
+  return command;
+}
+
+TEST_F(SessionTest, EveryNameOfAQueuedCommandIsChargedWhenItIsQueued) {
+  authenticator_.limit({.rate = 1, .burst = 50});
+  come_again();
+  EXPECT_EQ(ask({"MULTI", del_of(1'000)}), "+QUEUED\r\n");
+  EXPECT_EQ(ask({"DISCARD"}), "+OK\r\n");
+  EXPECT_TRUE(ask({"PING"}).starts_with("-ERR HX1015"));
+}
+
+TEST_F(SessionTest, WhatIsCarriedOutIsChargedOnce) {
+  authenticator_.limit({.rate = 1, .burst = 50});
+  come_again();
+  EXPECT_EQ(ask({"MULTI", del_of(30)}), "+QUEUED\r\n");
+  ask({"EXEC"});
+  store_.answer(0);
+  EXPECT_EQ(ask({"PING"}), "+PONG\r\n");
+}
+
 // A5
 TEST_F(SessionTest, WhatIsQueuedIsCarriedOutForTheCallerWhoSaidItOrNotAtAll) {
   authenticator_.closed = true;

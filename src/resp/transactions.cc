@@ -58,8 +58,8 @@ Next exec_multi(Conversation& talk, CommandWords) {
     return talk.error("EXECABORT", "Transaction discarded: its replies are too long.");
   }
   if (!multi.request().ops.empty() || multi.whole()) {
-    return talk.commit(multi.shared(), std::move(commands),
-                       multi.whole() ? CommitShape::kWhole : CommitShape::kArray);
+    const auto shape = multi.whole() ? CommitShape::kWhole : CommitShape::kArray;
+    return talk.commit(multi.shared(), std::move(commands), shape, multi.request().ops.size());
   }
   talk.replies().array(commands.size());
   for (const CommitPart& command : commands) talk.replies().raw(command.reply);

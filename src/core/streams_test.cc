@@ -442,10 +442,9 @@ TEST_F(Rules, ARefusedCommitTakesBackWhatWouldBeForgottenLater) {
   Append op = produced(3, 0, "tea");
   op.stream = "fresh";
   op.group = "g";
-  const std::vector<Op> ops = {CreateStream{"fresh", {.window = Window{seconds{16}}}}, op,
-                               Trim{"fresh", Sequence{2}},
-                               RetireProducer{"fresh", "till", "ann", "closed"},
-                               Trim{"unheard of", Sequence{2}}};
+  const std::vector<Op> ops = {
+      CreateStream{"fresh", {.window = Window{seconds{16}}}}, op, Trim{"fresh", Sequence{2}},
+      RetireProducer{"fresh", "till", "ann", "closed"}, Trim{"unheard of", Sequence{2}}};
   const Executed executed = store.commit({.ops = ops});
   const auto& answer = std::get<Answer>(executed);
   EXPECT_FALSE(answer.committed);

@@ -128,7 +128,7 @@ TEST(Account, CountsConnections) {
 
 TEST(Accounts, TakeNewLimits) {
   Accounts accounts([](const std::string&) { return TenantLimits{.ttl_max = seconds{60}}; });
-  const Caller acme{"acme", "", Rights::all(), accounts.of("acme")};
+  const Caller acme{{"acme", "", Rights::all()}, accounts.of("acme")};
   EXPECT_FALSE(check(acme, CreateStream{.stream = "s"}));
   accounts.set([](const std::string& name) {
     return name == "acme" ? TenantLimits{} : TenantLimits{.rate = 1};

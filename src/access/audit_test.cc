@@ -8,14 +8,14 @@
 namespace hapax::access {
 namespace {
 
-const Caller kAdmin{"acme", "root", Rights::all()};
-const Caller kWorker{"acme", "w", {Right::kProduce, Right::kConsume}};
+const Caller kAdmin{{"acme", "root", Rights::all()}};
+const Caller kWorker{{"acme", "w", {Right::kProduce, Right::kConsume}}};
 
 TEST(Audit, IsOfAdministrativeActsOfTenants) {
   EXPECT_TRUE(is_audited(kAdmin, DeleteStream{"s"}));
   EXPECT_TRUE(is_audited(kAdmin, Forget{}));
   EXPECT_FALSE(is_audited(kAdmin, Append{}));
-  EXPECT_FALSE(is_audited(Caller{"", "anybody", Rights::all()}, DeleteStream{"s"}));
+  EXPECT_FALSE(is_audited(Caller{{"", "anybody", Rights::all()}}, DeleteStream{"s"}));
 }
 
 TEST(Audit, SaysWhoDidWhatToWhat) {

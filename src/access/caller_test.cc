@@ -9,7 +9,7 @@
 namespace hapax::access {
 namespace {
 
-const Caller kAcme{"acme", "billing", {Right::kProduce}};
+const Caller kAcme{{"acme", "billing", {Right::kProduce}}};
 
 TEST(Caller, MayDoWhatItsRolesSayAndNothingElse) {
   EXPECT_TRUE(check_right(kAcme, right_of(Append{})));
@@ -34,7 +34,7 @@ TEST(Caller, SignsAnActWhoseActorIsLeftOut) {
   };
   EXPECT_EQ(actor(kAcme, ""), "billing");
   EXPECT_EQ(actor(kAcme, "ann"), "ann");
-  EXPECT_EQ(actor(Caller{"", std::string(kAnybody), Rights::all()}, ""), "");
+  EXPECT_EQ(actor(Caller{{"", std::string(kAnybody), Rights::all()}}, ""), "");
 }
 
 // A6

@@ -288,7 +288,7 @@ void Entry::with_stream(const std::string& stream, std::function<void(const Stat
 
 void Entry::audit(const std::string& tenant, std::string line) {
   const auto audit = std::make_shared<AuditLines>();
-  audit->stream = TenantNames(Caller{tenant, "", {}}).inside(kAuditStream);
+  audit->stream = TenantNames(tenant).inside(kAuditStream);
   audit->lines.push_back(std::move(line));
   with_stream(audit->stream, [this, audit](const Status&) {
     const Answer answer{.committed = true, .verdicts = {Done{}}};

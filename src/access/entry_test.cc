@@ -65,7 +65,7 @@ class DeskTest : public testing::Test {
     request->mode = mode;
     request->id = id;
     std::optional<Result<Answer>> told;
-    entry_.commit(loop_, {"acme", "root", Rights::all()}, request,
+    entry_.commit(loop_, {{"acme", "root", Rights::all()}}, request,
                   [&](Result<Answer> answer) { told = std::move(answer); });
     return *std::move(told);
   }
@@ -222,7 +222,7 @@ TEST_F(DeskTest, NoNameOfACommitReachesIntoATenant) {
     name_it(*request);
     std::string told;
     entry_.commit(
-        loop_, {"", std::string(kAnybody), Rights::all()}, request,
+        loop_, {{"", std::string(kAnybody), Rights::all()}}, request,
         [&](const Result<Answer>& answer) { told = answer ? "" : answer.error().detail; });
     return told;
   };
@@ -247,7 +247,7 @@ TEST_F(DeskTest, WhatIsNotAllowedDoesNotReachTheStore) {
   const auto request = std::make_shared<wire::Request>();
   request->ops.push_back(DeleteStream{"s"});
   Errc code = Errc::kIo;
-  entry_.commit(loop_, {"acme", "w", {Right::kProduce}}, request,
+  entry_.commit(loop_, {{"acme", "w", {Right::kProduce}}}, request,
                 [&](const Result<Answer>& answer) { code = answer.error().code; });
   EXPECT_EQ(code, Errc::kForbidden);
   EXPECT_TRUE(store_.commits.empty());

@@ -51,10 +51,11 @@ class DiscretionTest : public testing::Test {
     const auto request = std::make_shared<wire::Request>();
     request->ops.push_back(Set{.name = "r"});
     Error told{Errc::kInvalidArgument, ""};
-    entry_.commit(
-        {loop_, "r-1"}, {"", "anybody", Rights::all()}, request, [&](const Result<Answer>& answer) {
-          told = answer ? std::get<Refused>(answer->verdicts.front()).error : answer.error();
-        });
+    entry_.commit({loop_, "r-1"}, {{"", "anybody", Rights::all()}}, request,
+                  [&](const Result<Answer>& answer) {
+                    told =
+                        answer ? std::get<Refused>(answer->verdicts.front()).error : answer.error();
+                  });
     return told;
   }
   Error gathered() {

@@ -9,8 +9,8 @@
 namespace hapax::access {
 namespace {
 
-const Caller kAtAcme{"acme", "billing", {Right::kProduce}};
-const Caller kElsewhere{"other", "x", Rights::all()};
+const Caller kAtAcme{{"acme", "billing", {Right::kProduce}}};
+const Caller kElsewhere{{"other", "x", Rights::all()}};
 
 // A6: every name of every operation becomes the tenant's own, and no name reaches into another.
 TEST(TenantNames, KeepTenantsApart) {

@@ -91,7 +91,7 @@ class Open final : public access::Authenticator {
  private:
   std::uint64_t edition_ = 1;
   std::optional<access::Caller> nobody_;
-  std::optional<access::Caller> anybody_ = access::Caller{"", "anybody", access::Rights::all()};
+  std::optional<access::Caller> anybody_ = access::Caller{{"", "anybody", access::Rights::all()}};
 };
 
 class SessionTest : public testing::Test {

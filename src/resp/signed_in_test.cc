@@ -24,7 +24,7 @@ class Book final : public access::Authenticator {
   [[nodiscard]] const std::optional<access::Caller>& anybody() const override { return anyone; }
 
   std::map<std::string, access::Caller, std::less<>> callers{
-      {"ann", {"acme", "ann", Rights::all()}}, {"bob", {"beta", "bob", Rights::all()}}};
+      {"ann", {{"acme", "ann", Rights::all()}}}, {"bob", {{"beta", "bob", Rights::all()}}}};
   std::optional<access::Caller> anyone;
   std::uint64_t edition = 1;
   std::vector<std::string> asked;
@@ -39,7 +39,7 @@ class SignedInTest : public testing::Test {
 TEST_F(SignedInTest, WhoSaysNothingIsAStrangerOrAnybody) {
   EXPECT_TRUE(who_.stranger());
   EXPECT_TRUE(who_.holds());
-  book_.anyone = access::Caller{"", "anybody", Rights::all()};
+  book_.anyone = access::Caller{{"", "anybody", Rights::all()}};
   who_.sign_out();
   ASSERT_FALSE(who_.stranger());
   EXPECT_EQ(who_.caller().subject, "anybody");

@@ -41,7 +41,7 @@ class HttpRooms {
     }
     auto call = std::make_shared<rest::Call>();
     call->exchange = exchange;
-    call->admission.caller = {"", std::string(access::kAnybody), access::Rights::all()};
+    call->admission.caller = {{"", std::string(access::kAnybody), access::Rights::all()}};
     call->names = std::move(found.names);
     found.route->act(call);
   }

@@ -28,7 +28,7 @@ class OpenAuthenticator final : public access::Authenticator {
 
  private:
   const std::optional<access::Caller> anybody_ =
-      access::Caller{"", std::string(access::kAnybody), access::Rights::all()};
+      access::Caller{{"", std::string(access::kAnybody), access::Rights::all()}};
 };
 
 // --- the client's side

@@ -8,8 +8,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data), size);
-  const auto frames = hapax::http::decode_frames(body);
-  if (frames && hapax::http::encode_frames(*frames) != body) std::abort();
-  static_cast<void>(hapax::http::read_frames("s", body));
+  const auto frames = hapax::rest::decode_frames(body);
+  if (frames && hapax::rest::encode_frames(*frames) != body) std::abort();
+  static_cast<void>(hapax::rest::read_frames("s", body));
   return 0;
 }

@@ -22,10 +22,10 @@ void must(bool holds) {
 }
 
 void try_claims(std::string_view payload) {
-  const auto claims = read_claims(payload, Settings{}, kNow);
-  if (const auto* admission = std::get_if<Admission>(&claims)) {
-    must(is_tenant(admission->caller.tenant) && is_subject(admission->caller.subject));
-    must(admission->until > kNow && !words_of(admission->caller.rights, " ").empty());
+  const auto claims = read_claims(payload, VerifierSettings{}, kNow);
+  if (const auto* verified = std::get_if<Verified>(&claims)) {
+    must(is_tenant(verified->identity.tenant) && is_subject(verified->identity.subject));
+    must(verified->until > kNow && !words_of(verified->identity.rights, " ").empty());
   }
 }
 
@@ -42,18 +42,18 @@ void try_token(std::string_view text) {
 }
 
 // A secret that no input knows.
-const Verifier& guard() {
-  static const auto kGuard = Verifier::build(
+const Verifier& verifier() {
+  static const auto kVerifier = Verifier::build(
       {.keys = {{"key", KeyKind::kSecret, std::nullopt, ""}}, .tokens_file = ""},
       [](const std::string&) -> hapax::Result<std::string> { return std::string(64, '\x8f'); });
-  return **kGuard;
+  return **kVerifier;
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  must(!guard().authenticate(bytes, kNow).caller);
+  must(!verifier().authenticate(bytes, kNow).identity);
   try_token(bytes);
   try_claims(bytes);
   for (const KeyKind kind : {KeyKind::kPem, KeyKind::kSecret, KeyKind::kJwks}) {
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const Key& key : *keys) must(!key.verify("bytes", "signature"));
   }
   if (const auto tokens = parse_tokens(bytes)) {
-    for (const Token& token : *tokens) must(parse_tokens(line_of(token)).ok());
+    for (const ApiToken& token : *tokens) must(parse_tokens(line_of(token)).ok());
   }
   return 0;
 }

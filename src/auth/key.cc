@@ -11,6 +11,7 @@
 
 #include "auth/octets.h"
 #include "base/format.h"
+#include "digest/sign.h"
 
 namespace hapax::auth {
 
@@ -134,7 +135,7 @@ Result<Key> Key::from_public(Public key) {
 bool Key::verify(std::string_view bytes, std::string_view signature) const {
   switch (algorithm_) {
     case Algorithm::kHs256:
-      return equal_in_constant_time(hmac_sha256(secret_, bytes), signature);
+      return digest::equal_in_constant_time(hmac_sha256(secret_, bytes), signature);
     case Algorithm::kRs256:
       return verify_public(public_.get(), EVP_sha256(), bytes, signature);
     case Algorithm::kEs256: {
@@ -145,10 +146,6 @@ bool Key::verify(std::string_view bytes, std::string_view signature) const {
       return verify_public(public_.get(), nullptr, bytes, signature);
   }
   return false;
-}
-
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  return !a.empty() && a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace hapax::auth

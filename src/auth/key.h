@@ -50,6 +50,4 @@ class Key {
   std::string id_;
 };
 
-[[nodiscard]] bool equal_in_constant_time(std::string_view a, std::string_view b);
-
 }  // namespace hapax::auth

@@ -5,7 +5,6 @@
 #include <set>
 #include <span>
 
-#include "auth/key.h"
 #include "auth/words.h"
 #include "base/format.h"
 #include "base/hex.h"
@@ -13,6 +12,7 @@
 #include "digest/base64.h"
 #include "digest/crc32c.h"
 #include "digest/hash.h"
+#include "digest/sign.h"
 #include "wire/json_text.h"
 #include "wire/nearest.h"
 #include "wire/strict_json.h"
@@ -277,8 +277,8 @@ Either<Verified> Tokens::verify(std::string_view text, Time now) const {
   static const std::string kNobody(kSecretBytes, '\0');
   const auto found = by_id_.find(parts->id);
   const bool known = found != by_id_.end();
-  const bool same =
-      equal_in_constant_time(digest::sha256(parts->secret), known ? found->second.sha256 : kNobody);
+  const bool same = digest::equal_in_constant_time(digest::sha256(parts->secret),
+                                                   known ? found->second.sha256 : kNobody);
   const std::string who = "the API token " + std::string(parts->id);
   if (!known) return Refusal{CredentialFault::kInvalid, who + " is unknown"};
   if (!same) return Refusal{CredentialFault::kInvalid, who + " came with a wrong secret"};

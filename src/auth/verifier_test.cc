@@ -153,7 +153,7 @@ TEST_F(GuardTest, AReloadThatFailsLeavesTheOldGuard) {
   ASSERT_TRUE(post.reload(settings_, read_));
   EXPECT_NE(post.verifier(), before);
   EXPECT_FALSE(post.verifier()->authenticate(made_.text, kNow).identity);
-  EXPECT_TRUE(before->authenticate(made_.text, kNow).identity);  // for who still holds it
+  EXPECT_TRUE(before->authenticate(made_.text, kNow).identity);  // Whoever holds it may go on.
 }
 
 }  // namespace

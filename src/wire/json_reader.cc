@@ -16,6 +16,7 @@
 #include <boost/json/value_stack.hpp>
 
 #include "base/format.h"
+#include "wire/json_events.h"
 
 namespace hapax::wire {
 
@@ -33,43 +34,9 @@ double nearest_double(json::string_view number, double computed) {
   return failed == std::errc{} && end == number.data() + number.size() ? nearest : computed;
 }
 
-// What the parser calls for every piece of a text; false stops it.
-struct Events {
-  using Text = json::string_view;
-  using ErrorCode = json::error_code;
-
-  static constexpr std::size_t max_object_size = json::object::max_size();
-  static constexpr std::size_t max_array_size = json::array::max_size();
-  static constexpr std::size_t max_key_size = json::string::max_size();
-  static constexpr std::size_t max_string_size = json::string::max_size();
-
-  static bool stop(json::error why, ErrorCode& error) {
-    error = why;
-    return false;
-  }
-  bool on_document_begin(ErrorCode&) { return true; }
-  bool on_document_end(ErrorCode&) { return true; }
-  bool on_object_begin(ErrorCode&) { return true; }
-  bool on_object_end(std::size_t, ErrorCode&) { return true; }
-  bool on_array_begin(ErrorCode&) { return true; }
-  bool on_array_end(std::size_t, ErrorCode&) { return true; }
-  bool on_key_part(Text, std::size_t, ErrorCode&) { return true; }
-  bool on_key(Text, std::size_t, ErrorCode&) { return true; }
-  bool on_string_part(Text, std::size_t, ErrorCode&) { return true; }
-  bool on_string(Text, std::size_t, ErrorCode&) { return true; }
-  bool on_number_part(Text, ErrorCode&) { return true; }
-  bool on_int64(std::int64_t, Text, ErrorCode&) { return true; }
-  bool on_uint64(std::uint64_t, Text, ErrorCode&) { return true; }
-  bool on_double(double, Text, ErrorCode&) { return true; }
-  bool on_bool(bool, ErrorCode&) { return true; }
-  bool on_null(ErrorCode&) { return true; }
-  bool on_comment_part(Text, ErrorCode&) { return true; }
-  bool on_comment(Text, ErrorCode&) { return true; }
-};
-
 // Builds the value, and counts the members that the text names. Of two members of one name the
 // value has the last only, so the two numbers differ.
-class Builder : public Events {
+class Builder : public JsonEvents {
  public:
   explicit Builder(std::size_t members_max) : members_max_(members_max) {}
 
@@ -134,7 +101,7 @@ class Builder : public Events {
 };
 
 // Stops behind the first name that its object has already. Of a text that was read as JSON.
-class TwiceFinder : public Events {
+class TwiceFinder : public JsonEvents {
  public:
   bool on_object_begin(ErrorCode&) {
     open_.emplace_back();

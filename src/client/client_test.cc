@@ -1,6 +1,7 @@
 #include "client/client.h"
 
 #include <array>
+#include <future>
 #include <latch>
 #include <thread>
 
@@ -14,7 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/sink_thread.h"
 #include "client/sinks.h"
+#include "client/webhook_sink.h"
 #include "net/link.h"
 #include "net/server.h"
 
@@ -164,35 +167,105 @@ class RealClock final : public ports::Clock {
   }
 };
 
-TEST(EndpointSink, WaitsForTheAnswerBehindEarlyHints) {
-  const std::string hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
-  Scripted server({hints + kGood, hints + "HTTP/1.1 422 No\r\nContent-Length: 0\r\n\r\n"});
-  RealClock clock;
-  EndpointSink sink(server.options(), "/in");
-  const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
-  const std::array<const relay::Outgoing*, 2> both{&record, &record};
-  const relay::SinkDelivery told =
-      sink.deliver(both, relay::Permit(clock, clock.steady_ms() + 60'000));
-  EXPECT_EQ(told.accepted, 1U);
-  EXPECT_EQ(told.ending, relay::SinkDelivery::Ending::kRefused);
-  EXPECT_EQ(server.requests.size(), 2U);
+// What becomes of one record at an endpoint.
+class WebhookSinkTest : public testing::Test {
+ protected:
+  delivery::SendResult send(Scripted& server, Duration left = Duration{60'000}) {
+    const delivery::Outgoing record{.id = "r 1", .type = "t", .key = "k", .payload = "x"};
+    const std::array<const delivery::Outgoing*, 1> one{&record};
+    WebhookSink sink(*sender_, clock_,
+                     {.url = server.options().url.text() + "/in?key=1&to=a%20b",
+                      .token = "secret",
+                      .answer_time = Duration{3'000}});
+    std::promise<delivery::SendResult> told;
+    sink.start(one, clock_.steady_ms() + left.count(),
+               [&](std::vector<delivery::SendResult> results) { told.set_value(results.at(0)); });
+    return told.get_future().get();
+  }
+
+  using Outcome = delivery::SendResult::Outcome;
+  RealClock clock_;
+  const std::unique_ptr<webhook::Sender> sender_ = *webhook::Sender::open({});
+};
+
+TEST_F(WebhookSinkTest, SendsTheRecordUnderItsId) {
+  Scripted server({"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + std::string(kGood)});
+  EXPECT_EQ(send(server).outcome, Outcome::kDelivered);
+  server.stop();
+  ASSERT_EQ(server.requests.size(), 1U);
+  const std::string& request = server.requests[0];
+  EXPECT_THAT(request, testing::StartsWith("POST /in?key=1&to=a%20b HTTP/1.1\r\n"));
+  for (const char* line : {"Idempotency-Key: r 1", "Hapax-Type: t", "Hapax-Key: k",
+                           "Authorization: Bearer secret", "Content-Length: 1"}) {
+    EXPECT_THAT(request, HasSubstr(line));
+  }
 }
 
-// Y2: the receiver may have it, and another relay may send it by the time we would ask again.
-// Y4: that it was not waited for any longer does not make the receiver unavailable.
-TEST(EndpointSink, DoesNotSendAgainWhatWasNotAnsweredInTime) {
-  Scripted server({kGoodAndStay, kSilence, kGood});
-  RealClock clock;
-  EndpointSink sink(server.options(), "/in");
-  const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
-  const std::array<const relay::Outgoing*, 2> both{&record, &record};
-  const relay::Permit permit(clock, clock.steady_ms() + 3'000);
-  const relay::SinkDelivery told = sink.deliver(both, permit);
+TEST_F(WebhookSinkTest, JudgesByTheStatus) {
+  const auto told = [&](const std::string& status) {
+    Scripted server(
+        {"HTTP/1.1 " + status + "\r\nContent-Length: 3\r\nConnection: close\r\n\r\nwhy"});
+    return send(server);
+  };
+  EXPECT_EQ(told("204 No Content").outcome, Outcome::kDelivered);
+  EXPECT_EQ(told("422 No").outcome, Outcome::kRejected);
+  EXPECT_THAT(told("422 No").reason, HasSubstr("HTTP 422 why"));
+  for (const char* status : {"408 Late", "425 Early", "429 Much", "302 There"}) {
+    EXPECT_EQ(told(status).outcome, Outcome::kTryLater) << status;
+    EXPECT_FALSE(told(status).answered) << status;
+  }
+  EXPECT_EQ(told("500 Oh").outcome, Outcome::kTryLater);
+  EXPECT_TRUE(told("500 Oh").answered);
+}
+
+TEST_F(WebhookSinkTest, TellsForHowLongItIsAskedToWait) {
+  Scripted server({"HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n"});
+  EXPECT_EQ(send(server).after, Duration{7'000});
+}
+
+// Nobody knows whether the endpoint has it, and it is not sent again.
+TEST_F(WebhookSinkTest, AnAnswerThatDoesNotComeIsUnknown) {
+  Scripted server({kSilence, kGood});
+  EXPECT_EQ(send(server).outcome, Outcome::kUnknown);
   server.stop();
-  EXPECT_EQ(told.accepted, 1U);
-  EXPECT_EQ(told.ending, relay::SinkDelivery::Ending::kOutOfTime);
-  EXPECT_THAT(told.reason, HasSubstr("no answer from"));
-  EXPECT_EQ(server.requests.size(), 2U);
+  EXPECT_EQ(server.requests.size(), 1U);
+}
+
+// Z1
+TEST_F(WebhookSinkTest, NothingLeavesAfterItsTime) {
+  Scripted server({kGood});
+  EXPECT_EQ(send(server, Duration{0}).outcome, Outcome::kNotSent);
+  server.stop();
+  EXPECT_TRUE(server.requests.empty());
+}
+
+// Of what it says about a record the beginning is enough, and its end may never come.
+TEST_F(WebhookSinkTest, ReadsNoMoreOfAnAnswerThanItNeeds) {
+  const std::string much(std::size_t{40} << 10, 'x');
+  Scripted server({"HTTP/1.1 422 No\r\nTransfer-Encoding: chunked\r\n\r\n7fffffff\r\n" + much});
+  const delivery::SendResult told = send(server);
+  EXPECT_EQ(told.outcome, Outcome::kRejected);
+  EXPECT_LT(told.reason.size(), 400U);
+}
+
+// Z9: what has not begun when the engine winds down is not sent any more.
+TEST(SinkThread, SendsNothingOnceItWindsDown) {
+  Scripted server({kGood});
+  RealClock clock;
+  SinkThread sink(std::make_unique<StreamSink>(server.options(), "orders"), clock, 10);
+  const delivery::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
+  const std::array<const delivery::Outgoing*, 1> one{&record};
+  const auto outcome = [&] {
+    std::promise<delivery::SendResult> told;
+    sink.start(one, clock.steady_ms() + 60'000,
+               [&](std::vector<delivery::SendResult> results) { told.set_value(results.at(0)); });
+    return told.get_future().get().outcome;
+  };
+  EXPECT_EQ(outcome(), delivery::SendResult::Outcome::kDelivered);
+  sink.wind_down();
+  EXPECT_EQ(outcome(), delivery::SendResult::Outcome::kNotSent);
+  server.stop();
+  EXPECT_EQ(server.requests.size(), 1U);
 }
 
 TEST(StreamSink, TellsTheEndOfItsTimeFromAServerThatIsAway) {
@@ -205,30 +278,6 @@ TEST(StreamSink, TellsTheEndOfItsTimeFromAServerThatIsAway) {
             relay::SinkDelivery::Ending::kOutOfTime);
   EXPECT_EQ(sink.deliver(one, relay::Permit(clock, clock.steady_ms() + 60'000)).ending,
             relay::SinkDelivery::Ending::kUnavailable);
-}
-
-// Each look at the time is 10 s later than the one before.
-class TickingClock final : public ports::Clock {
- public:
-  std::int64_t wall_ms() override { return 0; }
-  std::int64_t steady_ms() override { return now_ms_ += 10'000; }
-
- private:
-  std::int64_t now_ms_ = 0;
-};
-
-// What would not be answered in time is not sent, so that it is not sent twice.
-TEST(EndpointSink, BeginsNothingForWhichThereIsLessTimeThanForTheOneBefore) {
-  Scripted server({kGood, kGood, kGood});
-  TickingClock clock;
-  EndpointSink sink(server.options(), "/in");
-  const relay::Outgoing record{.id = "r1", .type = "t", .payload = "x"};
-  const std::array<const relay::Outgoing*, 3> all{&record, &record, &record};
-  // A record takes four looks: 30 s from the first to the last.
-  const relay::SinkDelivery told = sink.deliver(all, relay::Permit(clock, 100'000));
-  EXPECT_EQ(told.accepted, 2U);
-  EXPECT_EQ(told.ending, relay::SinkDelivery::Ending::kOutOfTime);
-  EXPECT_EQ(told.reason, "");
 }
 
 // A payload of control characters would be six times as long as text.

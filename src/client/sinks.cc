@@ -86,15 +86,6 @@ PieceAnswer refusal_in(const Reply& reply) {
   return {PieceKind::kTooLarge, 0, reason_of(reply)};
 }
 
-bool is_own_fault(unsigned status) {
-  return status >= 400 && status < 500 && status != 408 && status != 425 && status != 429;
-}
-
-SinkDelivery::Ending ending_of(unsigned status) {
-  if (is_own_fault(status)) return SinkDelivery::Ending::kRefused;
-  return status >= 500 ? SinkDelivery::Ending::kFailed : SinkDelivery::Ending::kUnavailable;
-}
-
 }  // namespace
 
 StreamSink::StreamSink(ClientOptions options, std::string stream)
@@ -116,53 +107,6 @@ PieceAnswer StreamSink::send(std::span<const Outgoing* const> piece, const relay
       reply->status == 400 || reply->status == 409 || reply->status == 413 || reply->status == 422;
   if (!theirs) return {PieceKind::kUnavailable, 0, reason_of(*reply)};
   return refusal_in(*reply);
-}
-
-EndpointSink::EndpointSink(ClientOptions options, std::string path)
-    : client_(for_relay(std::move(options))), path_(path.empty() ? "/" : std::move(path)) {}
-
-SinkDelivery EndpointSink::deliver(std::span<const Outgoing* const> records,
-                                   const relay::Permit& permit) {
-  SinkDelivery told;
-  milliseconds longest{0};  // that a record took
-  for (const Outgoing* record : records) {
-    // Y2: asked before each request, and by the client again whenever it is about to send. Nothing
-    // is begun that would probably not be answered in time.
-    const milliseconds left = permit.left();
-    bool late = left <= longest;
-    if (late) return {told.accepted, SinkDelivery::Ending::kOutOfTime, {}};
-    ApiCall call{.method = "POST",
-                 .path = path_,
-                 .body = record->payload,
-                 .type = "application/octet-stream",
-                 .key = as_value(record->id),
-                 .time = time_for(permit),
-                 .may_send = [&] {
-                   late = !permit.good();
-                   return !late;
-                 }};
-    const auto add = [&](std::string_view name, const std::string& value) {
-      if (!value.empty()) call.fields.add(name, as_value(value));
-    };
-    add("Hapax-Type", record->type);
-    add("Hapax-Key", record->key);
-    add("Hapax-Correlation-Id", record->correlation_id);
-    add("Hapax-Causation-Id", record->causation_id);
-    const auto reply = client_.call(call);
-    if (!reply && late) return {told.accepted, SinkDelivery::Ending::kOutOfTime, {}};
-    if (!reply) {
-      const bool cut_off = permit.cuts_off();
-      return {told.accepted,
-              cut_off ? SinkDelivery::Ending::kOutOfTime : SinkDelivery::Ending::kUnavailable,
-              reply.error().text()};
-    }
-    if (!reply->good()) {
-      return {told.accepted, ending_of(reply->status), reason_of(*reply)};
-    }
-    longest = std::max(longest, left - permit.left());
-    ++told.accepted;
-  }
-  return told;
 }
 
 }  // namespace hapax::client

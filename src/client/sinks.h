@@ -1,5 +1,4 @@
-// Sinks of a relay that are reached over HTTP: a stream of a Hapax server, and any endpoint that
-// takes one record per request.
+// A stream of a Hapax server as the sink of a relay.
 #pragma once
 
 #include <string>
@@ -22,21 +21,6 @@ class StreamSink final : public relay::PieceSink {
  private:
   Client client_;
   const std::string stream_;
-};
-
-// POST with the payload as the body and Idempotency-Key = the message id. 2xx is accepted; 4xx
-// other than 408, 425 and 429 is refused; 5xx is failed; all else means that the endpoint is
-// unavailable.
-class EndpointSink final : public relay::Sink {
- public:
-  EndpointSink(ClientOptions options, std::string path);
-
-  [[nodiscard]] relay::SinkDelivery deliver(std::span<const relay::Outgoing* const> records,
-                                            const relay::Permit& permit) override;
-
- private:
-  Client client_;
-  const std::string path_;
 };
 
 }  // namespace hapax::client

@@ -19,9 +19,7 @@ Error bad_url(std::string_view text, std::string_view why) {
 
 // What is wrong with a URL of RFC 3986 as the address of a server; empty if nothing is.
 std::string_view flaw_of(const urls::url_view& url) {
-  if (url.has_userinfo() || url.has_query() || url.has_fragment()) {
-    return "it may have a host, a port and a path only";
-  }
+  if (url.has_userinfo() || url.has_fragment()) return "it may not have a user or a fragment";
   if (url.encoded_host().empty()) return "the host is missing";
   // Boost 1.81 takes "http://a:x" for the host a and the path x.
   const bool path_follows = url.encoded_path().empty() || url.encoded_path().starts_with('/');
@@ -41,20 +39,43 @@ std::string Url::authority() const {
 
 std::string Url::text() const { return (tls ? "https://" : "http://") + authority() + prefix; }
 
-Result<Url> parse_url(std::string_view text) {
-  Url url;
-  url.tls = text.starts_with("https://");
-  if (!url.tls && !text.starts_with("http://")) {
+namespace {
+
+Result<urls::url_view> parsed_url(std::string_view text) {
+  if (!text.starts_with("https://") && !text.starts_with("http://")) {
     return bad_url(text, "it begins with neither http:// nor https://");
   }
   if (!is_word(text)) return bad_url(text, "spaces and what is not ASCII are written as %XX");
   const auto parsed = urls::parse_uri(text);
   if (!parsed) return bad_url(text, "it is not written as RFC 3986 wants it");
   if (const std::string_view flaw = flaw_of(*parsed); !flaw.empty()) return bad_url(text, flaw);
-  url.host = parsed->host_address();
-  url.port = parsed->has_port() ? std::to_string(parsed->port_number()) : url.tls ? "443" : "80";
-  url.prefix = std::string_view(parsed->encoded_path());
+  return *parsed;
+}
+
+Url server_of(const urls::url_view& parsed) {
+  Url url;
+  url.tls = parsed.scheme() == "https";
+  url.host = parsed.host_address();
+  url.port = parsed.has_port() ? std::to_string(parsed.port_number()) : url.tls ? "443" : "80";
+  return url;
+}
+
+}  // namespace
+
+Result<Url> parse_url(std::string_view text) {
+  HAPAX_TRY(const urls::url_view parsed, parsed_url(text));
+  if (parsed.has_query()) return bad_url(text, "it may have a host, a port and a path only");
+  Url url = server_of(parsed);
+  url.prefix = std::string_view(parsed.encoded_path());
   while (url.prefix.ends_with('/')) url.prefix.pop_back();
+  return url;
+}
+
+Result<EndpointUrl> parse_endpoint_url(std::string_view text) {
+  HAPAX_TRY(const urls::url_view parsed, parsed_url(text));
+  EndpointUrl url{server_of(parsed), std::string(std::string_view(parsed.encoded_path()))};
+  if (url.target.empty()) url.target = "/";
+  if (parsed.has_query()) url.target.append("?").append(std::string_view(parsed.encoded_query()));
   return url;
 }
 

@@ -21,4 +21,11 @@ struct Url {
 
 [[nodiscard]] Result<Url> parse_url(std::string_view text);
 
+// Somebody else's URL, which is called as it is written: https://shop.example/in/?key=1
+struct EndpointUrl {
+  Url server;          // without a prefix
+  std::string target;  // "/in/?key=1"
+};
+[[nodiscard]] Result<EndpointUrl> parse_endpoint_url(std::string_view text);
+
 }  // namespace hapax::client

@@ -42,5 +42,22 @@ TEST(Url, RefusesWhatItWouldMisunderstand) {
   }
 }
 
+// It is called as it is written: whose it is knows what an empty query or a slash at the end means.
+TEST(Url, OfAnEndpointHasATarget) {
+  const auto target_of = [](std::string_view text) { return parse_endpoint_url(text)->target; };
+  EXPECT_EQ(target_of("https://shop.example/in?key=1&to=a%20b"), "/in?key=1&to=a%20b");
+  EXPECT_EQ(target_of("https://shop.example?key=1"), "/?key=1");
+  EXPECT_EQ(target_of("https://shop.example/in/"), "/in/");
+  EXPECT_EQ(target_of("https://shop.example/in?"), "/in?");
+  EXPECT_EQ(target_of("https://shop.example"), "/");
+  EXPECT_EQ(target_of("https://shop.example/streams/a?b=/streams/c"), "/streams/a?b=/streams/c");
+  EXPECT_EQ(parse_endpoint_url("https://shop.example/in?a")->server,
+            (Url{true, "shop.example", "443", ""}));
+  for (const char* text :
+       {"http://a/in?b c", "http://a/in?\r\nX: y", "http://u:p@a/in?b", "http://a/in?b#c", "a?b"}) {
+    EXPECT_FALSE(parse_endpoint_url(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace hapax::client

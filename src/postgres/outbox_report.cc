@@ -1,4 +1,5 @@
 // What an outbox says of itself, for people who look.
+#include "base/format.h"
 #include "postgres/outbox_source.h"
 
 namespace hapax::postgres {
@@ -62,6 +63,51 @@ Status OutboxSource::add_figures(relay::OutboxReport& report) {
   report.oldest_transaction_of = all.at(0, kTransactionOf);
   report.sees_transactions = all.is_true(0, kSeesTransactions);
   return Ok{};
+}
+
+Result<std::vector<relay::TracedEvent>> OutboxSource::trace(const std::string& id) {
+  Values values;
+  values.text(id);
+  enum Column {
+    kSeq,
+    kLane,
+    kType,
+    kKey,
+    kState,
+    kAttempts,
+    kLastError,
+    kRelay,
+    kCreatedMs,
+    kNextMs,
+    kDiedMs,
+    kColumns
+  };
+  const auto ms = [](std::string_view column) {
+    return base::format(
+        "(pg_catalog.date_part('epoch', {}_at) * 1000::double precision)::bigint AS {}_ms", column,
+        column);
+  };
+  HAPAX_TRY(const Rows rows,
+            ask("SELECT seq, lane, type, key, state, attempts, last_error, relay, " +
+                    ms("created") + ", " + ms("next") + ", " + ms("died") +
+                    " FROM \"{schema}\".outbox_trace WHERE id = $1 ORDER BY seq",
+                values));
+  std::vector<relay::TracedEvent> events;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    relay::TracedEvent event{.number = rows.number(i, kSeq),
+                             .type = rows.text(i, kType),
+                             .key = rows.text(i, kKey),
+                             .state = rows.text(i, kState),
+                             .attempts = static_cast<std::uint32_t>(rows.number(i, kAttempts)),
+                             .last_error = rows.text(i, kLastError),
+                             .relay = rows.text(i, kRelay),
+                             .created_ms = rows.number(i, kCreatedMs)};
+    if (!rows.is_null(i, kLane)) event.lane = static_cast<std::uint32_t>(rows.number(i, kLane));
+    if (!rows.is_null(i, kNextMs)) event.next_ms = rows.number(i, kNextMs);
+    if (!rows.is_null(i, kDiedMs)) event.died_ms = rows.number(i, kDiedMs);
+    events.push_back(std::move(event));
+  }
+  return events;
 }
 
 Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {

@@ -80,17 +80,44 @@ Duration OutboxSource::ready_to_sleep(Duration most, std::int64_t now_ms) {
     nap_ = kNapFirst;
     return Duration{0};
   }
-  const Duration due = std::exchange(due_in_, std::nullopt).value_or(nap_);
-  return std::min({nap_, most, std::max(due, kNapFirst)});
+  return std::min({nap_, most, until_due(now_ms)});
 }
 
-void OutboxSource::wait(Duration most) {
-  const Duration span = ready_to_sleep(most, steady_ms());
-  if (span == Duration{0}) return;
-  pollfd watched[2] = {{wake_, POLLIN, 0}, {-1, POLLIN, 0}};
+bool OutboxSource::wait(Duration most) {
+  const std::int64_t now = steady_ms();
+  Duration span{asleep_until_ms_.value_or(now) - now};
+  if (span <= Duration{0}) {  // Otherwise a nudge ended the nap before its time.
+    span = ready_to_sleep(most, now);
+    asleep_until_ms_ = now + span.count();
+  }
+  span = std::min({span, most, until_due(now)});
+  if (span == Duration{0}) return look_again();
+  pollfd watched[3] = {{wake_, POLLIN, 0}, {-1, POLLIN, 0}, {nudge_, POLLIN, 0}};
   if (listener_) watched[1].fd = ::PQsocket(listener_->raw());
-  if (::poll(watched, 2, static_cast<int>(span.count())) <= 0) return;
+  if (::poll(watched, 3, static_cast<int>(span.count())) <= 0) return look_again();
   if (watched[1].revents != 0) read_notifications();
+  const bool only_nudged = watched[0].revents == 0 && watched[1].revents == 0;
+  if (watched[2].revents != 0) {
+    eventfd_t count = 0;
+    ::eventfd_read(nudge_, &count);
+  }
+  return only_nudged ? false : look_again();
+}
+
+bool OutboxSource::look_again() {
+  asleep_until_ms_.reset();
+  if (due_at_ms_ && *due_at_ms_ <= steady_ms()) due_at_ms_.reset();
+  return true;
+}
+
+// A look may have asked some lanes only, so an earlier retry of another one counts, too.
+void OutboxSource::expect_retry_in(Duration span) {
+  const std::int64_t due = steady_ms() + span.count();
+  due_at_ms_ = std::min(due_at_ms_.value_or(due), due);
+}
+
+Duration OutboxSource::until_due(std::int64_t now_ms) const {
+  return due_at_ms_ ? std::max(Duration{*due_at_ms_ - now_ms}, kNapFirst) : kNapMax;
 }
 
 void OutboxSource::read_notifications() {
@@ -106,5 +133,7 @@ void OutboxSource::read_notifications() {
 }
 
 void OutboxSource::wake() { ::eventfd_write(wake_, 1); }
+
+void OutboxSource::nudge() { ::eventfd_write(nudge_, 1); }
 
 }  // namespace hapax::postgres

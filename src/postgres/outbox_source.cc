@@ -22,7 +22,7 @@ namespace {
 using relay::SendOutcome;
 using Kind = TakenRow::Kind;
 
-constexpr std::uint32_t kNeedsVersion = 3;
+constexpr std::uint32_t kNeedsVersion = 5;
 constexpr std::int64_t kForgottenAtOnce = 1'000;  // rows of the inbox, and claims
 constexpr std::uint32_t kLanes = 16;
 constexpr std::uint32_t kBusyRounds = 8;
@@ -136,10 +136,14 @@ struct OutcomeArrays {
 
 OutboxSource::OutboxSource(OutboxSourceOptions options) : options_(std::move(options)) {
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  HAPAX_ASSERT(wake_ >= 0, "a file descriptor is left");
+  nudge_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  HAPAX_ASSERT(wake_ >= 0 && nudge_ >= 0, "a file descriptor is left");
 }
 
-OutboxSource::~OutboxSource() { ::close(wake_); }
+OutboxSource::~OutboxSource() {
+  ::close(wake_);
+  ::close(nudge_);
+}
 
 Result<std::unique_ptr<OutboxSource>> OutboxSource::open(OutboxSourceOptions options) {
   HAPAX_CHECK(tables::check_name("schema", options.schema));
@@ -224,7 +228,7 @@ enum class TakeColumn {
 constexpr std::string_view kTakeSql =
     "SELECT kind, lane, n, seq, part, attempt, blocked, id, type, key, payload, headers, "
     "correlation_id, causation_id FROM \"{schema}\".relay_take($1, $2, $3, $4, $5, $6, $7, $8, $9, "
-    "$10, $11, $12, $13, $14)";
+    "$10, $11, $12, $13, $14, $15)";
 
 }  // namespace
 
@@ -275,15 +279,13 @@ OutboxSource::Lane OutboxSource::stored_lane(const Rows& rows, std::size_t row) 
   return lane;
 }
 
-Result<relay::TakenBatches> OutboxSource::next(std::span<const relay::LaneTurn> turns,
-                                               std::uint32_t attempts_max) {
-  auto told = settle_and_take(turns, attempts_max);
+Result<relay::TakenBatches> OutboxSource::next(std::span<const relay::LaneTurn> turns) {
+  auto told = settle_and_take(turns);
   if (!told) lanes_.clear();  // Nobody knows what is stored now.
   return told;
 }
 
-Result<relay::TakenBatches> OutboxSource::settle_and_take(std::span<const relay::LaneTurn> turns,
-                                                          std::uint32_t attempts_max) {
+Result<relay::TakenBatches> OutboxSource::settle_and_take(std::span<const relay::LaneTurn> turns) {
   HAPAX_CHECK(reconnect());
   HAPAX_CHECK(drop_bystanders());
   relay::TakenBatches told;
@@ -291,7 +293,7 @@ Result<relay::TakenBatches> OutboxSource::settle_and_take(std::span<const relay:
     if (find(turn.lease) == nullptr) told.lost.push_back(turn.lease.lane);
   }
   const std::optional<Query> settling = settling_of(turns);
-  const std::vector<relay::LaneTurn> wanted = wanted_of(turns, attempts_max);
+  const std::vector<relay::LaneTurn> wanted = wanted_of(turns, told);
   if (settling && !wanted.empty()) {
     questions_ += 2;
     HAPAX_TRY(const auto answers, connection_->ask_both(*settling, taking_of(wanted)));
@@ -305,7 +307,10 @@ Result<relay::TakenBatches> OutboxSource::settle_and_take(std::span<const relay:
     read(rows, wanted, told);
   }
   busy_rounds_ = told.batches.empty() ? 0 : busy_rounds_ + 1;
-  if (busy_rounds_ > 0) nap_ = Duration{0};
+  if (busy_rounds_ > 0) {
+    nap_ = Duration{0};
+    asleep_until_ms_.reset();
+  }
   if (busy_rounds_ >= kBusyRounds) renounce();
   return told;
 }
@@ -328,7 +333,10 @@ std::optional<Query> OutboxSource::settling_of(std::span<const relay::LaneTurn> 
       if (row.kind == Kind::kRetry || !usual) rest.add(turn.lease.lane, row, turn.outcomes[i]);
     }
     lane->progress = after.progress;
-    lane->attempts = 0;
+    // Y5: what is said of retries says nothing of what was taken with them, and never settled.
+    if (lane->taken.rows.back().kind != Kind::kRetry) {
+      lane->attempts = relay::unsettled_after(lane->attempts);
+    }
     lane->taken = {};
     lanes.add(turn.lease, lane->progress, std::exchange(lane->mark, mark));
     any = true;
@@ -352,13 +360,20 @@ void OutboxSource::read_lost(const Rows& rows, relay::TakenBatches& told) {
 
 // The turns that take something, with how much.
 std::vector<relay::LaneTurn> OutboxSource::wanted_of(std::span<const relay::LaneTurn> turns,
-                                                     std::uint32_t attempts_max) {
+                                                     relay::TakenBatches& told) {
   std::vector<relay::LaneTurn> wanted;
   for (const relay::LaneTurn& turn : turns) {
     const Lane* lane = find(turn.lease);
     if (lane == nullptr || turn.take == 0) continue;
-    wanted.push_back(
-        {turn.lease, {}, relay::piece_to_take(turn.take, lane->attempts, attempts_max)});
+    if (relay::is_suspect(lane->attempts) && !turn.alone) {
+      told.suspects.push_back({turn.lease.lane, lane->attempts});
+      continue;
+    }
+    const std::uint32_t most = turn.alone ? 1 : turn.take;
+    wanted.push_back({.lease = turn.lease,
+                      .outcomes = {},
+                      .take = relay::piece_to_take(most, lane->attempts),
+                      .alone = turn.alone});
   }
   return wanted;
 }
@@ -378,7 +393,9 @@ Query OutboxSource::taking_of(std::span<const relay::LaneTurn> wanted) {
   Query question{.sql = named(kTakeSql), .values = {}, .rowed = Rowed::kBinary};
   lanes.give(question.values, mark);
   question.values.text(tries.text()).text(most.text()).number(kLateSpan);
-  question.values.number(kTakenBytes / std::max<std::int64_t>(std::ssize(wanted), 1));
+  // Of all lanes together, whether they are asked at once or one by one.
+  question.values.number(kTakenBytes / std::max<std::int64_t>(std::ssize(lanes_), 1));
+  question.values.text(wanted.front().alone ? "true" : "false");
   return question;
 }
 
@@ -392,8 +409,7 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::LaneTurn> turns
     if (kind == "snapshot") {
       const auto xid = static_cast<std::uint64_t>(number_of(rows.at(i, kSeq)));
       running = running_in(rows.at(i, kId), xid);
-      due_in_.reset();
-      if (!rows.is_null(i, kN)) due_in_ = Duration{number_of(rows.at(i, kN))};
+      if (!rows.is_null(i, kN)) expect_retry_in(Duration{number_of(rows.at(i, kN))});
       continue;
     }
     const auto number = static_cast<std::uint32_t>(number_of(rows.at(i, kLane)));
@@ -402,6 +418,9 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::LaneTurn> turns
     if (kind == "lane") {
       lane.taken = {{}, xids_of(rows.at(i, kId)), running, {}};
       if (!rows.is_null(i, kSeq)) lane.taken.late_end = number_of(rows.at(i, kSeq));
+      if (!rows.is_null(i, kN)) {
+        told.suspects.push_back({number, static_cast<std::uint32_t>(number_of(rows.at(i, kN)))});
+      }
       continue;
     }
     const std::int64_t seq = number_of(rows.at(i, kSeq));
@@ -450,7 +469,8 @@ void OutboxSource::finish_taking(std::uint32_t number, const relay::LaneTurn& tu
                                    [](const TakenRow& row) { return row.kind == Kind::kLate; });
     lane.taken.late_end = last->seq;
   }
-  if (!has_all_late(lane.progress, lane.taken)) {  // Fresh rows come after all that are late.
+  const bool has_fresh = has_all_late(lane.progress, lane.taken) && (!turn.alone || late == 0);
+  if (!has_fresh) {  // They come after all that are late.
     while (!rows.empty() && rows.back().kind == Kind::kFresh) {
       rows.pop_back();
       batch.records.pop_back();
@@ -460,10 +480,19 @@ void OutboxSource::finish_taking(std::uint32_t number, const relay::LaneTurn& tu
     // While late rows are looked for in parts, nothing else is.
     const bool drained = lane.progress.draining.empty();
     lane.progress = advance(lane.progress, lane.taken, {}).progress;
-    if (!drained || !lane.progress.draining.empty()) told.more = true;
+    const bool drains = !drained || !lane.progress.draining.empty();
+    if (drains) told.more = true;
+    if (turn.alone && !drains) lane.attempts = 0;  // Somebody deleted it.
     return;
   }
-  if (rows.back().kind != Kind::kRetry) ++lane.attempts;
+  if (rows.back().kind != Kind::kRetry) {
+    const std::uint32_t attempt = relay::attempt_of(lane.attempts++);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].kind == Kind::kRetry) continue;  // It has a count of its own.
+      rows[i].attempt = attempt;
+      batch.records[i].attempt = attempt;
+    }
+  }
   batch.lane = number;
   told.batches.push_back(std::move(batch));
 }

@@ -33,15 +33,16 @@ class OutboxSource final : public relay::Source {
 
   [[nodiscard]] Result<relay::Leases> lease(std::span<const relay::Lease> kept,
                                             Duration span) override;
-  [[nodiscard]] Result<relay::TakenBatches> next(std::span<const relay::LaneTurn> turns,
-                                                 std::uint32_t attempts_max) override;
+  [[nodiscard]] Result<relay::TakenBatches> next(std::span<const relay::LaneTurn> turns) override;
   [[nodiscard]] Status release(std::span<const relay::Lease> leases) override;
   [[nodiscard]] Result<bool> clean() override;  // one partition, some of what is over
   [[nodiscard]] Result<relay::OutboxReport> report() override;
+  [[nodiscard]] Result<std::vector<relay::TracedEvent>> trace(const std::string& id) override;
   [[nodiscard]] Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t most) override;
   [[nodiscard]] Result<relay::Redriven> redrive(std::span<const std::string> ids) override;
 
-  void wait(Duration most) override;
+  bool wait(Duration most) override;
+  void nudge() override;
   void wake() override;
 
   // What wait() does before it sleeps, and for how long it then does; 0 = look again first.
@@ -70,13 +71,12 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Result<Rows> ask(const Query& question);
   [[nodiscard]] Result<Rows> ask(const std::string& sql, const Values& values);
   [[nodiscard]] static Lane stored_lane(const Rows& rows, std::size_t row);  // of leases
-  [[nodiscard]] Result<relay::TakenBatches> settle_and_take(std::span<const relay::LaneTurn> turns,
-                                                            std::uint32_t attempts_max);
+  [[nodiscard]] Result<relay::TakenBatches> settle_and_take(std::span<const relay::LaneTurn> turns);
   [[nodiscard]] std::int64_t fresh_mark();
   [[nodiscard]] std::optional<Query> settling_of(std::span<const relay::LaneTurn> turns);
   void read_lost(const Rows& rows, relay::TakenBatches& told);
   [[nodiscard]] std::vector<relay::LaneTurn> wanted_of(std::span<const relay::LaneTurn> turns,
-                                                       std::uint32_t attempts_max);
+                                                       relay::TakenBatches& told);
   [[nodiscard]] Query taking_of(std::span<const relay::LaneTurn> wanted);
   void read(const Rows& rows, std::span<const relay::LaneTurn> turns, relay::TakenBatches& told);
   void finish_taking(std::uint32_t number, const relay::LaneTurn& turn, relay::OutgoingBatch batch,
@@ -92,6 +92,9 @@ class OutboxSource final : public relay::Source {
   // Under load nobody sleeps, and publishers need not notify.
   void renounce();
   void read_notifications();
+  [[nodiscard]] bool look_again();
+  void expect_retry_in(Duration span);
+  [[nodiscard]] Duration until_due(std::int64_t now_ms) const;
   [[nodiscard]] std::string named(std::string_view sql) const;  // with the schema in it
 
   const OutboxSourceOptions options_;
@@ -99,15 +102,17 @@ class OutboxSource final : public relay::Source {
   std::optional<Connection> listener_;
   std::map<std::uint32_t, Lane> lanes_;
   host::HostEntropy entropy_;
-  int wake_ = -1;                     // eventfd; readable from wake() on
-  Duration nap_{0};                   // the latest; grows while nothing comes
-  std::optional<Duration> due_in_{};  // the next retry, as of the latest look
-  std::int64_t asked_until_ms_ = 0;   // steady; so long publishers notify
-  std::uint32_t busy_rounds_ = 0;     // in a row in which something was taken
-  bool is_alone_ = false;             // no other relay shares the lanes
-  bool listens_ = false;              // notifications got through at the start
-  Duration listen_pause_{0};          // between attempts to listen again
-  std::int64_t listen_at_ms_ = 0;     // steady; not before
+  int wake_ = -1;   // eventfd; readable from wake() on
+  int nudge_ = -1;  // eventfd; readable after nudge(), until wait() returns
+  std::optional<std::int64_t> asleep_until_ms_{};  // of a nap that nudges interrupt
+  Duration nap_{0};                                // the latest; grows while nothing comes
+  std::optional<std::int64_t> due_at_ms_{};        // the next retry that a look has told of
+  std::int64_t asked_until_ms_ = 0;                // steady; so long publishers notify
+  std::uint32_t busy_rounds_ = 0;                  // in a row in which something was taken
+  bool is_alone_ = false;                          // no other relay shares the lanes
+  bool listens_ = false;                           // notifications got through at the start
+  Duration listen_pause_{0};                       // between attempts to listen again
+  std::int64_t listen_at_ms_ = 0;                  // steady; not before
   std::int64_t bystanders_at_ms_ = 0;
   std::uint64_t questions_ = 0;
   std::uint64_t notifications_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +17,12 @@
 namespace hapax::relay {
 
 struct MemoryOutbox {
+  enum class TakenAs : std::uint8_t { kNot, kAmongOthers, kAlone };
   struct Waiting {
     Outgoing record;
     std::int64_t due_ms = 0;
     std::uint32_t attempts = 0;
-    bool taken = false;
+    TakenAs taken = TakenAs::kNot;
   };
   struct Lane {
     std::string owner{};
@@ -52,9 +54,11 @@ class MemorySource final : public Source {
 
   int failures = 0;  // so many calls of next() that fail after having happened
   int leases = 0;
+  bool fail_leases = false;
 
   Result<Leases> lease(std::span<const Lease> kept, Duration span) override {
     ++leases;
+    if (fail_leases) return Error{Errc::kUnavailable, "the database is away"};
     const std::int64_t now = clock_.steady_ms();
     outbox_.alive[owner_] = now + span.count();
     const auto living = std::count_if(outbox_.alive.begin(), outbox_.alive.end(),
@@ -69,6 +73,7 @@ class MemorySource final : public Source {
       const bool mine = lane.owner == owner_;
       const bool free = lane.until_ms <= now || (mine && !keeps);
       if (free && told.held.size() < share) {
+        if (mine) forgive(lane);
         ++lane.fence;
         lane.owner = owner_;
         taken_.erase(i);
@@ -81,7 +86,7 @@ class MemorySource final : public Source {
     return told;
   }
 
-  Result<TakenBatches> next(std::span<const LaneTurn> turns, std::uint32_t attempts_max) override {
+  Result<TakenBatches> next(std::span<const LaneTurn> turns) override {
     TakenBatches told;
     for (const LaneTurn& turn : turns) {
       auto& lane = outbox_.lanes.at(turn.lease.lane);
@@ -91,7 +96,12 @@ class MemorySource final : public Source {
       }
       if (!turn.outcomes.empty()) settle(turn);
       if (turn.take == 0) continue;
-      OutgoingBatch batch = take(turn.lease.lane, turn.take, attempts_max);
+      const std::optional<std::uint32_t> suspicion = suspicion_of(lane);
+      if (suspicion && !turn.alone) {
+        told.suspects.push_back({turn.lease.lane, *suspicion});
+        continue;
+      }
+      OutgoingBatch batch = turn.alone ? take_alone(turn.lease.lane) : take(turn);
       if (!batch.records.empty()) told.batches.push_back(std::move(batch));
     }
     if (failures > 0 && failures-- > 0) return Error{Errc::kUnavailable, "the connection is gone"};
@@ -106,47 +116,102 @@ class MemorySource final : public Source {
     return Ok{};
   }
   Result<bool> clean() override { return false; }
-  Result<OutboxReport> report() override { return OutboxReport{}; }
+  Result<OutboxReport> report() override {
+    OutboxReport report;
+    for (std::uint32_t i = 0; i < outbox_.lanes.size(); ++i) {
+      const auto& lane = outbox_.lanes[i];
+      report.lanes.push_back({.lane = i,
+                              .owner = lane.owner,
+                              .waiting = lane.rows.size() - lane.settled,
+                              .retries = lane.waiting.size()});
+    }
+    return report;
+  }
+  Result<std::vector<TracedEvent>> trace(const std::string&) override {
+    return std::vector<TracedEvent>{};
+  }
   Result<std::vector<DeadLetter>> dead_letters(std::uint32_t) override {
     return std::vector<DeadLetter>{};
   }
   Result<Redriven> redrive(std::span<const std::string>) override { return Redriven{}; }
-  void wait(Duration) override {}
+  bool wait(Duration) override { return true; }
+  void nudge() override {}
   void wake() override {}
 
  private:
   using Kind = SendOutcome::Kind;
+  using TakenAs = MemoryOutbox::TakenAs;
+
+  // Y5: who takes its own lane again did not die over what it had taken.
+  static void forgive(MemoryOutbox::Lane& lane) {
+    lane.attempts = 0;
+    for (auto& each : lane.waiting) {
+      if (std::exchange(each.taken, TakenAs::kNot) != TakenAs::kNot) --each.attempts;
+    }
+  }
 
   static bool waits(const MemoryOutbox::Lane& lane, const std::string& key) {
     return !key.empty() && std::any_of(lane.waiting.begin(), lane.waiting.end(),
                                        [&](const auto& each) { return each.record.key == key; });
   }
 
-  OutgoingBatch take(std::uint32_t number, std::uint32_t most, std::uint32_t attempts_max) {
+  bool is_due(const MemoryOutbox::Lane& lane, const MemoryOutbox::Waiting& each) {
+    const bool first = std::none_of(lane.waiting.data(), &each, [&](const auto& before) {
+      return !each.record.key.empty() && before.record.key == each.record.key;
+    });
+    return first && each.due_ms <= clock_.steady_ms();
+  }
+  // Y5: to be taken among others, and never be settled, was no attempt of its own.
+  static Outgoing take_waiting(MemoryOutbox::Waiting& each, TakenAs as) {
+    if (each.taken == TakenAs::kAmongOthers) --each.attempts;
+    each.taken = as;
+    each.record.attempt = ++each.attempts;
+    each.record.blocked = false;
+    return each.record;
+  }
+
+  MemoryOutbox::Waiting* suspect_in(MemoryOutbox::Lane& lane) {
+    for (auto& each : lane.waiting) {
+      if (each.taken != TakenAs::kNot && is_due(lane, each)) return &each;
+    }
+    return nullptr;
+  }
+  std::optional<std::uint32_t> suspicion_of(MemoryOutbox::Lane& lane) {
+    if (const MemoryOutbox::Waiting* suspect = suspect_in(lane)) return suspect->attempts;
+    return is_suspect(lane.attempts) ? std::optional{lane.attempts} : std::nullopt;
+  }
+
+  OutgoingBatch take_alone(std::uint32_t number) {
     auto& lane = outbox_.lanes.at(number);
     OutgoingBatch batch{.lane = number, .records = {}};
-    for (auto& each : lane.waiting) {
-      const bool first = std::none_of(lane.waiting.data(), &each, [&](const auto& before) {
-        return !each.record.key.empty() && before.record.key == each.record.key;
-      });
-      if (!first || each.due_ms > clock_.steady_ms()) continue;
-      const bool crashed = std::exchange(each.taken, true);
-      each.record.attempt = ++each.attempts;
-      each.record.blocked = false;
-      if (crashed) batch.records.clear();
-      batch.records.push_back(each.record);
-      if (crashed) return remember(number, std::move(batch));
+    if (MemoryOutbox::Waiting* suspect = suspect_in(lane)) {
+      batch.records.push_back(take_waiting(*suspect, TakenAs::kAlone));
+    } else {
+      add_rows(lane, 1, batch);
+      if (batch.records.empty()) lane.attempts = 0;
     }
-    if (lane.settled == lane.rows.size()) return remember(number, std::move(batch));
-    const std::uint32_t attempt = ++lane.attempts;
-    most = piece_to_take(most, attempt - 1, attempts_max);
-    for (std::size_t i = lane.settled; i < lane.rows.size() && most > 0; ++i, --most) {
+    return remember(number, std::move(batch));
+  }
+  OutgoingBatch take(const LaneTurn& turn) {
+    auto& lane = outbox_.lanes.at(turn.lease.lane);
+    OutgoingBatch batch{.lane = turn.lease.lane, .records = {}};
+    for (auto& each : lane.waiting) {
+      if (is_due(lane, each)) batch.records.push_back(take_waiting(each, TakenAs::kAmongOthers));
+    }
+    add_rows(lane, turn.take, batch);
+    return remember(turn.lease.lane, std::move(batch));
+  }
+  static void add_rows(MemoryOutbox::Lane& lane, std::uint32_t most, OutgoingBatch& batch) {
+    if (lane.settled == lane.rows.size()) return;
+    const std::uint32_t unsettled = lane.attempts++;
+    const std::size_t piece =
+        std::min<std::size_t>(piece_to_take(most, unsettled), lane.rows.size() - lane.settled);
+    for (std::size_t i = lane.settled; i < lane.settled + piece; ++i) {
       Outgoing record = lane.rows[i];
-      record.attempt = attempt;
+      record.attempt = attempt_of(unsettled);
       record.blocked = waits(lane, record.key);
       batch.records.push_back(std::move(record));
     }
-    return remember(number, std::move(batch));
   }
   OutgoingBatch remember(std::uint32_t number, OutgoingBatch batch) {
     taken_[number] = batch;
@@ -156,7 +221,7 @@ class MemorySource final : public Source {
   void settle(const LaneTurn& turn) {
     auto& lane = outbox_.lanes.at(turn.lease.lane);
     const OutgoingBatch batch = std::exchange(taken_[turn.lease.lane], {});
-    lane.attempts = 0;
+    const std::uint32_t unsettled = unsettled_after(lane.attempts);
     for (std::size_t i = 0; i < batch.records.size(); ++i) {
       const Outgoing& record = batch.records[i];
       const SendOutcome& outcome = turn.outcomes.at(i);
@@ -167,18 +232,22 @@ class MemorySource final : public Source {
         settle_waiting(lane, found, outcome);
         continue;
       }
+      lane.attempts = unsettled;
       if (outcome.kind == Kind::kNotSent) return;
       ++lane.settled;
       if (outcome.kind == Kind::kDead) outbox_.dead.emplace_back(record.id, outcome.reason);
       const std::int64_t due = clock_.steady_ms() + outcome.after.count();
       if (outcome.kind == Kind::kRetry) lane.waiting.push_back({record, due, record.attempt});
-      if (outcome.kind == Kind::kHeld) lane.waiting.push_back({record, 0, 0});
+      if (outcome.kind == Kind::kHeld) lane.waiting.push_back({record, due, 0});
     }
   }
   void settle_waiting(MemoryOutbox::Lane& lane, std::vector<MemoryOutbox::Waiting>::iterator at,
                       const SendOutcome& outcome) {
-    at->taken = false;
-    if (outcome.kind == Kind::kNotSent) --at->attempts;
+    at->taken = TakenAs::kNot;
+    if (outcome.kind == Kind::kNotSent || outcome.kind == Kind::kHeld) --at->attempts;
+    if (outcome.kind == Kind::kHeld && outcome.after > Duration{0}) {
+      at->due_ms = clock_.steady_ms() + outcome.after.count();
+    }
     if (outcome.kind == Kind::kRetry) at->due_ms = clock_.steady_ms() + outcome.after.count();
     if (outcome.kind == Kind::kDead) outbox_.dead.emplace_back(at->record.id, outcome.reason);
     if (outcome.kind == Kind::kAccepted || outcome.kind == Kind::kDead) lane.waiting.erase(at);

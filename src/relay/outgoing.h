@@ -19,7 +19,7 @@ struct Outgoing {
   Headers headers{};
   std::string correlation_id{};
   std::string causation_id{};
-  std::uint32_t attempt = 1;  // this one included; counted when it was taken
+  std::uint32_t attempt = 1;  // this one included; what others died over does not count
   bool blocked = false;       // an earlier record of its key waits for another attempt
   std::string flaw{};         // why it cannot be sent as it is stored; empty = it can
 };

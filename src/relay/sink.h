@@ -1,6 +1,7 @@
 // Where outgoing records go.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,10 +17,15 @@ namespace hapax::relay {
 // The right to send, which ends before the lease does.
 class Permit {
  public:
-  Permit(ports::Clock& clock, std::int64_t until_ms) : clock_(clock), until_ms_(until_ms) {}
+  Permit(ports::Clock& clock, std::int64_t until_ms, const std::atomic<bool>* withdrawn = nullptr)
+      : clock_(clock), until_ms_(until_ms), withdrawn_(withdrawn) {}
 
-  // To be asked right before bytes leave: the process may have been stopped in between.
-  [[nodiscard]] bool good() const { return left() > Duration{0}; }
+  // To be asked right before bytes leave: the process may have stood still in between, or the relay
+  // is to end.
+  [[nodiscard]] bool good() const {
+    return left() > Duration{0} && (withdrawn_ == nullptr || !*withdrawn_);
+  }
+  // For the answer to what was sent; a relay that is to end waits for it, too.
   [[nodiscard]] Duration left() const { return Duration{until_ms_ - clock_.steady_ms()}; }
   // Whether an answer did not come because nobody waits for it any longer. (A wait for the rest of
   // the permit may end a moment before it does.)
@@ -28,6 +34,7 @@ class Permit {
  private:
   ports::Clock& clock_;
   const std::int64_t until_ms_;
+  const std::atomic<bool>* const withdrawn_;
 };
 
 struct SinkDelivery {
@@ -41,6 +48,8 @@ struct SinkDelivery {
   std::size_t accepted = 0;  // so many from the front; those behind the ending were not sent
   Ending ending = Ending::kAll;
   std::string reason{};
+  // The sink asks that nothing be sent before; with kRefused it means nothing.
+  Duration after{0};
 };
 
 class Sink {

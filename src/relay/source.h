@@ -33,7 +33,7 @@ struct SendOutcome {
     kAccepted,  // the sink has it
     kRetry,     // refused: again after `after`, and later records of its key wait behind it
     kDead,      // refused for good: a dead letter with `reason`
-    kHeld,      // not sent, because an earlier record of its key waits
+    kHeld,      // no attempt counts, and later records of its key wait: not before `after`
   };
   Kind kind = Kind::kNotSent;
   Duration after{0};
@@ -50,13 +50,21 @@ struct LaneTurn {
   Lease lease;
   std::vector<SendOutcome> outcomes;  // one per record of the former batch; empty = there is none
   std::uint32_t take = 0;             // at most so many
+  bool alone = false;                 // one record, and no other turn of the relay takes anything
+};
+
+// A lane whose next record may be what ended the relays that sent it (pieces.h).
+struct SuspectLane {
+  std::uint32_t lane = 0;
+  std::uint32_t attempts = 0;  // how often it was taken
 };
 
 // What next() answers for the lanes of its turns.
 struct TakenBatches {
-  std::vector<OutgoingBatch> batches;  // of those with records
-  std::vector<std::uint32_t> lost;     // somebody else holds them now: nothing was settled
-  bool more = false;                   // there may be more at once, although nothing was taken
+  std::vector<OutgoingBatch> batches;   // of those with records
+  std::vector<std::uint32_t> lost;      // somebody else holds them now: nothing was settled
+  bool more = false;                    // there may be more at once, although nothing was taken
+  std::vector<SuspectLane> suspects{};  // nothing was taken of these: their turns were not alone
 };
 
 struct LaneReport {
@@ -91,6 +99,21 @@ struct DeadLetter {
   Duration dead_for{0};
 };
 
+// What became of an event, as the view outbox_trace says it; times are milliseconds since 1970.
+struct TracedEvent {
+  std::int64_t number = 0;
+  std::optional<std::uint32_t> lane{};
+  std::string type;
+  std::string key;
+  std::string state;
+  std::uint32_t attempts = 0;
+  std::string last_error;
+  std::string relay;  // that holds its lane
+  std::int64_t created_ms = 0;
+  std::optional<std::int64_t> next_ms{};  // of its next attempt
+  std::optional<std::int64_t> died_ms{};
+};
+
 struct Redriven {
   struct Refused {
     std::string id;
@@ -110,24 +133,28 @@ class Source {
   // Renews `kept`, as far as nobody else took them, and takes free lanes up to this relay's share.
   // What this relay held and does not name is taken anew, under a higher fence.
   [[nodiscard]] virtual Result<Leases> lease(std::span<const Lease> kept, Duration span) = 0;
-  // All turns in one round trip. A batch counts as taken from then on, whatever becomes of it.
+  // All turns in one round trip. A batch counts as taken from then on, whatever becomes of it
+  // (pieces.h says what follows from that).
   // An error: it may have happened or not, so all lanes must be leased anew.
-  [[nodiscard]] virtual Result<TakenBatches> next(std::span<const LaneTurn> turns,
-                                                  std::uint32_t attempts_max) = 0;
+  [[nodiscard]] virtual Result<TakenBatches> next(std::span<const LaneTurn> turns) = 0;
   [[nodiscard]] virtual Status release(std::span<const Lease> leases) = 0;
 
   // Forgets some of what was sent and is older than the retention; false: there is no more.
   [[nodiscard]] virtual Result<bool> clean() = 0;
   [[nodiscard]] virtual Result<OutboxReport> report() = 0;
 
+  // Every event of that id, the latest last. All of the outbox is looked through.
+  [[nodiscard]] virtual Result<std::vector<TracedEvent>> trace(const std::string& id) = 0;
   // The oldest, at most so many.
   [[nodiscard]] virtual Result<std::vector<DeadLetter>> dead_letters(std::uint32_t most) = 0;
   // Publishes dead letters anew, in their order and under their ids; those with these ids, or all.
   // One that is refused keeps back no other.
   [[nodiscard]] virtual Result<Redriven> redrive(std::span<const std::string> ids) = 0;
 
-  // Returns when there may be something new, after `most`, or when woken.
-  virtual void wait(Duration most) = 0;
+  // Returns true when there may be something new, or after `most`; false when it was nudged.
+  virtual bool wait(Duration most) = 0;
+  // Lets wait() return, once. From any thread.
+  virtual void nudge() = 0;
   // The relay is to end: from now on nothing waits for long, neither wait() nor a question to a
   // database that does not answer. From any thread.
   virtual void wake() = 0;

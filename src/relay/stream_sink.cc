@@ -54,7 +54,7 @@ SinkDelivery PieceSink::deliver(std::span<const Outgoing* const> records, const 
   while (done < records.size()) {
     // Nothing is begun that would probably not be answered in time.
     const Duration left = permit.left();
-    if (left <= longest) return {done, Ending::kOutOfTime, {}};
+    if (left <= longest || !permit.good()) return {done, Ending::kOutOfTime, {}};
     const PieceAnswer answer = send(records.subspan(done, size), permit);
     if (answer.kind == PieceKind::kUnavailable) {
       const bool cut_off = permit.cuts_off();
@@ -66,7 +66,7 @@ SinkDelivery PieceSink::deliver(std::span<const Outgoing* const> records, const 
       size = piece_size(records.subspan(done));
     } else if (size == 1) {
       return {done, Ending::kRefused, answer.reason};
-    } else if (answer.kind == PieceKind::kRefused) {
+    } else if (answer.kind == PieceKind::kRefused && answer.refused < size) {
       // First those before it, then it alone.
       size = answer.refused == 0 ? 1 : answer.refused;
     } else {

@@ -19,6 +19,7 @@ class Picky final : public PieceSink {
   std::vector<std::string> sent;
   std::size_t most = 100;
   std::string bad;
+  std::size_t beyond = 0;  // so far behind the refused record is the one that is named
   int calls = 0;
 
  protected:
@@ -26,7 +27,7 @@ class Picky final : public PieceSink {
     ++calls;
     if (piece.size() > most) return {Kind::kTooLarge, 0, "too large"};
     for (std::size_t i = 0; i < piece.size(); ++i) {
-      if (piece[i]->id == bad) return {Kind::kRefused, i, "bad"};
+      if (piece[i]->id == bad) return {Kind::kRefused, i + beyond, "bad"};
     }
     for (const Outgoing* record : piece) sent.push_back(record->id);
     return {};
@@ -54,6 +55,15 @@ TEST_F(RelayPieces, EndAtARefusedRecord) {
   EXPECT_EQ(told.accepted, 7U);
   EXPECT_EQ(told.ending, SinkDelivery::Ending::kRefused);
   EXPECT_EQ(sink.sent.size(), 7U);
+}
+
+// A server may answer what it likes: a place that there is not says nothing.
+TEST_F(RelayPieces, EndAtARefusedRecordThatIsNamedWrongly) {
+  sink.bad = "7";
+  sink.beyond = 1'000;
+  const SinkDelivery told = deliver(20);
+  EXPECT_EQ(told.accepted, 7U);
+  EXPECT_EQ(told.ending, SinkDelivery::Ending::kRefused);
 }
 
 TEST_F(RelayPieces, AreHalvedUntilTheyFit) {

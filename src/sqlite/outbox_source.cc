@@ -14,6 +14,7 @@
 #include "relay/headers.h"
 #include "relay/pieces.h"
 #include "sqlite/migrate.h"
+#include "sqlite/outbox_time.h"
 #include "tables/migration.h"
 
 namespace hapax::sqlite {
@@ -31,21 +32,17 @@ constexpr Duration kNapMaxUnwatched{40};
 constexpr std::int64_t kRetriesAtOnce = 50;
 // About so much is taken at once; of texts, characters.
 constexpr std::int64_t kTakenBytes = std::int64_t{32} << 20;
-constexpr std::int64_t kCountedMax = 100'000;
 // What is said to last longer was written while the clock was ahead, and is over.
-constexpr Duration kLeaseMax{3'660'000};
 constexpr Duration kRetryMax{3'600'000};
 
-// Wall time: it is the only clock that processes share through the file.
-std::int64_t wall_ms() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
+std::int64_t steady_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-// Whether a lease of another relay runs, as seen by one that leases for `span`.
-bool runs(std::int64_t lease_until, std::int64_t now, Duration span) {
-  const Duration most = std::max(span + Duration{60'000}, kLeaseMax);
-  return lease_until > now && lease_until <= now + most.count();
+void clear(const pollfd& eventfd) {
+  eventfd_t count = 0;
+  if (eventfd.revents != 0) ::eventfd_read(eventfd.fd, &count);
 }
 
 // Of a record to send. Its place and key are those of the outbox or of the retry.
@@ -81,11 +78,13 @@ constexpr std::string_view kContentColumns =
 OutboxSource::OutboxSource(OutboxSourceOptions options, Connection connection)
     : options_(std::move(options)), connection_(std::move(connection)) {
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  HAPAX_ASSERT(wake_ >= 0, "a file descriptor is left");
+  nudge_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  HAPAX_ASSERT(wake_ >= 0 && nudge_ >= 0, "a file descriptor is left");
 }
 
 OutboxSource::~OutboxSource() {
   ::close(wake_);
+  ::close(nudge_);
   if (watch_ >= 0) ::close(watch_);
 }
 
@@ -138,6 +137,7 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
     const bool keeps = running && std::find(kept.begin(), kept.end(), current) != kept.end();
     const std::int64_t fence = keeps ? current.fence : current.fence + 1;
     if (!keeps) {
+      if (mine) HAPAX_CHECK(forgive());
       taken_.clear();
       HAPAX_CHECK(give_turns(now));
     }
@@ -153,6 +153,22 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
   };
   HAPAX_CHECK(in_write(act));
   return told;
+}
+
+// Y5: who takes its own lane again did not die over what it had taken, and still remembers.
+Status OutboxSource::forgive() {
+  bool any_new = false;
+  for (const Taken& row : taken_) {
+    any_new = any_new || row.n == 0;
+    if (row.n == 0) continue;
+    HAPAX_CHECK(
+        ask("UPDATE {prefix}outbox_retry SET taken = 0, attempts = attempts - 1 "
+            "WHERE n = ?1 AND taken <> 0",
+            {Value::of(row.n)}));
+  }
+  if (!any_new) return Ok{};
+  HAPAX_CHECK(ask("UPDATE {prefix}outbox_lane SET attempts = max(attempts - 1, 0)", {}));
+  return Ok{};
 }
 
 // To the first of every key that has none, because somebody deleted the retry before it.
@@ -173,23 +189,21 @@ Result<bool> OutboxSource::is_anything_there() {
   return rows.at(0)[kOnly].number != 0;
 }
 
-Result<relay::TakenBatches> OutboxSource::next(std::span<const relay::LaneTurn> turns,
-                                               std::uint32_t attempts_max) {
+Result<relay::TakenBatches> OutboxSource::next(std::span<const relay::LaneTurn> turns) {
   relay::TakenBatches told;
   for (const relay::LaneTurn& turn : turns) {
     if (turn.outcomes.empty()) {  // Whoever only looks keeps no writer waiting.
       HAPAX_TRY(const bool anything, is_anything_there());
       if (!anything) continue;
     }
-    const auto act = [&] { return settle_and_take(turn, attempts_max, told); };
+    const auto act = [&] { return settle_and_take(turn, told); };
     HAPAX_CHECK(in_write(act));
   }
   if (!told.batches.empty()) nap_ = Duration{0};
   return told;
 }
 
-Status OutboxSource::settle_and_take(const relay::LaneTurn& turn, std::uint32_t attempts_max,
-                                     relay::TakenBatches& told) {
+Status OutboxSource::settle_and_take(const relay::LaneTurn& turn, relay::TakenBatches& told) {
   // Y3: nobody else can take the lane while this transaction writes.
   HAPAX_TRY(const auto rows, ask("SELECT fence FROM {prefix}outbox_lane", {}));
   if (rows.at(0)[kOnly].number != turn.lease.fence) {
@@ -198,10 +212,7 @@ Status OutboxSource::settle_and_take(const relay::LaneTurn& turn, std::uint32_t 
   }
   if (!turn.outcomes.empty()) HAPAX_CHECK(settle(turn.outcomes));
   if (turn.take == 0) return Ok{};
-  relay::OutgoingBatch batch{.lane = turn.lease.lane, .records = {}};
-  HAPAX_CHECK(take(turn.take, attempts_max, batch));
-  if (!batch.records.empty()) told.batches.push_back(std::move(batch));
-  return Ok{};
+  return take(turn, told);
 }
 
 Status OutboxSource::settle(const std::vector<SendOutcome>& outcomes) {
@@ -210,6 +221,7 @@ Status OutboxSource::settle(const std::vector<SendOutcome>& outcomes) {
   std::int64_t pos = 0;
   std::int64_t sent = 0;
   bool counts = true;  // What is behind a new row that was not sent does not.
+  bool any_new = false;
   for (std::size_t i = 0; i < taken.size(); ++i) {
     const bool accepted = outcomes[i].kind == OutcomeKind::kAccepted;
     if (taken[i].n != 0) {
@@ -217,16 +229,21 @@ Status OutboxSource::settle(const std::vector<SendOutcome>& outcomes) {
       HAPAX_CHECK(settle_retry(taken[i], outcomes[i]));
       continue;
     }
+    any_new = true;
     counts = counts && outcomes[i].kind != OutcomeKind::kNotSent;
     if (!counts) continue;
     pos = taken[i].seq;
     sent += accepted ? 1 : 0;
     if (!accepted) HAPAX_CHECK(settle_new(taken[i], outcomes[i]));
   }
+  // Y5: what is said of retries says nothing of what was taken with them, and never settled.
   HAPAX_CHECK(
-      ask("UPDATE {prefix}outbox_lane SET pos = max(pos, ?1), sent = sent + ?2, attempts = 0, "
+      ask("UPDATE {prefix}outbox_lane SET pos = max(pos, ?1), sent = sent + ?2, "
+          "attempts = CASE WHEN ?4 THEN max(min(attempts - 2, ?5), 0) ELSE attempts END, "
           "moved_at = CASE WHEN ?1 > pos OR ?2 > 0 THEN ?3 ELSE moved_at END",
-          {Value::of(pos), Value::of(sent), Value::of(wall_ms())}));
+          {Value::of(pos), Value::of(sent), Value::of(wall_ms()),
+           Value::of(any_new ? std::int64_t{1} : std::int64_t{0}),
+           Value::of(std::int64_t{relay::kUnsettledAfterAlone})}));
   return Ok{};
 }
 
@@ -254,11 +271,11 @@ Status OutboxSource::settle_retry(const Taken& row, const SendOutcome& outcome) 
     return Ok{};
   }
   if (outcome.kind == OutcomeKind::kNotSent || outcome.kind == OutcomeKind::kHeld) {
-    // Y4: it was not sent, so it was no attempt.
+    // Y4: it was not sent, or that costs nothing, so it was no attempt.
     HAPAX_CHECK(
-        ask("UPDATE {prefix}outbox_retry SET taken = 0, attempts = attempts - 1 "
-            "WHERE n = ?1",
-            {Value::of(row.n)}));
+        ask("UPDATE {prefix}outbox_retry SET taken = 0, attempts = attempts - 1, "
+            "next_at = CASE WHEN ?2 > 0 THEN ?3 + ?2 ELSE next_at END WHERE n = ?1",
+            {Value::of(row.n), Value::of(outcome.after.count()), Value::of(wall_ms())}));
     return Ok{};
   }
   if (outcome.kind == OutcomeKind::kDead) HAPAX_CHECK(bury(row, outcome));
@@ -281,14 +298,36 @@ Status OutboxSource::bury(const Taken& row, const SendOutcome& outcome) {
   return Ok{};
 }
 
-Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max,
-                          relay::OutgoingBatch& batch) {
-  HAPAX_TRY(const bool alone, take_retries(most, batch));
-  if (alone) return Ok{};
+Value OutboxSource::stored(TakenAs as) { return Value::of(static_cast<std::int64_t>(as)); }
+
+Status OutboxSource::take(const relay::LaneTurn& turn, relay::TakenBatches& told) {
   enum Column { kPos, kAttempts, kColumns };
-  HAPAX_TRY(const auto lane, ask("SELECT pos, attempts FROM {prefix}outbox_lane", {}));
-  const auto attempts = static_cast<std::uint32_t>(lane.at(0)[kAttempts].number);
-  const std::uint32_t count = relay::piece_to_take(most, attempts, attempts_max);
+  HAPAX_TRY(const auto rows, ask("SELECT pos, attempts FROM {prefix}outbox_lane", {}));
+  const Standing lane{rows.at(0)[kPos].number,
+                      static_cast<std::uint32_t>(rows.at(0)[kAttempts].number)};
+  HAPAX_TRY(const std::optional<Suspect> suspect, find_suspect());
+  if ((suspect || relay::is_suspect(lane.unsettled)) && !turn.alone) {
+    told.suspects.push_back({turn.lease.lane, suspect ? suspect->attempts : lane.unsettled});
+    return Ok{};
+  }
+  relay::OutgoingBatch batch{.lane = turn.lease.lane, .records = {}};
+  if (suspect) {
+    HAPAX_CHECK(take_retry(suspect->n, TakenAs::kAlone, batch));
+  } else {
+    if (!turn.alone) HAPAX_CHECK(take_retries(turn.take, batch));
+    HAPAX_CHECK(take_new(turn.alone ? 1 : turn.take, lane, batch));
+  }
+  if (!batch.records.empty()) {
+    told.batches.push_back(std::move(batch));
+  } else if (turn.alone) {  // Somebody deleted it.
+    HAPAX_CHECK(ask("UPDATE {prefix}outbox_lane SET attempts = 0", {}));
+  }
+  return Ok{};
+}
+
+Status OutboxSource::take_new(std::uint32_t most, const Standing& standing,
+                              relay::OutgoingBatch& batch) {
+  const std::uint32_t count = relay::piece_to_take(most, standing.unsettled);
   HAPAX_TRY(const auto rows,
             ask("SELECT o.seq, o.key, " + std::string(kContentColumns) +
                     ", 0 AS gone, 0 AS attempts, "
@@ -298,36 +337,42 @@ Status OutboxSource::take(std::uint32_t most, std::uint32_t attempts_max,
                     "- l.size AS before FROM (SELECT p.seq, length(p.payload) AS size "
                     "FROM {prefix}outbox AS p WHERE p.seq > ?1 ORDER BY p.seq LIMIT ?2) AS l) AS s "
                     "WHERE s.before < ?3) ORDER BY o.seq",
-                {Value::of(lane.at(0)[kPos].number), Value::of(count), Value::of(kTakenBytes)}));
-  for (const Row& row : rows) add(row, 0, attempts + 1, batch);
+                {Value::of(standing.pos), Value::of(count), Value::of(kTakenBytes)}));
+  for (const Row& row : rows) add(row, 0, relay::attempt_of(standing.unsettled), batch);
   if (!rows.empty()) HAPAX_CHECK(ask("UPDATE {prefix}outbox_lane SET attempts = attempts + 1", {}));
   return Ok{};
 }
 
-// True: one that somebody died over was taken, and nothing else may be.
-Result<bool> OutboxSource::take_retries(std::uint32_t most, relay::OutgoingBatch& batch) {
-  enum Column { kN, kAttempts, kTaken, kBytes, kKey, kColumns };
+Result<std::optional<OutboxSource::Suspect>> OutboxSource::find_suspect() {
+  enum Column { kN, kAttempts, kColumns };
+  HAPAX_TRY(const auto rows, ask("SELECT n, attempts FROM {prefix}outbox_retry "
+                                 "WHERE next_at <= ?1 AND taken <> ?2 "
+                                 "ORDER BY attempts, next_at, n LIMIT 1",
+                                 {Value::of(wall_ms()), stored(TakenAs::kNot)}));
+  if (rows.empty()) return std::optional<Suspect>{};
+  return std::optional{
+      Suspect{rows.front()[kN], static_cast<std::uint32_t>(rows.front()[kAttempts].number)}};
+}
+
+Status OutboxSource::take_retries(std::uint32_t most, relay::OutgoingBatch& batch) {
+  enum Column { kN, kAttempts, kBytes, kKey, kColumns };
   HAPAX_TRY(const auto rows,
-            ask("SELECT q.n, q.attempts, q.taken, coalesce(length(p.payload), 0) AS bytes, "
-                "q.key "
+            ask("SELECT q.n, q.attempts, coalesce(length(p.payload), 0) AS bytes, q.key "
                 "FROM {prefix}outbox_retry AS q LEFT JOIN {prefix}outbox AS p ON p.seq = q.seq "
-                "WHERE q.next_at <= ?1 ORDER BY q.taken DESC, q.next_at, q.n LIMIT ?2",
+                "WHERE q.next_at <= ?1 ORDER BY q.next_at, q.n LIMIT ?2",
                 {Value::of(wall_ms()), Value::of(kRetriesAtOnce)}));
-  const bool alone = !rows.empty() && rows.front()[kTaken].number != 0;
   std::int64_t bytes = 0;
   std::vector<Queue> queues;
   for (const Row& row : rows) {
     if (bytes >= kTakenBytes) break;
     bytes += row[kBytes].number;
-    HAPAX_CHECK(take_retry(row[kN], batch));
-    if (alone) return true;
+    HAPAX_CHECK(take_retry(row[kN], TakenAs::kAmongOthers, batch));
     const bool was_held = row[kAttempts].number == 0 && !row[kKey].is_null();
     if (was_held) queues.push_back({row[kKey], row[kN]});
   }
   const std::size_t taken = batch.records.size();
   const auto left = static_cast<std::int64_t>(most > taken ? most - taken : 0);
-  HAPAX_CHECK(take_behind(std::move(queues), left, bytes, batch));
-  return false;
+  return take_behind(std::move(queues), left, bytes, batch);
 }
 
 // What was only held behind a record that is settled now is sent as the new rows are, many at once.
@@ -351,7 +396,7 @@ Status OutboxSource::take_behind(std::vector<Queue> queues, std::int64_t left, s
         if (!was_held) break;
         if (bytes >= kTakenBytes) return Ok{};
         bytes += row[kBytes].number;
-        HAPAX_CHECK(take_retry(row[kN], batch));
+        HAPAX_CHECK(take_retry(row[kN], TakenAs::kAmongOthers, batch));
         queue.last = row[kN];
         ++taken;
       }
@@ -363,18 +408,19 @@ Status OutboxSource::take_behind(std::vector<Queue> queues, std::int64_t left, s
   return Ok{};
 }
 
-Status OutboxSource::take_retry(const Value& n, relay::OutgoingBatch& batch) {
+// Y5: what it was taken for among others, and somebody died over, was no attempt of its own.
+Status OutboxSource::take_retry(const Value& n, TakenAs as, relay::OutgoingBatch& batch) {
   HAPAX_TRY(const auto rows,
             ask("SELECT r.seq, r.key, " + std::string(kContentColumns) +
-                    ", o.seq IS NULL AS gone, r.attempts, 0 AS blocked "
-                    "FROM {prefix}outbox_retry AS r "
+                    ", o.seq IS NULL AS gone, r.attempts - (r.taken = ?2) AS attempts, "
+                    "0 AS blocked FROM {prefix}outbox_retry AS r "
                     "LEFT JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.n = ?1",
-                {n}));
+                {n, stored(TakenAs::kAmongOthers)}));
   const Row& row = rows.at(0);
   const auto attempts = static_cast<std::uint32_t>(row[RecordColumn::kAttempts].number);
   add(row, n.number, attempts + 1, batch);
-  HAPAX_CHECK(
-      ask("UPDATE {prefix}outbox_retry SET taken = 1, attempts = attempts + 1 WHERE n = ?1", {n}));
+  HAPAX_CHECK(ask("UPDATE {prefix}outbox_retry SET taken = ?2, attempts = ?3 WHERE n = ?1",
+                  {n, stored(as), Value::of(std::int64_t{attempts} + 1)}));
   return Ok{};
 }
 
@@ -443,79 +489,6 @@ Result<bool> OutboxSource::forget_expired() {
   return more;
 }
 
-Result<relay::OutboxReport> OutboxSource::report() {
-  enum Column {
-    kOwner,
-    kLeaseUntil,
-    kAttempts,
-    kWaiting,
-    kOldest,
-    kRetries,
-    kBlockedKeys,
-    kDeadLetters,
-    kSent,
-    kOldestRetry,
-    kColumns
-  };
-  HAPAX_TRY(
-      const auto rows,
-      ask("SELECT l.owner, l.lease_until, l.attempts, "
-          "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos "
-          "LIMIT ?1)) AS waiting, "
-          "(SELECT o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos ORDER BY o.seq "
-          "LIMIT 1) AS oldest, "
-          "(SELECT count(*) FROM {prefix}outbox_retry) AS retries, "
-          "(SELECT count(DISTINCT key) FROM {prefix}outbox_retry) AS blocked_keys, "
-          "(SELECT count(*) FROM {prefix}outbox_dead) AS dead_letters, l.sent, "
-          "(SELECT o.created_at FROM {prefix}outbox_retry AS r JOIN {prefix}outbox AS o "
-          "ON o.seq = r.seq ORDER BY r.seq LIMIT 1) AS oldest_retry FROM {prefix}outbox_lane AS l",
-          {Value::of(kCountedMax)}));
-  const Row& row = rows.at(0);
-  const std::int64_t now = wall_ms();
-  relay::LaneReport lane;
-  if (runs(row[kLeaseUntil].number, now, Duration{0})) {
-    lane.owner = row[kOwner].bytes;
-    lane.lease_left = Duration{row[kLeaseUntil].number - now};
-  }
-  lane.attempts = static_cast<std::uint32_t>(row[kAttempts].number);
-  lane.waiting = static_cast<std::uint64_t>(row[kWaiting].number);
-  lane.more_waiting = row[kWaiting].number == kCountedMax;
-  for (const Value& oldest : {row[kOldest], row[kOldestRetry]}) {
-    if (oldest.is_null()) continue;
-    const Duration waits{now - oldest.number};
-    lane.oldest_waiting = std::max(lane.oldest_waiting.value_or(waits), waits);
-  }
-  lane.retries = static_cast<std::uint64_t>(row[kRetries].number);
-  lane.blocked_keys = static_cast<std::uint64_t>(row[kBlockedKeys].number);
-  lane.sent = static_cast<std::uint64_t>(row[kSent].number);
-  relay::OutboxReport report;
-  report.lanes.push_back(std::move(lane));
-  report.dead_letters = static_cast<std::uint64_t>(row[kDeadLetters].number);
-  HAPAX_TRY(const auto size, ask("SELECT page_count * page_size FROM pragma_page_count(), "
-                                 "pragma_page_size()",
-                                 {}));
-  report.outbox_bytes = static_cast<std::uint64_t>(size.at(0)[kOnly].number);
-  return report;
-}
-
-Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
-  enum Column { kId, kType, kKey, kAttempts, kReason, kDiedAt, kColumns };
-  HAPAX_TRY(const auto rows, ask("SELECT id, type, key, attempts, reason, died_at "
-                                 "FROM {prefix}outbox_dead ORDER BY seq LIMIT ?1",
-                                 {Value::of(most)}));
-  std::vector<relay::DeadLetter> letters;
-  const std::int64_t now = wall_ms();
-  for (const Row& row : rows) {
-    letters.push_back({.id = row[kId].bytes,
-                       .type = row[kType].bytes,
-                       .key = row[kKey].bytes,
-                       .attempts = static_cast<std::uint32_t>(row[kAttempts].number),
-                       .reason = row[kReason].bytes,
-                       .dead_for = Duration{now - row[kDiedAt].number}});
-  }
-  return letters;
-}
-
 Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) {
   relay::Redriven told;
   const auto act = [&]() -> Status {
@@ -545,22 +518,32 @@ Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) 
 
 // A commit is written to the log first and counts a moment later; so after a sign of life the naps
 // are short again.
-void OutboxSource::wait(Duration most) {
-  nap_ = std::clamp(nap_ * 2, kNapFirst, watch_ >= 0 ? kNapMax : kNapMaxUnwatched);
-  std::array<pollfd, 2> watched = {pollfd{wake_, POLLIN, 0}, pollfd{watch_, POLLIN, 0}};
-  if (::poll(watched.data(), watched.size(), static_cast<int>(std::min(nap_, most).count())) <= 0) {
-    return;
+bool OutboxSource::wait(Duration most) {
+  const std::int64_t now = steady_ms();
+  if (!asleep_since_ms_ || Duration{now - *asleep_since_ms_} >= nap_) {
+    asleep_since_ms_ = now;
+    nap_ = std::clamp(nap_ * 2, kNapFirst, watch_ >= 0 ? kNapMax : kNapMaxUnwatched);
+  }  // Otherwise a nudge ended the nap before its time.
+  const Duration left = std::max(nap_ - Duration{now - *asleep_since_ms_}, Duration{0});
+  std::array<pollfd, 3> watched = {pollfd{wake_, POLLIN, 0}, pollfd{watch_, POLLIN, 0},
+                                   pollfd{nudge_, POLLIN, 0}};
+  const int found =
+      ::poll(watched.data(), watched.size(), static_cast<int>(std::min(left, most).count()));
+  if (found > 0) {
+    clear(watched[0]);
+    clear(watched[2]);
+    if (watched[0].revents == 0 && watched[1].revents == 0) return false;
   }
-  if (watched[0].revents != 0) {
-    eventfd_t count = 0;
-    ::eventfd_read(wake_, &count);
-  }
-  if (watched[1].revents == 0) return;
+  asleep_since_ms_.reset();
+  if (found <= 0 || watched[1].revents == 0) return true;
   nap_ = Duration{0};
   std::array<char, 4096> events{};
   while (::read(watch_, events.data(), events.size()) > 0) ++signs_;
+  return true;
 }
 
 void OutboxSource::wake() { ::eventfd_write(wake_, 1); }
+
+void OutboxSource::nudge() { ::eventfd_write(nudge_, 1); }
 
 }  // namespace hapax::sqlite

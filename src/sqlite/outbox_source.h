@@ -27,20 +27,31 @@ class OutboxSource final : public relay::Source {
 
   [[nodiscard]] Result<relay::Leases> lease(std::span<const relay::Lease> kept,
                                             Duration span) override;
-  [[nodiscard]] Result<relay::TakenBatches> next(std::span<const relay::LaneTurn> turns,
-                                                 std::uint32_t attempts_max) override;
+  [[nodiscard]] Result<relay::TakenBatches> next(std::span<const relay::LaneTurn> turns) override;
   [[nodiscard]] Status release(std::span<const relay::Lease> leases) override;
   [[nodiscard]] Result<bool> clean() override;
   [[nodiscard]] Result<relay::OutboxReport> report() override;
+  [[nodiscard]] Result<std::vector<relay::TracedEvent>> trace(const std::string& id) override;
   [[nodiscard]] Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t most) override;
   [[nodiscard]] Result<relay::Redriven> redrive(std::span<const std::string> ids) override;
-  void wait(Duration most) override;
+  bool wait(Duration most) override;
+  void nudge() override;
   void wake() override;
   [[nodiscard]] std::uint64_t signs() const { return signs_; }  // that the file's log gave
 
  private:
   Result<bool> forget_expired();
 
+  // What outbox_retry has in `taken`; it stays there if the relay dies.
+  enum class TakenAs : std::uint8_t { kNot = 0, kAmongOthers = 1, kAlone = 2 };
+  struct Suspect {
+    Value n;
+    std::uint32_t attempts = 0;
+  };
+  struct Standing {  // of the lane
+    std::int64_t pos = 0;
+    std::uint32_t unsettled = 0;
+  };
   struct Taken {
     std::int64_t n = 0;  // of a retry; 0 = a new row
     std::int64_t seq = 0;
@@ -60,29 +71,35 @@ class OutboxSource final : public relay::Source {
   // Runs `act` in a transaction that writes; an error undoes it.
   template <class Act>
   [[nodiscard]] Status in_write(const Act& act);
+  [[nodiscard]] Status forgive();
   [[nodiscard]] Status give_turns(std::int64_t now);
   [[nodiscard]] Result<bool> is_anything_there();
-  [[nodiscard]] Status settle_and_take(const relay::LaneTurn& turn, std::uint32_t attempts_max,
-                                       relay::TakenBatches& told);
+  [[nodiscard]] Status settle_and_take(const relay::LaneTurn& turn, relay::TakenBatches& told);
   [[nodiscard]] Status settle(const std::vector<relay::SendOutcome>& outcomes);
   [[nodiscard]] Status settle_new(const Taken& row, const relay::SendOutcome& outcome);
   [[nodiscard]] Status settle_retry(const Taken& row, const relay::SendOutcome& outcome);
   [[nodiscard]] Status bury(const Taken& row, const relay::SendOutcome& outcome);
-  [[nodiscard]] Status take(std::uint32_t most, std::uint32_t attempts_max,
-                            relay::OutgoingBatch& batch);
-  [[nodiscard]] Result<bool> take_retries(std::uint32_t most, relay::OutgoingBatch& batch);
+  [[nodiscard]] Status take(const relay::LaneTurn& turn, relay::TakenBatches& told);
+  // The retry that somebody died over, if there is one.
+  [[nodiscard]] Result<std::optional<Suspect>> find_suspect();
+  [[nodiscard]] Status take_retries(std::uint32_t most, relay::OutgoingBatch& batch);
+  [[nodiscard]] Status take_new(std::uint32_t most, const Standing& standing,
+                                relay::OutgoingBatch& batch);
   [[nodiscard]] Status take_behind(std::vector<Queue> queues, std::int64_t left, std::int64_t bytes,
                                    relay::OutgoingBatch& batch);
-  [[nodiscard]] Status take_retry(const Value& n, relay::OutgoingBatch& batch);
+  [[nodiscard]] static Value stored(TakenAs as);
+  [[nodiscard]] Status take_retry(const Value& n, TakenAs as, relay::OutgoingBatch& batch);
   void add(const Row& row, std::int64_t n, std::uint32_t attempt, relay::OutgoingBatch& batch);
 
   const OutboxSourceOptions options_;
   Connection connection_;
   std::vector<Taken> taken_;
   int wake_ = -1;   // eventfd
+  int nudge_ = -1;  // eventfd
   int watch_ = -1;  // inotify of the file's log; -1 = there is none, and the file is looked at
   std::uint64_t signs_ = 0;
-  Duration nap_{0};  // the latest; grows while nothing comes
+  Duration nap_{0};                                // the latest; grows while nothing comes
+  std::optional<std::int64_t> asleep_since_ms_{};  // of a nap that nudges interrupted
 };
 
 }  // namespace hapax::sqlite

@@ -170,7 +170,7 @@ class SqliteCheckup : public testing::Test {
 };
 
 TEST_F(SqliteCheckup, TheLaneWhoseDestinationIsAwayIsStuck) {
-  publish("a");
+  for (const char* id : {"a", "a2", "a3"}) publish(id);
   receiver_.away = true;
   Relay relay(source("relay-7"), receiver_);
   relay.drain();

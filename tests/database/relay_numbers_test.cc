@@ -62,7 +62,7 @@ class RelayNumbers : public testing::Test {
 
 // Y10: what is behind the lane's position would never be found.
 TEST_F(RelayNumbers, ThatWentBackAreNotRelayed) {
-  const auto round = relay.engine.round();
+  const auto round = relay.engine.step();
   ASSERT_FALSE(round.has_value());
   EXPECT_EQ(round.error().code, Errc::kPreconditionFailed);
   EXPECT_THAT(round.error().detail,
@@ -76,7 +76,7 @@ TEST_F(RelayNumbers, ThatAreTakenInAdvanceAreNotRelayed) {
   text("SELECT hapax.outbox_renumber('" + restored_at + "')");
   for (const std::string change : {"CACHE 10", "INCREMENT BY 2", "INCREMENT BY -1"}) {
     ASSERT_TRUE(app.run("ALTER SEQUENCE hapax.outbox_seq " + change));
-    const auto round = relay.engine.round();
+    const auto round = relay.engine.step();
     ASSERT_FALSE(round.has_value()) << change;
     EXPECT_EQ(round.error().code, Errc::kPreconditionFailed);
     EXPECT_THAT(round.error().detail, testing::HasSubstr("INCREMENT BY 1 CACHE 1"));
@@ -116,7 +116,7 @@ TEST_F(RelayNumbers, OfRetriesThatAreTakenDropNothing) {
       "VALUE VALUES (1, 0, 0, 0, 1, 'older') RETURNING n");
   publish("last", "refused");
   receiver.refused = {"refused"};
-  for (int i = 0; i < 4; ++i) static_cast<void>(relay.engine.round());
+  for (int i = 0; i < 4; ++i) static_cast<void>(relay.engine.step());
   EXPECT_EQ(text("SELECT count(*) FROM hapax.outbox_retry WHERE last_error <> 'older'"), "1");
 }
 

@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include "delivery/inline_relay.h"
 #include "host/clock.h"
-#include "relay/relay.h"
 
 namespace hapax::testing_relay {
 
@@ -44,6 +44,28 @@ class Receiver final : public relay::Sink {
   bool away = false;
 };
 
+// Whoever sends this record to it is gone, with all that it knew; or any record.
+class Killer final : public relay::Sink {
+ public:
+  struct Killed {};
+  static constexpr const char* kAny = "";
+  Killer(Receiver& receiver, std::string deadly)
+      : receiver_(receiver), deadly_(std::move(deadly)) {}
+
+  relay::SinkDelivery deliver(std::span<const relay::Outgoing* const> records,
+                              const relay::Permit& permit) override {
+    std::size_t before = 0;
+    while (before < records.size() && !deadly_.empty() && records[before]->id != deadly_) ++before;
+    auto delivery = receiver_.deliver(records.first(before), permit);
+    if (before < records.size()) throw Killed{};
+    return delivery;
+  }
+
+ private:
+  Receiver& receiver_;
+  const std::string deadly_;
+};
+
 // Runs as the machine's does, and can be moved on.
 class MovedClock final : public ports::Clock {
  public:
@@ -58,11 +80,11 @@ class MovedClock final : public ports::Clock {
 
 struct Relay {
   Relay(Result<std::unique_ptr<relay::Source>> opened, relay::Sink& sink,
-        relay::RelaySettings settings = {})
+        delivery::RelaySettings settings = {})
       : source(*std::move(opened)), engine(*source, sink, clock, settings) {}
 
-  relay::Round round() {
-    auto told = engine.round();
+  delivery::Step round() {
+    auto told = engine.step();
     if (!told) throw std::runtime_error(told.error().text());
     return *told;
   }
@@ -73,14 +95,14 @@ struct Relay {
   }
 
   // Leases are looked after, as if that much time had passed for this relay alone.
-  relay::Round round_after(Duration span) {
+  delivery::Step round_after(Duration span) {
     clock.move(span);
     return round();
   }
 
   MovedClock clock;
   std::unique_ptr<relay::Source> source;
-  relay::Relay engine;
+  delivery::InlineRelay engine;
 };
 
 // Rounds until `count` records were sent; the most that one took.

@@ -1,0 +1,32 @@
+#include "delivery/endpoint.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hapax::delivery {
+
+bool RateLimit::allows(std::int64_t now_ms) {
+  if (per_second_ == 0) return true;
+  const std::int64_t since = filled_ms_ ? now_ms - *filled_ms_ : 0;
+  filled_ms_ = now_ms;
+  left_ = std::min(most_, left_ + static_cast<double>(since) * per_second_ / 1000.0);
+  return left_ >= 1.0;
+}
+
+std::int64_t RateLimit::next_ms(std::int64_t now_ms) const {
+  if (per_second_ == 0 || left_ >= 1.0) return now_ms;
+  const double wait_ms = std::ceil((1.0 - left_) * 1000.0 / per_second_);
+  return filled_ms_.value_or(now_ms) +
+         std::max<std::int64_t>(1, static_cast<std::int64_t>(wait_ms));
+}
+
+std::optional<std::int64_t> Endpoint::next_ms(std::int64_t now_ms) const {
+  if (under_way >= policy.concurrency) return {};
+  if (!breaker.closed() && under_way != 0) return {};
+  const std::optional<std::int64_t> due = queues.next_due_ms(now_ms);
+  if (!due) return {};
+  const std::int64_t open = breaker.closed() ? now_ms : breaker.until_ms();
+  return std::max({*due, open, rate.next_ms(now_ms)});
+}
+
+}  // namespace hapax::delivery

@@ -1,0 +1,255 @@
+// What a workflow is, as data: a source, perhaps a transform, endpoints, and the terms of delivery.
+// Whatever declares one (a file, the API, the store) ends here; nothing else is judged, explained
+// or run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <hapax/result.h>
+#include <hapax/time.h>
+
+#include "delivery/endpoint_settings.h"
+#include "delivery/retry_policy.h"
+
+namespace hapax::delivery {
+
+// 1 to 100 letters, digits, '-', '_' and '.', a letter or digit first: it is a part of the names of
+// streams ({workflow}.outbox) and of paths.
+class WorkflowId {
+ public:
+  static constexpr std::size_t kBytesMax = 100;
+  // kInvalidArgument; the sentence reads after the name of the key.
+  [[nodiscard]] static Result<WorkflowId> parse(std::string_view text);
+  [[nodiscard]] const std::string& text() const { return text_; }
+  friend bool operator==(const WorkflowId&, const WorkflowId&) = default;
+
+ private:
+  explicit WorkflowId(std::string_view text) : text_(text) {}
+  std::string text_;
+};
+
+// --- sources
+
+enum class SourceType : std::uint8_t { kOutbox, kStream, kHttp };
+inline WordList words_of(SourceType) {
+  static constexpr std::array<std::string_view, 3> kWords{"outbox", "stream", "http"};
+  return kWords;
+}
+
+// The tables that `hapax migrate` made. Empty names are its defaults.
+struct OwnOutboxTables {
+  std::string schema;
+  std::string prefix;
+  friend bool operator==(const OwnOutboxTables&, const OwnOutboxTables&) = default;
+};
+// The columns of a table that was there before. Empty: it has no such column.
+struct OutboxColumns {
+  std::string id;
+  std::string payload;
+  std::string delivered;  // null until the record is delivered, then the time
+  std::string key;
+  std::string type;
+  std::string headers;
+  std::string created;
+  std::string attempts;
+  std::string error;
+  std::string status;
+  friend bool operator==(const OutboxColumns&, const OutboxColumns&) = default;
+};
+struct MappedOutboxTable {
+  std::string table;
+  OutboxColumns columns;
+  friend bool operator==(const MappedOutboxTable&, const MappedOutboxTable&) = default;
+};
+struct FromOutbox {
+  SecretText database;  // postgres://…, sqlite:FILE, or a reference to one
+  std::variant<OwnOutboxTables, MappedOutboxTable> tables;
+  friend bool operator==(const FromOutbox&, const FromOutbox&) = default;
+};
+struct FromStream {
+  std::string stream;
+  friend bool operator==(const FromStream&, const FromStream&) = default;
+};
+// POST /api/v1/workflows/{id}/events
+struct FromHttp {
+  friend bool operator==(FromHttp, FromHttp) = default;
+};
+using WorkflowSource = std::variant<FromOutbox, FromStream, FromHttp>;
+
+// --- transform
+
+// What becomes of a number that a double cannot hold: a dead letter, or the nearest double.
+enum class TransformNumbers : std::uint8_t { kExact, kDouble };
+inline WordList words_of(TransformNumbers) {
+  static constexpr std::array<std::string_view, 2> kWords{"exact", "double"};
+  return kWords;
+}
+struct TransformSettings {
+  std::string jq;
+  TransformNumbers numbers = TransformNumbers::kExact;
+  friend bool operator==(const TransformSettings&, const TransformSettings&) = default;
+};
+
+// --- terms of delivery
+
+enum class Guarantee : std::uint8_t {
+  kAtMostOnce,
+  kAtLeastOnce,
+  kIdempotentKeys,
+  kExactlyOnce,
+};
+inline WordList words_of(Guarantee) {
+  static constexpr std::array<std::string_view, 4> kWords{"at-most-once", "at-least-once",
+                                                          "idempotent-keys", "exactly-once"};
+  return kWords;
+}
+
+enum class Mechanism : std::uint8_t {
+  kTransactionalOutbox,
+  kKafkaOffsets,
+  kGeneratedKeys,
+  kSourcePositions,  // what kafka-offsets is for sources that are not Kafka
+};
+inline WordList words_of(Mechanism) {
+  static constexpr std::array<std::string_view, 4> kWords{"transactional-outbox", "kafka-offsets",
+                                                          "generated-keys", "source-positions"};
+  return kWords;
+}
+// Whether the mechanism is a way to keep the guarantee.
+[[nodiscard]] bool keeps(Mechanism mechanism, Guarantee guarantee);
+
+// What an idempotency key is made of.
+enum class KeyField : std::uint8_t { kDatabase, kTable, kPrimaryKey, kChangeVersion };
+inline WordList words_of(KeyField) {
+  static constexpr std::array<std::string_view, 4> kWords{"database", "table", "primaryKey",
+                                                          "changeVersion"};
+  return kWords;
+}
+
+// "{database}:{table}:{primaryKey}:{changeVersion}": which fields, in which order. The text between
+// them is for people: the fields are encoded unambiguously whatever separates them.
+class KeyFormat {
+ public:
+  KeyFormat();  // all four fields
+  // kInvalidArgument; the sentence reads after the name of the key.
+  [[nodiscard]] static Result<KeyFormat> parse(std::string_view text);
+  // The fields with ':' between them. REQUIRES: some, and none twice.
+  [[nodiscard]] static KeyFormat of(std::vector<KeyField> fields);
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] const std::vector<KeyField>& fields() const { return fields_; }
+  [[nodiscard]] bool has(KeyField field) const;
+  friend bool operator==(const KeyFormat&, const KeyFormat&) = default;
+
+ private:
+  KeyFormat(std::string text, std::vector<KeyField> fields)
+      : text_(std::move(text)), fields_(std::move(fields)) {}
+  std::string text_;
+  std::vector<KeyField> fields_;
+};
+
+enum class KeyHash : std::uint8_t { kSha256 };
+inline WordList words_of(KeyHash) {
+  static constexpr std::array<std::string_view, 1> kWords{"SHA256"};
+  return kWords;
+}
+// How much of the hash is in the key: all 256 bits, or 12 base64 characters, which are 72 bits.
+enum class KeyForm : std::uint8_t { kFull, kShort };
+inline WordList words_of(KeyForm) {
+  static constexpr std::array<std::string_view, 2> kWords{"full", "short"};
+  return kWords;
+}
+inline constexpr int kShortKeyBits = 72;
+
+struct KeySettings {
+  KeyFormat format{};
+  KeyHash hash = KeyHash::kSha256;
+  KeyForm form = KeyForm::kFull;
+  bool in_payload = true;
+  friend bool operator==(const KeySettings&, const KeySettings&) = default;
+};
+
+// What clients are told beside the guarantee.
+struct ClientDocumentation {
+  std::optional<bool> deduplication_required{};
+  std::optional<bool> sdk_available{};
+  std::string example_code{};
+  friend bool operator==(const ClientDocumentation&, const ClientDocumentation&) = default;
+};
+
+struct DeliveryTerms {
+  Guarantee guarantee = Guarantee::kIdempotentKeys;
+  std::optional<Mechanism> mechanism{};  // as it was declared; the guarantee decides
+  KeySettings key{};
+  Duration dedup_ttl{std::chrono::days{30}};  // how long a key is remembered on our side
+  RetryPolicy retries{};
+  bool client_guidance = false;
+  ClientDocumentation documentation{};
+  friend bool operator==(const DeliveryTerms&, const DeliveryTerms&) = default;
+};
+
+// --- order, and what is kept
+
+enum class OrderingKey : std::uint8_t { kRecord, kNone };
+inline WordList words_of(OrderingKey) {
+  static constexpr std::array<std::string_view, 2> kWords{"record", "none"};
+  return kWords;
+}
+enum class FailureWord : std::uint8_t { kBlock, kPark, kBlockFor };
+inline WordList words_of(FailureWord) {
+  static constexpr std::array<std::string_view, 3> kWords{"block", "park", "block-for"};
+  return kWords;
+}
+// Later records of the key wait until a person decides about the dead letter.
+struct BlockKey {
+  friend bool operator==(BlockKey, BlockKey) = default;
+};
+// Later records of the key go on.
+struct ParkRecord {
+  friend bool operator==(ParkRecord, ParkRecord) = default;
+};
+// They wait so long, and then go on.
+struct BlockKeyFor {
+  Duration time;
+  friend bool operator==(const BlockKeyFor&, const BlockKeyFor&) = default;
+};
+using OnFailure = std::variant<ParkRecord, BlockKey, BlockKeyFor>;
+
+struct Ordering {
+  OrderingKey key = OrderingKey::kRecord;
+  OnFailure on_failure{};
+  friend bool operator==(const Ordering&, const Ordering&) = default;
+};
+
+struct KeepTimes {
+  Duration delivered{std::chrono::days{30}};
+  Duration attempts{std::chrono::days{30}};
+  friend bool operator==(const KeepTimes&, const KeepTimes&) = default;
+};
+
+inline constexpr Duration kDeadLetterKeep{std::chrono::days{30}};
+
+struct Workflow {
+  WorkflowId id;
+  std::string tenant{};  // empty: of a server without tenants
+  bool enabled = true;
+  std::optional<WorkflowSource> source{};  // nothing: a draft, which never runs
+  std::optional<TransformSettings> transform{};
+  std::vector<EndpointSettings> endpoints{};  // none: a draft, too
+  DeliveryTerms delivery{};
+  std::optional<Ordering> ordering{};  // nothing: nobody said; see order()
+  Duration dead_letter_keep = kDeadLetterKeep;
+  KeepTimes retention{};
+
+  [[nodiscard]] bool draft() const { return !source || endpoints.empty(); }
+  [[nodiscard]] Ordering order() const { return ordering.value_or(Ordering{}); }
+  friend bool operator==(const Workflow&, const Workflow&) = default;
+};
+
+}  // namespace hapax::delivery

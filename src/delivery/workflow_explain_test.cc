@@ -1,0 +1,116 @@
+#include "delivery/workflow_explain.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/words.h"
+#include "delivery/workflow_test.h"
+
+namespace hapax::delivery {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::optional<WorkflowSource>> kSources{
+    std::nullopt, FromOutbox{SecretText::parse("${env:D}").value(), OwnOutboxTables{}},
+    FromOutbox{SecretText::parse("${env:D}").value(), MappedOutboxTable{"t", {"i", "p", "d"}}},
+    FromStream{"orders"}, FromHttp{}};
+
+std::vector<EndpointSettings> targets() {
+  const WebUrl status = WebUrl::parse("https://erp.example/status/{key}").value();
+  const std::string_view url = "https://erp.example/orders";
+  return {{"", http_target(url, NatureNotSaid{})},
+          {"", http_target(url, NatureIdempotent{})},
+          {"", http_target(url, NatureProbe{status})},
+          {"", http_target(url, NatureManual{})},
+          {"", StreamTarget{"out"}}};
+}
+
+std::vector<Workflow> every_workflow() {
+  std::vector<Workflow> all;
+  for (const auto guarantee : {Guarantee::kAtMostOnce, Guarantee::kAtLeastOnce,
+                               Guarantee::kIdempotentKeys, Guarantee::kExactlyOnce}) {
+    for (const auto& source : kSources) {
+      for (const EndpointSettings& endpoint : targets()) {
+        Workflow workflow = sound_workflow();
+        workflow.delivery.guarantee = guarantee;
+        workflow.source = source;
+        workflow.endpoints = {endpoint};
+        all.push_back(workflow);
+      }
+    }
+  }
+  return all;
+}
+
+std::string whole(const WorkflowExplanation& told) {
+  std::string text = told.route + told.source + told.retries + told.order + told.latency;
+  for (const auto& one : told.endpoints) text += one.guarantee + one.crash_windows + one.client;
+  return text;
+}
+
+TEST(ExplainWorkflow, EveryCombinationIsExplainedInFull) {
+  for (const Workflow& workflow : every_workflow()) {
+    const WorkflowExplanation told = explain_workflow(workflow);
+    ASSERT_EQ(told.endpoints.size(), 1U);
+    for (const std::string& text :
+         {told.source, told.endpoints[0].guarantee, told.endpoints[0].crash_windows,
+          told.endpoints[0].client, told.retries, told.order, told.latency}) {
+      EXPECT_GT(text.size(), 20U) << told.route;
+      EXPECT_EQ(text.back(), '.') << text;
+      EXPECT_THAT(text, Not(HasSubstr("  ")));
+    }
+  }
+}
+
+// A3: the sentence of the document is false over HTTP.
+TEST(ExplainWorkflow, NobodyIsToldThatDeduplicationIsNotNeeded) {
+  for (const Workflow& workflow : every_workflow()) {
+    const WorkflowExplanation told = explain_workflow(workflow);
+    const std::string text = base::lower(whole(told));
+    EXPECT_THAT(text, Not(HasSubstr("no client-side")));
+    EXPECT_THAT(text, Not(HasSubstr("not needed")));
+    EXPECT_THAT(text, Not(HasSubstr("no duplicates")));
+    const bool http = workflow.endpoints[0].http() != nullptr;
+    if (!http || workflow.delivery.guarantee == Guarantee::kAtMostOnce) continue;
+    EXPECT_THAT(told.endpoints[0].client, HasSubstr("The client must")) << told.route;
+    EXPECT_THAT(told.endpoints[0].client, HasSubstr("at least 1h (giveUpAfter)"));
+  }
+}
+
+TEST(ExplainWorkflow, WhatHappensToTheUnknownFollowsFromTheNature) {
+  Workflow workflow = sound_workflow();
+  workflow.delivery.guarantee = Guarantee::kExactlyOnce;
+  std::set<std::string> windows;
+  for (const EndpointSettings& endpoint : targets()) {
+    workflow.endpoints = {endpoint};
+    windows.insert(explain_workflow(workflow).endpoints[0].crash_windows);
+  }
+  EXPECT_EQ(windows.size(), 5U);
+  workflow.endpoints = {targets()[2]};
+  EXPECT_THAT(explain_workflow(workflow).endpoints[0].crash_windows,
+              HasSubstr("https://erp.example/status/{key}"));
+}
+
+TEST(ExplainWorkflow, ADraftIsExplainedAsIfItHadAnEndpoint) {
+  const Workflow draft{WorkflowId::parse("a").value()};
+  const WorkflowExplanation told = explain_workflow(draft);
+  ASSERT_EQ(told.endpoints.size(), 1U);
+  EXPECT_THAT(told.source, HasSubstr("draft"));
+  EXPECT_THAT(told.endpoints[0].client, HasSubstr("The client must"));
+}
+
+TEST(ExplainWorkflow, OrderIsToldAfterAFailure) {
+  Workflow workflow = sound_workflow();
+  EXPECT_THAT(explain_workflow(workflow).order, HasSubstr("go on: a replay comes after"));
+  workflow.ordering = Ordering{OrderingKey::kRecord, BlockKey{}};
+  EXPECT_THAT(explain_workflow(workflow).order, HasSubstr("until it is replayed or dropped"));
+  workflow.ordering = Ordering{OrderingKey::kRecord, BlockKeyFor{std::chrono::minutes{10}}};
+  EXPECT_THAT(explain_workflow(workflow).order, HasSubstr("wait 10m"));
+}
+
+}  // namespace
+}  // namespace hapax::delivery

@@ -1,0 +1,348 @@
+#include "delivery/world_test.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+namespace hapax::delivery {
+
+std::size_t WorldSink::batch_max() const { return world_.plan_.batch_max; }
+
+void WorldSink::start(std::span<const Outgoing* const> records, std::int64_t not_after_ms,
+                      Done done) {
+  std::vector<std::string> ids;
+  for (const Outgoing* record : records) ids.push_back(record->id);
+  world_.send(world_.alive(process_), process_, std::move(ids), not_after_ms, std::move(done));
+}
+
+WorldSource::WorldSource(World& world, std::string owner)
+    : world_(world), inner_(world.outbox_, world.clock_, std::move(owner)) {}
+
+Result<relay::Leases> WorldSource::lease(std::span<const relay::Lease> kept, Duration span) {
+  if (world_.strikes(world_.plan_.rates.source_error)) {
+    ++world_.troubles_;
+    return Error{Errc::kUnavailable, "the database is away"};
+  }
+  return inner_.lease(kept, span);
+}
+
+Result<relay::TakenBatches> WorldSource::next(std::span<const relay::LaneTurn> turns) {
+  if (world_.strikes(world_.plan_.rates.source_error)) {
+    ++world_.troubles_;
+    return Error{Errc::kUnavailable, "the database is away"};
+  }
+  auto told = inner_.next(turns);
+  if (world_.strikes(world_.plan_.rates.source_answer_lost)) {
+    ++world_.troubles_;
+    return Error{Errc::kOutcomeUnknown, "the connection is gone"};
+  }
+  return told;
+}
+
+Status WorldSource::release(std::span<const relay::Lease> leases) { return inner_.release(leases); }
+
+World::World(std::uint64_t seed, WorldPlan plan)
+    : random_(seed), plan_(std::move(plan)), outbox_(1 + random_.below(4)), left_(plan_.records) {
+  processes_.resize(1 + random_.below(3));
+  for (std::size_t slot = 0; slot < processes_.size(); ++slot) spawn(slot);
+  at(0, [this] { publish(); });
+  if (plan_.rates.outages != 0) fall_out();
+}
+
+void World::fall_out() {
+  const auto good = static_cast<std::int64_t>(random_.between(0, 240'000));
+  const auto bad = static_cast<std::int64_t>(random_.between(10, 60'000));
+  at(clock_.steady_ms() + good, [this, bad] {
+    if (healing_) return;
+    ++troubles_;
+    outage_until_ms_ = clock_.steady_ms() + bad;
+    fall_out();
+  });
+}
+
+void World::publish() {
+  const std::string id = base::format("r{}", ids_.size());
+  Published record;
+  if (!random_.chance(1, 4)) record.key = base::format("k{}", random_.below(12));
+  record.lane = static_cast<std::uint32_t>(
+      (record.key.empty() ? random_.below(99) : std::hash<std::string>{}(record.key)) %
+      outbox_.lanes.size());
+  record.bad = strikes(plan_.rates.bad_records);
+  record.failing = strikes(plan_.rates.failing_records);
+  record.place = static_cast<int>(by_key_[record.key].size());
+  by_key_[record.key].push_back(id);
+  outbox_.publish(record.lane, id, record.key);
+  ids_.emplace(id, std::move(record));
+  if (--left_ == 0) return;
+  const std::int64_t rest =
+      random_.chance(1, 40) ? 20'000 : static_cast<std::int64_t>(random_.below(60));
+  at(clock_.steady_ms() + rest, [this] { publish(); });
+}
+
+void World::spawn(std::size_t slot) {
+  auto process = std::make_unique<Process>();
+  process->number = ++spawned_;
+  process->owner = base::format("p{}", spawned_);
+  process->outbox = std::make_unique<WorldSource>(*this, process->owner);
+  process->source =
+      std::make_unique<LaneSource>(*process->outbox, clock_, LaneSettings{.batch = 40});
+  process->sink = std::make_unique<WorldSink>(*this, process->number);
+  process->engine = std::make_unique<Engine>(*process->source, clock_, plan_.engine);
+  process->engine->add_endpoint(*process->sink, plan_.policy);
+  processes_[slot] = std::move(process);
+  at(clock_.steady_ms(), [this, slot, number = spawned_] {
+    if (alive(number) != nullptr) wake(slot);
+  });
+}
+
+World::Process* World::alive(int number) {
+  for (const auto& process : processes_) {
+    if (process && process->number == number) return process.get();
+  }
+  return nullptr;
+}
+
+// One step of a process, and what may befall it.
+void World::wake(std::size_t slot) {
+  Process& process = *processes_[slot];
+  process.source->wait(Duration{0});
+  const auto step = process.engine->step();
+  Duration rest{300};
+  if (step) rest = std::max(step->idle_for, Duration{random_.chance(1, 3) ? 1 : 0});
+  // A driver is woken by answers and by new records; here it looks every so often.
+  rest = std::min(rest, Duration{static_cast<std::int64_t>(random_.between(1, 100))});
+  if (strikes(plan_.rates.freeze)) {
+    ++troubles_;
+    rest = Duration{static_cast<std::int64_t>(random_.between(1'000, 40'000))};
+  }
+  at(clock_.steady_ms() + rest.count(), [this, slot, number = process.number] {
+    if (alive(number) != nullptr) wake(slot);
+  });
+  strike(slot);
+}
+
+void World::strike(std::size_t slot) {
+  const bool kill = strikes(plan_.rates.kill);
+  const bool stop = !kill && strikes(plan_.rates.stop);
+  if (!kill && !stop) return;
+  ++troubles_;
+  if (stop) {
+    processes_[slot]->engine->wind_down();
+    if (const Status stopped = processes_[slot]->engine->stop(); !stopped) ++troubles_;
+  }
+  spawn(slot);
+}
+
+// Between start() and the bytes leaving, time passes: a connection is made, the process stands
+// still.
+bool World::send(Process* process, int number, std::vector<std::string> ids,
+                 std::int64_t not_after_ms, Sink::Done done) {
+  for (const std::string& id : ids) {
+    const std::string& key = ids_.at(id).key;
+    if (!key.empty() && process->keys_under_way.contains(key)) {
+      witness_.blame(base::format("Z7: key {} has two starts under way", key));
+    }
+  }
+  for (const std::string& id : ids) process->keys_under_way.insert(ids_.at(id).key);
+  const std::int64_t delay = random_.chance(1, 50)
+                                 ? static_cast<std::int64_t>(random_.below(20'000))
+                                 : static_cast<std::int64_t>(random_.below(5));
+  auto finish = [this, number, ids, done = std::move(done)](std::vector<SendResult> results) {
+    Process* owner = alive(number);
+    if (owner == nullptr) return;  // Nobody hears it.
+    for (const std::string& id : ids) {
+      owner->keys_under_way.erase(owner->keys_under_way.find(ids_.at(id).key));
+    }
+    done(std::move(results));
+  };
+  at(clock_.steady_ms() + delay, [this, number, ids, not_after_ms, finish = std::move(finish)] {
+    leave(number, ids, not_after_ms, finish);
+  });
+  return true;
+}
+
+void World::leave(int number, const std::vector<std::string>& ids, std::int64_t not_after_ms,
+                  Sink::Done done) {
+  if (alive(number) == nullptr) return;  // It died before one byte left.
+  if (clock_.steady_ms() >= not_after_ms) {
+    done(std::vector<SendResult>(ids.size(), {.outcome = Outcome::kNotSent}));
+    return;
+  }
+  for (const std::string& id : ids) {
+    const auto& lane = outbox_.lanes.at(ids_.at(id).lane);
+    if (lane.until_ms <= clock_.steady_ms()) {
+      witness_.blame(base::format("Z1: {} left when its lease was over", id));
+    }
+  }
+  // The bytes are on their way, whatever becomes of the process.
+  const bool hangs = strikes(plan_.rates.hangs);
+  const auto way =
+      static_cast<std::int64_t>(hangs ? random_.between(5'000, 30'000) : random_.below(20));
+  at(clock_.steady_ms() + way, [this, ids, done = std::move(done)] { done(judge(ids)); });
+}
+
+// In order; nothing of a key behind what was not delivered.
+std::vector<SendResult> World::judge(const std::vector<std::string>& ids) {
+  std::vector<SendResult> results;
+  std::set<std::string> stopped;
+  for (const std::string& id : ids) {
+    const std::string& key = ids_.at(id).key;
+    const bool behind = !key.empty() && stopped.contains(key);
+    results.push_back(behind ? SendResult{.outcome = Outcome::kNotSent} : judge_one(id));
+    if (results.back().outcome != Outcome::kDelivered) stopped.insert(key);
+  }
+  return results;
+}
+
+SendResult World::judge_one(const std::string& id) {
+  const Published& record = ids_.at(id);
+  if (clock_.steady_ms() < outage_until_ms_)
+    return {.outcome = Outcome::kTryLater, .reason = "away"};
+  if (strikes(plan_.rates.refused_connect)) {
+    ++troubles_;
+    return {.outcome = Outcome::kTryLater, .reason = "refused"};
+  }
+  if (record.bad) return {.outcome = Outcome::kRejected, .answered = true, .reason = "422"};
+  if (record.failing && !healing_)
+    return {.outcome = Outcome::kTryLater, .answered = true, .reason = "500"};
+  arrive(id);
+  if (!strikes(plan_.rates.lost_answer)) return {};
+  ++troubles_;
+  return {.outcome = Outcome::kUnknown, .reason = "reset"};
+}
+
+// Y1: a record arrives only after every earlier one of its key did, or was given up.
+void World::arrive(const std::string& id) {
+  witness_.arrived.push_back(id);
+  Published& record = ids_.at(id);
+  if (std::exchange(record.arrived, true) || record.key.empty()) return;
+  for (const auto& [dead, reason] : outbox_.dead) dead_seen_.insert(dead);
+  const auto& line = by_key_.at(record.key);
+  for (int i = 0; i < record.place; ++i) {
+    const std::string& earlier = line[static_cast<std::size_t>(i)];
+    if (ids_.at(earlier).arrived || dead_seen_.contains(earlier)) continue;
+    witness_.blame(base::format("Y1: {} arrived before {} of key {}", id, earlier, record.key));
+  }
+}
+
+bool World::all_done() const {
+  return left_ == 0 &&
+         std::all_of(outbox_.lanes.begin(), outbox_.lanes.end(), [](const auto& lane) {
+           return lane.settled == lane.rows.size() && lane.waiting.empty();
+         });
+}
+
+void World::run() {
+  constexpr std::int64_t kTroubleMs = 1'200'000;
+  constexpr std::int64_t kEndMs = 40'000'000;
+  std::uint64_t guard = 0;
+  while (!events_.empty() && !(healing_ && all_done())) {
+    const auto first = events_.begin();
+    if (first->first > kEndMs || ++guard > 4'000'000) {
+      witness_.blame("nothing comes to an end");
+      break;
+    }
+    if (first->first > clock_.steady_ms()) clock_.advance(first->first - clock_.steady_ms());
+    if (left_ == 0 && (all_done() || clock_.steady_ms() > kTroubleMs)) healing_ = true;
+    const auto act = std::move(first->second);
+    events_.erase(first);
+    act();
+  }
+  check_end();
+}
+
+void World::check_end() {
+  std::map<std::string, std::string> dead(outbox_.dead.begin(), outbox_.dead.end());
+  for (const auto& [id, record] : ids_) {
+    const bool sick = record.bad || record.failing;
+    if (!record.arrived && !dead.contains(id)) witness_.blame("lost: " + id);
+    if (dead.contains(id) && !sick) witness_.blame("innocent and dead: " + id + ": " + dead[id]);
+    if (record.bad && record.arrived) witness_.blame("arrived although it never passes: " + id);
+  }
+}
+
+namespace {
+
+EndpointPolicy patient_world() {
+  EndpointPolicy policy;
+  policy.concurrency = 8;
+  policy.failure_cost = FailureCost::kOnceOthersPass;
+  policy.retry_after = [](std::uint32_t attempt) { return Duration{500 * attempt}; };
+  return policy;
+}
+
+// HAPAX_SEEDS=N tries more; HAPAX_SEED=S only that one.
+std::uint64_t number_in(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+void try_seeds(const WorldPlan& plan, std::uint64_t seeds) {
+  const std::uint64_t only = number_in("HAPAX_SEED", 0);
+  const std::uint64_t count = number_in("HAPAX_SEEDS", seeds);
+  for (std::uint64_t seed = 1; seed <= count; ++seed) {
+    if (only != 0 && seed != only) continue;
+    World world(seed, plan);
+    world.run();
+    for (const std::string& fault : world.witness().faults) {
+      ADD_FAILURE() << "HAPAX_SEED=" << seed << ": " << fault;
+      if (testing::Test::HasFailure()) break;
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(DeliveryWorld, LosesNothingAndKeepsOrder) { try_seeds({.policy = patient_world()}, 60); }
+
+TEST(DeliveryWorld, LosesNothingWhenManyGoInOneStart) {
+  WorldPlan plan{.policy = patient_world(), .batch_max = 20};
+  plan.policy.concurrency = 2;
+  try_seeds(plan, 40);
+}
+
+TEST(DeliveryWorld, WithoutFaultsEverythingArrivesOnce) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    World world(seed, {.rates = WorldRates::none(), .policy = patient_world()});
+    world.run();
+    EXPECT_TRUE(world.witness().faults.empty()) << world.witness().faults.front();
+    EXPECT_EQ(world.witness().arrived.size(), world.published()) << "HAPAX_SEED=" << seed;
+  }
+}
+
+// How many of some seeds a checker objects to.
+int objections(const WorldPlan& plan, std::string_view about) {
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    World world(seed, plan);
+    world.run();
+    const auto& faults = world.witness().faults;
+    if (std::any_of(faults.begin(), faults.end(),
+                    [&](const std::string& fault) { return fault.starts_with(about); })) {
+      ++found;
+    }
+  }
+  return found;
+}
+
+// The checkers can see: what is wrong on purpose is found.
+TEST(DeliveryWorld, FindsAnEngineThatSendsWithoutALease) {
+  WorldPlan plan{.policy = patient_world()};
+  plan.engine.margin = Duration{-30'000};
+  EXPECT_GT(objections(plan, "Z1"), 0);
+}
+
+TEST(DeliveryWorld, FindsAnEngineThatLetsLaterRecordsPass) {
+  WorldPlan plan{.policy = patient_world()};
+  plan.policy.on_failure = KeyOrder::kPark;
+  EXPECT_GT(objections(plan, "Y1"), 5);
+}
+
+TEST(DeliveryWorld, FindsAnEngineThatBlamesRecordsForAnOutage) {
+  WorldPlan plan{.policy = patient_world()};
+  plan.policy.failure_cost = FailureCost::kAttempt;
+  plan.policy.attempts_max = 3;
+  EXPECT_GT(objections(plan, "innocent"), 0);
+}
+
+}  // namespace
+}  // namespace hapax::delivery

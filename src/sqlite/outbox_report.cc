@@ -1,0 +1,128 @@
+// What an outbox in an SQLite file holds, and what was given up.
+#include <algorithm>
+
+#include "sqlite/migrate.h"
+#include "sqlite/outbox_source.h"
+#include "sqlite/outbox_time.h"
+
+namespace hapax::sqlite {
+
+namespace {
+
+constexpr std::int64_t kCountedMax = 100'000;
+constexpr std::uint32_t kNeedsForTrace = 4;
+
+}  // namespace
+
+Result<relay::OutboxReport> OutboxSource::report() {
+  enum Column {
+    kOwner,
+    kLeaseUntil,
+    kAttempts,
+    kWaiting,
+    kOldest,
+    kRetries,
+    kBlockedKeys,
+    kDeadLetters,
+    kSent,
+    kOldestRetry,
+    kColumns
+  };
+  HAPAX_TRY(
+      const auto rows,
+      ask("SELECT l.owner, l.lease_until, l.attempts, "
+          "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos "
+          "LIMIT ?1)) AS waiting, "
+          "(SELECT o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos ORDER BY o.seq "
+          "LIMIT 1) AS oldest, "
+          "(SELECT count(*) FROM {prefix}outbox_retry) AS retries, "
+          "(SELECT count(DISTINCT key) FROM {prefix}outbox_retry) AS blocked_keys, "
+          "(SELECT count(*) FROM {prefix}outbox_dead) AS dead_letters, l.sent, "
+          "(SELECT o.created_at FROM {prefix}outbox_retry AS r JOIN {prefix}outbox AS o "
+          "ON o.seq = r.seq ORDER BY r.seq LIMIT 1) AS oldest_retry FROM {prefix}outbox_lane AS l",
+          {Value::of(kCountedMax)}));
+  const Row& row = rows.at(0);
+  const std::int64_t now = wall_ms();
+  relay::LaneReport lane;
+  if (runs(row[kLeaseUntil].number, now, Duration{0})) {
+    lane.owner = row[kOwner].bytes;
+    lane.lease_left = Duration{row[kLeaseUntil].number - now};
+  }
+  lane.attempts = static_cast<std::uint32_t>(row[kAttempts].number);
+  lane.waiting = static_cast<std::uint64_t>(row[kWaiting].number);
+  lane.more_waiting = row[kWaiting].number == kCountedMax;
+  for (const Value& oldest : {row[kOldest], row[kOldestRetry]}) {
+    if (oldest.is_null()) continue;
+    const Duration waits{now - oldest.number};
+    lane.oldest_waiting = std::max(lane.oldest_waiting.value_or(waits), waits);
+  }
+  lane.retries = static_cast<std::uint64_t>(row[kRetries].number);
+  lane.blocked_keys = static_cast<std::uint64_t>(row[kBlockedKeys].number);
+  lane.sent = static_cast<std::uint64_t>(row[kSent].number);
+  relay::OutboxReport report;
+  report.lanes.push_back(std::move(lane));
+  report.dead_letters = static_cast<std::uint64_t>(row[kDeadLetters].number);
+  HAPAX_TRY(const auto size, ask("SELECT page_count * page_size FROM pragma_page_count(), "
+                                 "pragma_page_size()",
+                                 {}));
+  report.outbox_bytes = static_cast<std::uint64_t>(size.at(0)[kOnly].number);
+  return report;
+}
+
+Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
+  enum Column { kId, kType, kKey, kAttempts, kReason, kDiedAt, kColumns };
+  HAPAX_TRY(const auto rows, ask("SELECT id, type, key, attempts, reason, died_at "
+                                 "FROM {prefix}outbox_dead ORDER BY seq LIMIT ?1",
+                                 {Value::of(most)}));
+  std::vector<relay::DeadLetter> letters;
+  const std::int64_t now = wall_ms();
+  for (const Row& row : rows) {
+    letters.push_back({.id = row[kId].bytes,
+                       .type = row[kType].bytes,
+                       .key = row[kKey].bytes,
+                       .attempts = static_cast<std::uint32_t>(row[kAttempts].number),
+                       .reason = row[kReason].bytes,
+                       .dead_for = Duration{now - row[kDiedAt].number}});
+  }
+  return letters;
+}
+
+Result<std::vector<relay::TracedEvent>> OutboxSource::trace(const std::string& id) {
+  HAPAX_CHECK(check_version(connection_, options_.prefix, kNeedsForTrace));
+  enum Column {
+    kSeq,
+    kLane,
+    kType,
+    kKey,
+    kState,
+    kAttempts,
+    kLastError,
+    kRelay,
+    kCreatedAt,
+    kNextAt,
+    kDiedAt,
+    kColumns
+  };
+  HAPAX_TRY(const auto rows,
+            ask("SELECT seq, lane, type, key, state, attempts, last_error, relay, created_at, "
+                "next_at, died_at FROM {prefix}outbox_trace WHERE id = ?1 ORDER BY seq",
+                {Value::text(id)}));
+  std::vector<relay::TracedEvent> events;
+  for (const Row& row : rows) {
+    relay::TracedEvent event{.number = row[kSeq].number,
+                             .type = row[kType].bytes,
+                             .key = row[kKey].bytes,
+                             .state = row[kState].bytes,
+                             .attempts = static_cast<std::uint32_t>(row[kAttempts].number),
+                             .last_error = row[kLastError].bytes,
+                             .relay = row[kRelay].bytes,
+                             .created_ms = row[kCreatedAt].number};
+    if (!row[kLane].is_null()) event.lane = static_cast<std::uint32_t>(row[kLane].number);
+    if (!row[kNextAt].is_null()) event.next_ms = row[kNextAt].number;
+    if (!row[kDiedAt].is_null()) event.died_ms = row[kDiedAt].number;
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+}  // namespace hapax::sqlite

@@ -1,5 +1,6 @@
 #include "access/admission.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -35,11 +36,7 @@ struct RightOf {
 };
 
 Status check_names(const Op& op) {
-  bool good = true;
-  const auto check = [&](std::string_view name) { good = good && from_outside(name); };
-  std::visit([&](const auto& one) { detail::each_name(one, check); }, op);
-  if (good) return Ok{};
-  return Error{Errc::kInvalidArgument, "a name must not begin with the byte 0x01"};
+  return all_from_outside(op) ? Status(Ok{}) : bad_name("a name");
 }
 
 // What may be done with a stream of the server's own: read it, and say how long it is kept.
@@ -75,10 +72,6 @@ Status check_reserved(const Caller& caller, const Op& op) {
       op);
 }
 
-Error bad_name(std::string_view what) {
-  return {Errc::kInvalidArgument, std::string(what) + " must not begin with the byte 0x01"};
-}
-
 }  // namespace
 
 std::optional<NotNow> let_in(const Caller& caller, std::shared_ptr<ConnectionPermit>& permit) {
@@ -99,6 +92,12 @@ Status check_right(const Caller& caller, Right right) {
 }
 
 Right right_of(const Op& op) { return std::visit(RightOf{}, op); }
+
+Status check_any_right(const Caller& caller, std::span<const Right> any_of) {
+  const auto has = [&](Right right) { return caller.rights.has(right); };
+  if (std::any_of(any_of.begin(), any_of.end(), has)) return Ok{};
+  return check_right(caller, any_of.front());
+}
 
 Status check_stream(const Caller& caller, std::string_view stream) {
   return stream.starts_with('$') ? check_right(caller, Right::kAdmin) : Status(Ok{});

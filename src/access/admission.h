@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include <hapax/ops.h>
@@ -27,6 +28,8 @@ struct NotNow {
 
 [[nodiscard]] Right right_of(const Op& op);
 [[nodiscard]] Status check_right(const Caller& caller, Right right);
+// Whether the caller has one of them; otherwise the first is what it lacks. REQUIRES: there is one.
+[[nodiscard]] Status check_any_right(const Caller& caller, std::span<const Right> any_of);
 // A8: streams of the server's own are for administrators.
 [[nodiscard]] Status check_stream(const Caller& caller, std::string_view stream);
 // Everything a caller may not ask for, before the store sees it.

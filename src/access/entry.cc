@@ -14,17 +14,6 @@ namespace hapax::access {
 
 namespace {
 
-// As the store knows them.
-void scope(wire::Request& request, const TenantNames& names) {
-  if (names.plain()) return;
-  const auto keep = [&](std::string_view bytes) { return request.keep(bytes); };
-  for (Op& op : request.ops) scope(op, names, keep);
-  if (request.id) request.id = names.inside(*request.id, keep);
-  if (request.transaction) {
-    request.transaction->name = names.inside(request.transaction->name, keep);
-  }
-}
-
 Result<Answer> outside(Result<Answer> answer, const TenantNames& names) {
   if (names.plain()) return answer;
   if (answer) {
@@ -87,7 +76,8 @@ void Entry::commit(const From& from, const Caller& caller, const wire::SharedReq
     from.loop.post([error = std::move(admitted).error(), then = std::move(then)] { then(error); });
     return;
   }
-  scope(*request, names);
+  const auto keep = [&](std::string_view bytes) { return request->keep(bytes); };
+  scope_commit(*request, request->ops, names, keep);
   send_gathered(from);
   if (audit == nullptr) return submit(from, names, request, nullptr, std::move(then));
   audit->stream = names.inside(kAuditStream);

@@ -45,7 +45,7 @@ class Listener final : public Asker, public std::enable_shared_from_this<Listene
   Error heard{Errc::kInvalidArgument, ""};
 };
 
-class DiscretionTest : public testing::Test {
+class RedactionTest : public testing::Test {
  protected:
   Error committed() {
     const auto request = std::make_shared<wire::Request>();
@@ -79,7 +79,7 @@ class DiscretionTest : public testing::Test {
 };
 
 // A12
-TEST_F(DiscretionTest, WhatFailedBehindTheStoreIsForTheLog) {
+TEST_F(RedactionTest, WhatFailedBehindTheStoreIsForTheLog) {
   for (const Errc code : base::kPlaceFailures) {
     store_.code = code;
     for (const bool refuses : {false, true}) {
@@ -97,7 +97,7 @@ TEST_F(DiscretionTest, WhatFailedBehindTheStoreIsForTheLog) {
 }
 
 // A12
-TEST_F(DiscretionTest, ReadsAreToldTheSameWay) {
+TEST_F(RedactionTest, ReadsAreToldTheSameWay) {
   store_.code = Errc::kCorruption;
   std::promise<Error> promise;
   entry_.ask(
@@ -109,7 +109,7 @@ TEST_F(DiscretionTest, ReadsAreToldTheSameWay) {
   EXPECT_EQ(notes_, std::vector<std::string>{"r-2 " + std::string(kInside)});
 }
 
-TEST_F(DiscretionTest, WhatTheCallerDidWrongIsToldAsItIs) {
+TEST_F(RedactionTest, WhatTheCallerDidWrongIsToldAsItIs) {
   for (const Errc code : {Errc::kInvalidArgument, Errc::kNotFound, Errc::kConflict,
                           Errc::kQuotaExceeded, Errc::kMemoryBudget, Errc::kShuttingDown}) {
     store_.code = code;

@@ -2,12 +2,14 @@
 // outside of it. For TenantStore and for the ways of commits; nobody else needs it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include <hapax/ops.h>
+#include <hapax/result.h>
 #include <hapax/verdicts.h>
 
 #include "access/caller.h"
@@ -63,6 +65,16 @@ void each_name(AnyOp& op, const Act& act) {
 
 }  // namespace detail
 
+[[nodiscard]] inline bool all_from_outside(const Op& op) {
+  bool good = true;
+  const auto check = [&](std::string_view name) { good = good && from_outside(name); };
+  std::visit([&](const auto& one) { detail::each_name(one, check); }, op);
+  return good;
+}
+[[nodiscard]] inline Error bad_name(std::string_view what) {
+  return {Errc::kInvalidArgument, std::string(what) + " must not begin with the byte 0x01"};
+}
+
 // Rewrites every name of an operation to the tenant's own.
 template <class Keep>
 void scope(Op& op, const TenantNames& names, const Keep& keep) {
@@ -72,6 +84,16 @@ void scope(Op& op, const TenantNames& names, const Keep& keep) {
         detail::each_name(one, [&](std::string_view& name) { name = names.inside(name, keep); });
       },
       op);
+}
+
+// Of a commit as a whole: its operations, its id and its transaction.
+template <class AnyCommit, class Keep>
+void scope_commit(AnyCommit& commit, std::span<Op> ops, const TenantNames& names,
+                  const Keep& keep) {
+  if (names.plain()) return;
+  for (Op& op : ops) scope(op, names, keep);
+  if (commit.id) commit.id = names.inside(*commit.id, keep);
+  if (commit.transaction) commit.transaction->name = names.inside(commit.transaction->name, keep);
 }
 
 // The reverse: the views are of the same bytes.

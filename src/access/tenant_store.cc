@@ -11,8 +11,6 @@ namespace hapax::access {
 
 namespace {
 
-Error reaches_out() { return {Errc::kInvalidArgument, "a name must not begin with the byte 0x01"}; }
-
 // --- on the way back
 
 void take_out(const TenantNames& names, Answer& answer) {
@@ -50,13 +48,10 @@ Result<Value> told(const TenantNames& names, Result<Value> value) {
 
 // --- on the way in
 
-bool all_from_outside(const Commit& commit) {
+bool is_from_outside(const Commit& commit) {
   bool good = !commit.id || from_outside(*commit.id);
   if (commit.transaction) good = good && from_outside(commit.transaction->name);
-  const auto check = [&](std::string_view name) { good = good && from_outside(name); };
-  for (const Op& op : commit.ops) {
-    std::visit([&](const auto& one) { detail::each_name(one, check); }, op);
-  }
+  for (const Op& op : commit.ops) good = good && all_from_outside(op);
   return good;
 }
 
@@ -69,12 +64,8 @@ class Scoped {
       return bytes_.emplace_back(std::move(name));
     };
     ops_.assign(commit.ops.begin(), commit.ops.end());
-    for (Op& op : ops_) scope(op, names, keep);
+    scope_commit(commit_, ops_, names, keep);
     commit_.ops = ops_;
-    if (commit_.id) commit_.id = names.inside(*commit_.id, keep);
-    if (commit_.transaction) {
-      commit_.transaction->name = names.inside(commit_.transaction->name, keep);
-    }
   }
   Scoped(const Scoped&) = delete;
   Scoped& operator=(const Scoped&) = delete;
@@ -91,7 +82,7 @@ class Scoped {
 template <class Submit>
 void submit_scoped(const Commit& commit, const TenantNames& names, Store::Done done,
                    const Submit& submit) {
-  if (!all_from_outside(commit)) return done(reaches_out());
+  if (!is_from_outside(commit)) return done(bad_name("a name"));
   const auto scoped = std::make_shared<const Scoped>(commit, names);
   submit(scoped->commit(), [scoped, names, done = std::move(done)](Result<Answer> answer) {
     done(told(names, std::move(answer)));
@@ -101,7 +92,7 @@ void submit_scoped(const Commit& commit, const TenantNames& names, Store::Done d
 }  // namespace
 
 Result<Answer> TenantStore::commit(const Commit& commit) {
-  if (!all_from_outside(commit)) return reaches_out();
+  if (!is_from_outside(commit)) return bad_name("a name");
   const Scoped scoped(commit, names_);
   return told(names_, store_.commit(scoped.commit()));
 }
@@ -121,7 +112,7 @@ void TenantStore::submit_here(const Commit& commit, Done done) {
 template <class Ask>
 auto TenantStore::ask(std::string_view name, const Ask& ask) const
     -> decltype(ask(std::string_view())) {
-  if (!from_outside(name)) return reaches_out();
+  if (!from_outside(name)) return bad_name("a name");
   // No name is nobody's, also with a frame.
   const std::string inside = name.empty() ? std::string() : names_.inside(name);
   return told(names_, ask(std::string_view(inside)));

@@ -38,4 +38,42 @@ std::string rfc3339_ms(Time time) {
   return to_seconds(at) + fraction;
 }
 
+namespace {
+
+// As many digits as that at this place.
+std::optional<int> digits_at(std::string_view text, std::size_t at, std::size_t count) {
+  int number = 0;
+  if (text.size() < at + count) return {};
+  for (const char c : text.substr(at, count)) {
+    if (c < '0' || c > '9') return {};
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
+
+}  // namespace
+
+std::optional<Time> parse_rfc3339(std::string_view text) {
+  using namespace std::chrono;
+  constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
+  const bool with_ms = text.size() == kForm.size() + 5 && text[kForm.size()] == '.';
+  if (!text.ends_with('Z') || (text.size() != kForm.size() + 1 && !with_ms)) return {};
+  for (std::size_t at = 0; at < kForm.size(); ++at) {
+    if (kForm[at] != 'd' && text[at] != kForm[at]) return {};
+  }
+  const auto y = digits_at(text, 0, 4);
+  const auto mo = digits_at(text, 5, 2);
+  const auto d = digits_at(text, 8, 2);
+  const auto h = digits_at(text, 11, 2);
+  const auto mi = digits_at(text, 14, 2);
+  const auto s = digits_at(text, 17, 2);
+  const auto ms = with_ms ? digits_at(text, 20, 3) : std::optional{0};
+  if (!y || !mo || !d || !h || !mi || !s || !ms || *h > 23 || *mi > 59 || *s > 59) return {};
+  const year_month_day date{year{*y}, month{static_cast<unsigned>(*mo)},
+                            day{static_cast<unsigned>(*d)}};
+  if (!date.ok()) return {};
+  const auto at = sys_days{date} + hours{*h} + minutes{*mi} + seconds{*s} + milliseconds{*ms};
+  return time_from_ms(duration_cast<milliseconds>(at.time_since_epoch()).count());
+}
+
 }  // namespace hapax::base

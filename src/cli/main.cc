@@ -196,7 +196,7 @@ void arrange(CLI::App& app) {
   const auto arrange_as = [&](const char* group, std::initializer_list<const char*> names) {
     for (const char* name : names) app.get_subcommand(name)->group(group);
   };
-  arrange_as("Server", {"serve", "relay", "check", "token", "doctor", "stats", "bench"});
+  arrange_as("Server", {"serve", "relay", "check", "explain", "token", "doctor", "stats", "bench"});
   arrange_as("Streams", {"stream", "append", "tail", "producer", "consumer", "receive", "ack",
                          "nack", "extend", "redrive"});
   arrange_as("Keys", {"claim", "renew", "settle", "resolve", "forget", "status", "trace"});
@@ -239,6 +239,7 @@ int run(int argc, char** argv) {
   declare_trace(app, exit_code);
   declare_stats(app, exit_code);
   declare_doctor(app, exit_code);
+  declare_explain(app, exit_code);
   declare_relay(app, exit_code);
   declare_bench(app, exit_code);
   declare_migrate(app, exit_code);

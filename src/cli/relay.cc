@@ -5,304 +5,151 @@
 #include <csignal>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
-#include <hapax/embedded.h>
-
 #include "base/format.h"
-#include "base/mutex.h"
 #include "base/span.h"
 #include "cli/commands.h"
+#include "cli/relay_destination.h"
 #include "cli/show.h"
 #include "cli/span.h"
 #include "cli/store_commands.h"
 #include "cli/way.h"
-#include "client/sinks.h"
+#include "delivery/outbox_driver.h"
 #include "host/clock.h"
 #include "host/signals.h"
-#include "relay/relay.h"
-#include "relay/stream_sink.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
 
 namespace {
 
-constexpr Duration kTroubleFirst{500};  // after an error of the database, doubled …
-constexpr Duration kTroubleMax{15'000};
-constexpr std::int64_t kCleanEveryMs = 60'000;
+constexpr Duration kNamesakeSlack{200};
+constexpr std::uint32_t kStreamStarts = 2;  // One is sent while the other is settled and taken.
 constexpr Duration kLeaseMin{1'000};
 constexpr Duration kLeaseMax{3'600'000};  // what is longer is taken for one of a wrong clock
 
-// WHERE/streams/NAME is a stream of a server or of a data folder; another URL takes a record per
-// request.
-class Destination {
- public:
-  Status open(const RelayOptions& options) {
-    const std::size_t streams = options.to.rfind("/streams/");
-    const bool is_url = options.to.starts_with("http://") || options.to.starts_with("https://");
-    std::string where = options.to;
-    if (streams != std::string::npos) {
-      where = options.to.substr(0, streams);
-      stream_ = options.to.substr(streams + 9);
-      if (where.ends_with("/api/v1")) where.resize(where.size() - 7);
-    }
-    if (is_url) return open_url(options, where);
-    if (stream_.empty()) {
-      return Error{Errc::kInvalidArgument, "unknown destination '" + options.to +
-                                               "'; expected a URL or FOLDER/streams/NAME, such as "
-                                               "http://127.0.0.1:7171/streams/orders"};
-    }
-    HAPAX_CHECK(check_is_store(where));
-    HAPAX_TRY(store_, open_embedded(where));
-    return Ok{};
-  }
+// A relay holds lanes as LABEL#KEY: the label is for people, and the key is new in every process,
+// so that two relays never take each other's lanes for their own, whatever they are called.
+std::string_view label_of(std::string_view owner) { return owner.substr(0, owner.rfind('#')); }
 
-  [[nodiscard]] std::unique_ptr<relay::Sink> make_sink() {
-    if (store_) return std::make_unique<relay::StoreSink>(*store_, stream_);
-    if (!stream_.empty()) return std::make_unique<client::StreamSink>(client_, stream_);
-    client::ClientOptions options = client_;
-    options.url.prefix.clear();
-    return std::make_unique<client::EndpointSink>(options, client_.url.prefix);
-  }
-
- private:
-  Status open_url(const RelayOptions& options, const std::string& where) {
-    HAPAX_TRY(client_.url, client::parse_url(where));
-    client_.authorities = options.authorities;
-    // HAPAX_TOKEN is for a Hapax server; an endpoint belongs to somebody else.
-    const bool ours = !stream_.empty();
-    if (ours || !options.token_file.empty()) {
-      HAPAX_TRY(client_.token, token_of(options.token_file));
-    }
-    return Ok{};
-  }
-
-  std::string stream_;
-  client::ClientOptions client_;
-  std::unique_ptr<Store> store_;
-};
-
-// What waits in lanes that a relay does not hold, and who does.
-struct OthersLanes {
-  OthersLanes(const relay::OutboxReport& report, std::string_view own) {
-    for (const relay::LaneReport& lane : report.lanes) {
-      if (lane.waiting == 0 || lane.owner == own) continue;
-      waiting += lane.waiting;
-      if (!lane.owner.empty()) holders.insert(lane.owner);
-    }
-  }
-  [[nodiscard]] std::string text() const {
-    return base::format("records wait ({}) in lanes that others hold: {}", waiting,
-                        base::joined(holders, ", "));
-  }
-
-  std::uint64_t waiting = 0;
-  std::set<std::string> holders{};
-};
-
-std::uint64_t retries_in(const relay::OutboxReport& report) {
-  std::uint64_t retries = 0;
-  for (const relay::LaneReport& lane : report.lanes) retries += lane.retries;
-  return retries;
-}
-
-// One outbox, on a thread of its own. A database that is away is waited for, also at the start.
+// One outbox of those that a command relays.
 class Drain {
  public:
-  Drain(const RelayOptions& options, std::string from, std::string owner,
-        std::unique_ptr<relay::Sink> sink, const relay::RelaySettings& settings)
+  Drain(const RelayOptions& options, std::string from, const std::string& label,
+        RelayDestination& destination, ports::Clock& clock, const delivery::RelaySettings& settings)
       : options_(options),
-        once_(options.once),
         uri_(std::move(from)),
         from_(without_password(uri_)),
-        owner_(std::move(owner)),
-        settings_(settings),
-        sink_(std::move(sink)) {}
+        owner_(label + "#" + fresh_key()),
+        clock_(clock),
+        driver_([this] { return open_outbox(); }, destination.make_sink(clock_), clock_,
+                driver_settings(options, owner_, settings),
+                [this](std::string_view text) { say(from_ + ": " + std::string(text)); }) {}
 
-  // What will not mend itself is an error; whoever is away is tried again by run().
-  Status open() {
-    auto opened = open_source(options_, uri_, owner_);
-    if (!opened && opened.error().code == Errc::kUnavailable) {
-      fail(opened.error());
-      return Ok{};
-    }
-    HAPAX_TRY(auto source, std::move(opened));
-    const base::MutexLock lock(mutex_);
-    source_ = std::move(source);
-    if (stop_) source_->wake();
-    engine_.emplace(*source_, *sink_, clock_, settings_,
-                    [this](std::string_view text) { say(from_ + ": " + std::string(text)); });
-    return Ok{};
-  }
-
+  [[nodiscard]] Status open() { return driver_.open(); }
   void run() {
-    if (!engine_ && !open_at_last()) return;
-    relay_all_rounds();
-    const auto stopped = engine_->stop();
-    if (!stopped) say(from_ + ": " + stopped.error().text());
+    if (const Status ended = driver_.run(); !ended) {
+      refused_ = ended.error().code == Errc::kConflict;
+      if (refused_) say(from_ + ": " + ended.error().text());
+      exit_code_ = database_exit_code_of(ended.error());
+    } else if (driver_.left() == delivery::OutboxDriver::Left::kSome) {
+      exit_code_ = kExitLater;
+    }
   }
-  void stop() {
-    const base::MutexLock lock(mutex_);
-    stop_ = true;
-    if (source_) source_->wake();
-  }
+  void stop() { driver_.stop(); }
 
+  // Another relay of this name lives.
+  [[nodiscard]] bool refused() const { return refused_; }
   // What --once ends with.
   [[nodiscard]] int exit_code() const { return exit_code_; }
-  [[nodiscard]] relay::RelayCounts counts() const {
-    return engine_ ? engine_->counts() : relay::RelayCounts{};
-  }
+  [[nodiscard]] delivery::EngineCounts counts() const { return driver_.counts(); }
   [[nodiscard]] const std::string& from() const { return from_; }
 
  private:
-  bool open_at_last() {
-    Duration trouble = kTroubleFirst;
-    while (!stop_ && !once_ && !engine_) {
-      rest(trouble);
-      trouble = std::min(trouble * 2, kTroubleMax);
-      const Status opened = stop_ ? Status{Ok{}} : open();
-      if (!opened) say(from_ + ": " + opened.error().text());
-    }
-    return engine_.has_value();
+  static delivery::DriverSettings driver_settings(const RelayOptions& options,
+                                                  const std::string& owner,
+                                                  const delivery::RelaySettings& settings) {
+    return {.engine = settings.engine(),
+            .lanes = settings.lanes(),
+            .policy = settings.policy(),
+            .owner = owner,
+            .once = options.once};
   }
-  void relay_all_rounds() {
-    Duration trouble{0};
-    while (!stop_) {
-      auto round = engine_->round();
-      if (!round) {
-        trouble = trouble == Duration{0} ? kTroubleFirst : std::min(trouble * 2, kTroubleMax);
-        fail(round.error());
-        if (once_) break;
-        rest(trouble);
-        continue;
+  Result<std::unique_ptr<relay::Source>> open_outbox() {
+    HAPAX_TRY(auto outbox, open_source(options_, uri_, owner_));
+    HAPAX_CHECK(check_name(*outbox));
+    return outbox;
+  }
+  // Two relays of one name are a mistake of whoever starts them. One that was killed is waited for:
+  // its lease ends, and that of one which lives is renewed.
+  Status check_name(relay::Source& source) {
+    const std::string_view label = label_of(owner_);
+    HAPAX_TRY(const relay::OutboxReport report, source.report());
+    const std::int64_t now = clock_.steady_ms();
+    Duration left{0};
+    for (const relay::LaneReport& lane : report.lanes) {
+      if (label_of(lane.owner) == label && lane.owner != owner_) {
+        left = std::max(left, lane.lease_left);
       }
-      trouble = Duration{0};
-      if (!once_) look_after_rest();
-      if (round->idle_for == Duration{0}) continue;
-      if (once_ && is_over(*round)) break;
-      source_->wait(round->idle_for);
     }
-  }
-  void fail(const Error& error) {
-    say(from_ + ": " + error.text());
-    exit_code_ = database_exit_code_of(error);
-  }
-  // Whether --once ends after a round that left nothing to do.
-  bool is_over(const relay::Round& round) {
-    if (round.paused) {
-      exit_code_ = kExitLater;
-      return true;
+    if (left == Duration{0}) return Ok{};
+    if (!namesake_until_ms_) namesake_until_ms_ = now + (left + kNamesakeSlack).count();
+    if (now + left.count() > *namesake_until_ms_) {
+      return Error{Errc::kConflict,
+                   base::format("another relay named '{}' is running; give every relay a --name of "
+                                "its own, or leave --name out",
+                                label)};
     }
-    const std::int64_t now = clock_.steady_ms();  // A lease may end while the report is made.
-    const auto report = source_->report();
-    if (!report) {
-      fail(report.error());
-      return true;
-    }
-    const OthersLanes others(*report, owner_);
-    if (others.waiting == 0) {
-      tell_retries(*report);
-      return true;
-    }
-    // A relay that died cannot be told from one that lives before its lease ends. Then its lanes
-    // are free, and soon taken; whoever holds them for longer than that renews them, and sends.
-    if (!others_kept_ms_) others_kept_ms_ = now + settings_.lease.count();
-    if (now <= *others_kept_ms_ || others.holders.empty()) return false;
-    say(from_ + ": " + others.text());
-    exit_code_ = kExitLater;
-    return true;
-  }
-  void tell_retries(const relay::OutboxReport& report) {
-    const std::uint64_t retries = retries_in(report);
-    if (retries == 0) return;
-    say(base::format("{}: records wait ({}) for another attempt, or behind one that does", from_,
-                     retries));
-    exit_code_ = kExitLater;
-  }
-  // Also while there is always something to send.
-  void look_after_rest() {
-    clean();
-    tell_idleness();
-  }
-  // Once, if others hold all lanes for longer than a lease, and leave records waiting.
-  void tell_idleness() {
-    const std::int64_t now = clock_.steady_ms();
-    if (engine_->lanes() != 0) idle_since_ms_.reset();
-    if (engine_->lanes() != 0 || told_idle_) return;
-    if (!idle_since_ms_) idle_since_ms_ = now;
-    if (now - *idle_since_ms_ <= settings_.lease.count()) return;
-    idle_since_ms_ = now;
-    const auto report = source_->report();
-    if (!report) return;
-    const OthersLanes others(*report, owner_);
-    if (others.waiting == 0 || others.holders.empty()) return;
-    told_idle_ = true;
-    say(from_ + ": this relay holds no lane, and " + others.text());
-  }
-  // While the database is away there is nothing to wait on.
-  void rest(Duration span) {
-    const std::int64_t until = clock_.steady_ms() + span.count();
-    while (!stop_ && clock_.steady_ms() < until) {
-      std::this_thread::sleep_for(std::chrono::milliseconds{50});
-    }
-  }
-  void clean() {
-    const std::int64_t now = clock_.steady_ms();
-    if (now < clean_at_ms_) return;
-    const auto more = source_->clean();
-    if (!more) say(from_ + ": cleaning: " + more.error().text());
-    clean_at_ms_ = more && *more ? now : now + kCleanEveryMs;
+    return Error{Errc::kLocked,
+                 base::format("another relay named '{}' holds lanes for {} ms; if it is dead, this "
+                              "one goes on then",
+                              label, left.count())};
   }
 
   const RelayOptions& options_;
-  const bool once_;
   const std::string uri_;
   const std::string from_;  // as it may be shown
   const std::string owner_;
-  const relay::RelaySettings settings_;
-  host::HostClock clock_;
-  base::Mutex mutex_;  // over source_ as it is made and woken
-  std::unique_ptr<relay::Source> source_;
-  std::unique_ptr<relay::Sink> sink_;
-  std::optional<relay::Relay> engine_;
-  std::int64_t clean_at_ms_ = 0;
-  std::optional<std::int64_t> idle_since_ms_{};  // without a lane
-  bool told_idle_ = false;
-  std::optional<std::int64_t> others_kept_ms_{};  // until then --once waits for lanes of others
-  std::atomic<bool> stop_ = false;
-  int exit_code_ = kExitOk;
+  ports::Clock& clock_;
+  std::optional<std::int64_t> namesake_until_ms_{};  // then the lease of one that is dead has ended
+  std::atomic<bool> refused_ = false;
+  std::atomic<int> exit_code_ = kExitOk;
+  delivery::OutboxDriver driver_;
 };
 
 int print_counts(const RelayOptions& options, const std::vector<std::unique_ptr<Drain>>& drains) {
   int exit_code = kExitOk;
   for (const auto& drain : drains) {
-    const relay::RelayCounts counts = drain->counts();
+    const delivery::EngineCounts counts = drain->counts();
     if (exit_code == kExitOk) exit_code = drain->exit_code();
     if (options.output == Output::kJson) {
       base::print("{}\n", wire::JsonObject()
                               .add("from", drain->from())
-                              .add("accepted", counts.accepted)
+                              .add("accepted", counts.delivered)
                               .add("retried", counts.retried)
                               .add("dead", counts.dead)
                               .text());
     } else {
       base::print("{}: {} accepted, {} to be tried again, {} dead letters\n", drain->from(),
-                  counts.accepted, counts.retried, counts.dead);
+                  counts.delivered, counts.retried, counts.dead);
     }
+  }
+  for (const auto& drain : drains) {
+    if (drain->refused()) return kExitContradicted;
   }
   return options.once ? exit_code : kExitOk;
 }
 
-Result<relay::RelaySettings> settings_of(const RelayOptions& options) {
-  relay::RelaySettings settings;
+Result<delivery::RelaySettings> settings_of(const RelayOptions& options) {
+  delivery::RelaySettings settings;
   settings.batch = options.batch;
   settings.attempts_max = options.attempts;
   const auto lease = span_of(options.lease);
@@ -317,16 +164,19 @@ Result<relay::RelaySettings> settings_of(const RelayOptions& options) {
 }
 
 Result<int> relay_all(const RelayOptions& options) {
-  // SIGUSR1: the last drain has ended by itself.
+  // SIGUSR1: the last drain has ended by itself, or one was refused.
   const host::Signals signals{SIGTERM, SIGINT, SIGUSR1};
-  HAPAX_TRY(const relay::RelaySettings settings, settings_of(options));
-  Destination destination;
+  HAPAX_TRY(delivery::RelaySettings settings, settings_of(options));
+  host::HostClock clock;  // Requests that are under way at the end still ask it.
+  RelayDestination destination;
   HAPAX_CHECK(destination.open(options));
+  settings.concurrency = destination.is_stream() ? kStreamStarts : options.concurrency;
+  HAPAX_CHECK(destination.check_window(settings));
   std::vector<std::unique_ptr<Drain>> drains;
   for (const std::string& from : options.from) {
     const std::string suffix = drains.empty() ? "" : base::format("/{}", drains.size() + 1);
-    drains.push_back(std::make_unique<Drain>(options, from, options.name + suffix,
-                                             destination.make_sink(), settings));
+    drains.push_back(std::make_unique<Drain>(options, from, options.name + suffix, destination,
+                                             clock, settings));
     HAPAX_CHECK(drains.back()->open());
   }
   std::atomic<std::size_t> left = drains.size();
@@ -334,7 +184,7 @@ Result<int> relay_all(const RelayOptions& options) {
   for (const auto& drain : drains) {
     threads.emplace_back([&left, &drain] {
       drain->run();
-      if (--left == 0) host::raise_in_process(SIGUSR1);
+      if (--left == 0 || drain->refused()) host::raise_in_process(SIGUSR1);
     });
   }
   if (!options.once) say("relaying to " + options.to);
@@ -356,6 +206,11 @@ int run_relay(RelayOptions options) {
     base::print(
         stderr,
         "hapax: --to is required, unless --status, --dead-letters or --redrive is wanted\n");
+    return kExitUsage;
+  }
+  if (!options.redrives() && (!options.rate.empty() || !options.since.empty() || options.dry_run)) {
+    base::print(stderr,
+                "hapax: --rate, --since and --dry-run are of --redrive and --redrive-all\n");
     return kExitUsage;
   }
   const auto done = done_by(options);
@@ -380,7 +235,8 @@ void declare_relay(CLI::App& app, int& exit_code) {
       ->add_option("--retention", options->retention,
                    "Of what was sent, in SQLite; in PostgreSQL `hapax migrate` says it")
       ->capture_default_str();
-  relay->add_option("--name", options->name, "Unique among relays; made up if left out");
+  relay->add_option("--name", options->name,
+                    "For people; unique among relays, made up if left out");
   relay->add_option("--lease", options->lease, "For how long lanes are held")
       ->capture_default_str();
   relay->add_option("--batch", options->batch, "Most records of a lane at once")
@@ -388,6 +244,11 @@ void declare_relay(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   relay->add_option("--attempts", options->attempts, "Then a record is a dead letter")
       ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
+  relay
+      ->add_option("--concurrency", options->concurrency,
+                   "Requests to an endpoint at once; records of one key go one by one")
+      ->check(CLI::Range(1, 64))
       ->capture_default_str();
   relay->add_option("--token-file", options->token_file,
                     "File with the token; for a stream, or HAPAX_TOKEN");
@@ -400,6 +261,10 @@ void declare_relay(CLI::App& app, int& exit_code) {
                                         "Only publish the dead letter of this id again; several");
   CLI::Option* every =
       relay->add_flag("--redrive-all", options->redrive_all, "Only publish all of them again");
+  relay->add_option("--rate", options->rate, "Redrive so many per second, as 50/s");
+  relay->add_option("--since", options->since,
+                    "Redrive what died since then: a span, as 2h, or a time (RFC 3339)");
+  relay->add_flag("--dry-run", options->dry_run, "Only show what would be redriven");
   list->excludes(some)->excludes(every);
   some->excludes(every);
   relay->add_flag_callback(

@@ -10,7 +10,7 @@
 #include <hapax/result.h>
 
 #include "cli/commands.h"
-#include "relay/relay.h"
+#include "delivery/relay_settings.h"
 #include "relay/source.h"
 
 namespace hapax::cli {
@@ -25,21 +25,24 @@ struct RelayOptions {
   std::string lease = "15s";
   std::string token_file;
   std::string authorities;
-  std::uint32_t batch = relay::RelaySettings{}.batch;
-  std::uint32_t attempts = relay::RelaySettings{}.attempts_max;
+  std::uint32_t batch = delivery::RelaySettings{}.batch;
+  std::uint32_t concurrency = 16;
+  std::uint32_t attempts = delivery::RelaySettings{}.attempts_max;
   std::vector<std::string> redrive;  // ids
   bool redrive_all = false;
+  std::string rate;   // of a redrive; empty = at once
+  std::string since;  // a redrive's, span or time; empty = whenever they died
+  bool dry_run = false;
   bool once = false;
   bool status = false;
   bool dead_letters = false;
   Output output = Output::kText;
 
-  [[nodiscard]] bool sends() const {
-    return !status && !dead_letters && !redrive_all && redrive.empty();
-  }
+  [[nodiscard]] bool redrives() const { return redrive_all || !redrive.empty(); }
+  [[nodiscard]] bool sends() const { return !status && !dead_letters && !redrives(); }
 };
 
-// One line per event, from any thread.
+// One line per event, from any thread. What others wrote does not get to the terminal as it is.
 void say(std::string_view text);
 
 // `owner` holds the lanes: no two sources have the same, for they may be one database.

@@ -1,4 +1,4 @@
-// What `hapax relay` asks of outboxes without relaying: status, dead letters, redrive.
+// What `hapax relay` asks of outboxes without relaying: status and dead letters.
 #include <algorithm>
 #include <optional>
 
@@ -90,7 +90,7 @@ void print_report(const std::string& from, const relay::OutboxReport& report) {
   base::print("  outbox          {} bytes, {} dead rows\n", report.outbox_bytes, report.dead_rows);
   if (report.oldest_transaction) {
     base::print("  oldest transaction open for {} ms: {}\n", report.oldest_transaction->count(),
-                report.oldest_transaction_of);
+                printable(report.oldest_transaction_of));
   }
   if (!report.sees_transactions) base::print("  {}\n", kBlind);
   base::print("  lanes           {} of {} are held\n", sums.lanes_held, report.lanes.size());
@@ -99,25 +99,7 @@ void print_report(const std::string& from, const relay::OutboxReport& report) {
                 lane.more_waiting ? "+" : "", lane.retries,
                 lane.owner.empty()
                     ? "nobody"
-                    : base::format("{} for {} ms", lane.owner, lane.lease_left.count()));
-  }
-}
-
-void print_redriven(const RelayOptions& options, const std::string& from,
-                    const relay::Redriven& told) {
-  if (options.output == Output::kJson) {
-    wire::JsonArray refused;
-    for (const auto& [id, reason] : told.refused) {
-      refused.add(wire::JsonObject().add("id", id).add("reason", reason).text());
-    }
-    wire::JsonObject object;
-    object.add("from", from).add("redriven", told.count).raw("refused", refused.text());
-    base::print("{}\n", object.text());
-    return;
-  }
-  base::print("{}: {} published again\n", from, told.count);
-  for (const auto& [id, reason] : told.refused) {
-    base::print("{}: {} is refused and stays a dead letter: {}\n", from, id, reason);
+                    : base::format("{} for {} ms", printable(lane.owner), lane.lease_left.count()));
   }
 }
 
@@ -126,7 +108,7 @@ void print_redriven(const RelayOptions& options, const std::string& from,
 void say(std::string_view text) {
   static base::Mutex mutex;
   const base::MutexLock lock(mutex);
-  base::print(stderr, "hapax relay: {}\n", text);
+  base::print(stderr, "hapax relay: {}\n", printable(text));
 }
 
 Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
@@ -192,26 +174,12 @@ Result<int> list_dead_letters(const RelayOptions& options) {
                                 .add("reason", letter.reason)
                                 .text());
       } else {
-        base::print("{}  {}  {} attempts  {}\n", letter.id, letter.type, letter.attempts,
-                    letter.reason);
+        base::print("{}  {}  {} attempts  {}\n", printable(letter.id), printable(letter.type),
+                    letter.attempts, printable(letter.reason));
       }
     }
   }
   return kExitOk;
-}
-
-Result<int> redrive_dead_letters(const RelayOptions& options) {
-  std::uint64_t published = 0;
-  std::uint64_t refused = 0;
-  for (const std::string& from : options.from) {
-    HAPAX_TRY(const auto source, open_source(options, from, options.name));
-    HAPAX_TRY(const relay::Redriven told, source->redrive(options.redrive));
-    published += told.count;
-    refused += told.refused.size();
-    print_redriven(options, without_password(from), told);
-  }
-  if (refused > 0) return kExitFailed;
-  return published == 0 && !options.redrive.empty() ? kExitMissing : kExitOk;
 }
 
 }  // namespace hapax::cli

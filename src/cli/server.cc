@@ -7,10 +7,13 @@
 
 #include "base/format.h"
 #include "cli/commands.h"
+#include "cli/configuration.h"
 #include "cli/show.h"
 #include "config/load.h"
 #include "config/publish.h"
 #include "config/unsupported.h"
+#include "config/workflows.h"
+#include "delivery/workflow.h"
 #include "host/memory.h"
 #include "serve/serve.h"
 #include "serve/startable.h"
@@ -22,22 +25,6 @@ namespace {
 
 using wire::JsonArray;
 using wire::JsonObject;
-
-Result<config::Loaded> load(const std::string& name) {
-  std::optional<config::ConfigFile> file;
-  if (!name.empty()) {
-    HAPAX_TRY(file, config::read_file(name));
-  }
-  return config::load(file, config::environment());
-}
-
-void print_findings(const config::ConfigFindings& findings) {
-  for (const auto& finding : findings.errors) base::print(stderr, "{}\n", finding.text());
-  if (findings.errors_more != 0) base::print(stderr, "... and {} more\n", findings.errors_more);
-  for (const auto& finding : findings.warnings) {
-    base::print(stderr, "{} (warning)\n", finding.text());
-  }
-}
 
 std::string findings_json(const std::vector<config::ConfigFinding>& findings) {
   JsonArray all;
@@ -81,7 +68,11 @@ void print_json(const config::Loaded& loaded, const std::optional<Error>& refuse
     config::Config config = loaded.config;
     config.server.store = without_password(config.server.store);
     out.raw("ignored", ignored.text()).raw("loose_secrets", secrets.text());
-    out.raw("config", config::to_json(config));
+    JsonArray workflows;
+    for (const delivery::Workflow& workflow : config.workflows) {
+      workflows.add(config::to_json(workflow, config::Secrets::kHidden));
+    }
+    out.raw("config", config::to_json(config)).raw("workflows", workflows.text());
   }
   base::print("{}\n", out.text());
 }
@@ -97,6 +88,16 @@ std::string names_of(const std::vector<config::Stream>& streams) {
   return names.empty() ? "none are made" : names;
 }
 
+std::string names_of(const std::vector<delivery::Workflow>& workflows) {
+  std::string names;
+  for (const delivery::Workflow& workflow : workflows) {
+    base::append_format(names, "{}{} ({}{})", names.empty() ? "" : ", ", workflow.id.text(),
+                        delivery::word_for(workflow.delivery.guarantee),
+                        workflow.draft() ? ", a draft" : "");
+  }
+  return names;
+}
+
 void print_summary(const config::Config& config) {
   const config::Server& server = config.server;
   if (server.store.empty()) {
@@ -110,6 +111,9 @@ void print_summary(const config::Config& config) {
   const std::uint64_t unset = host::find_memory_budget().bytes;
   base::print("memory     {} MiB at most\n", config.store.memory_max.value_or(unset) >> 20);
   base::print("streams    {}\n", names_of(config.streams));
+  if (!config.workflows.empty()) {
+    base::print("workflows  {}\n", names_of(config.workflows));
+  }
   base::print("tenants    {} with limits of their own\n", config.tenants.named.size());
   base::print("sign-in    {}\n", config.auth.configured() ? "required" : "nobody has to");
 }
@@ -136,7 +140,7 @@ void take_flags(config::Server& server, const ServeOptions& options) {
 
 // What a running server is told anew.
 Result<config::Config> reread(const ServeOptions& options) {
-  HAPAX_TRY(config::Loaded loaded, load(options.config));
+  HAPAX_TRY(config::Loaded loaded, load_configuration(options.config));
   if (!loaded.good()) {
     return Error{Errc::kInvalidArgument, loaded.findings.errors.front().text()};
   }
@@ -145,6 +149,22 @@ Result<config::Config> reread(const ServeOptions& options) {
 }
 
 }  // namespace
+
+Result<config::Loaded> load_configuration(const std::string& name) {
+  std::optional<config::ConfigFile> file;
+  if (!name.empty()) {
+    HAPAX_TRY(file, config::read_file(name));
+  }
+  return config::load(file, config::environment());
+}
+
+void print_findings(const config::ConfigFindings& findings) {
+  for (const auto& finding : findings.errors) base::print(stderr, "{}\n", finding.text());
+  if (findings.errors_more != 0) base::print(stderr, "... and {} more\n", findings.errors_more);
+  for (const auto& finding : findings.warnings) {
+    base::print(stderr, "{} (warning)\n", finding.text());
+  }
+}
 
 int run_check(const CheckOptions& options) {
   if (options.print == CheckPrint::kSchema) {
@@ -156,7 +176,7 @@ int run_check(const CheckOptions& options) {
     return kExitOk;
   }
   if (options.file.empty()) return report({Errc::kInvalidArgument, "check needs a FILE"});
-  const auto loaded = load(options.file);
+  const auto loaded = load_configuration(options.file);
   if (!loaded) return report(loaded.error());
   const auto refused = loaded->good() ? refusal(loaded->config) : std::nullopt;
   if (options.output == Output::kJson) {
@@ -176,7 +196,7 @@ int run_check(const CheckOptions& options) {
 }
 
 int run_serve(const ServeOptions& options) {
-  auto loaded = load(options.config);
+  auto loaded = load_configuration(options.config);
   if (!loaded) return report(loaded.error());
   print_findings(loaded->findings);
   if (!loaded->good()) return kExitUsage;

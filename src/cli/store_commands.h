@@ -18,6 +18,8 @@ void declare_claims(CLI::App& app, int& exit_code);
 void declare_trace(CLI::App& app, int& exit_code);
 void declare_stats(CLI::App& app, int& exit_code);
 void declare_doctor(CLI::App& app, int& exit_code);
+// What workflows of a configuration promise.
+void declare_explain(CLI::App& app, int& exit_code);
 void declare_relay(CLI::App& app, int& exit_code);
 void declare_bench(CLI::App& app, int& exit_code);
 void declare_migrate(CLI::App& app, int& exit_code);

@@ -1,16 +1,19 @@
 // trace: the life of a key, from everything that the API tells of it.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
 #include "base/format.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
+#include "cli/trace_outbox.h"
 #include "cli/way.h"
 #include "wire/json_text.h"
 
@@ -29,6 +32,7 @@ struct TraceOptions {
   std::string key;
   std::vector<std::string> scopes;
   std::optional<std::string> group;
+  OutboxesToTrace outboxes;
 };
 
 struct LifeEvent {
@@ -46,6 +50,11 @@ class Life {
     text = front.substr(0, front.size() - 1) + (text == "{}" ? "" : ",") + text.substr(1);
     lists_[std::string(kind)].push_back(std::move(text));
   }
+  void add(const EventInOutbox& event) {
+    if (!event.json.empty()) lists_["outbox"].push_back(event.json);
+    for (const auto& [ms, text] : event.happened) tell(ms, text);
+    note(event.note);
+  }
   void tell(std::int64_t ms, std::string text) { events_.push_back({ms, std::move(text)}); }
   void note(std::string text) { notes_.insert(std::move(text)); }
   [[nodiscard]] bool empty() const { return lists_.empty(); }
@@ -53,7 +62,8 @@ class Life {
   [[nodiscard]] std::string json(const std::string& key) const {
     wire::JsonObject out;
     out.add("key", key);
-    for (const char* kind : {"claims", "ids", "records", "dead_letters", "registers", "audit"}) {
+    for (const char* kind :
+         {"outbox", "claims", "ids", "records", "dead_letters", "registers", "audit"}) {
       wire::JsonArray list;
       if (const auto found = lists_.find(kind); found != lists_.end()) {
         for (const std::string& one : found->second) list.add(one);
@@ -80,7 +90,8 @@ class Life {
 
 class Tracing {
  public:
-  Tracing(Way& way, const TraceOptions& options) : way_(way), options_(options) {}
+  Tracing(Way& way, const TraceOptions& options, Life life)
+      : way_(way), options_(options), life_(std::move(life)) {}
 
   int run() {
     const auto streams = way_.look("/api/v1/streams");
@@ -308,6 +319,33 @@ class Tracing {
   std::set<std::string> audited_scopes_;
 };
 
+// Whoever names outboxes and no store means the outboxes.
+bool names_store(const Target& target) {
+  const char* url = std::getenv("HAPAX_URL");
+  return !target.url.empty() || !target.data.empty() || (url != nullptr && *url != '\0');
+}
+
+int print_outboxes(const TraceOptions& options, Life life) {
+  if (options.target.output == Output::kJson) {
+    base::print("{}\n", life.json(options.key));
+  } else {
+    life.print();
+  }
+  return life.empty() ? kExitMissing : kExitOk;
+}
+
+int run_trace(const TraceOptions& options) {
+  Life life;
+  const auto events = trace_in_outboxes(options.outboxes, options.key);
+  if (!events) return report_database(events.error());
+  for (const EventInOutbox& event : *events) life.add(event);
+  if (!options.outboxes.from.empty() && !names_store(options.target)) {
+    return print_outboxes(options, std::move(life));
+  }
+  return on_way(options.target,
+                [&](Way& way) { return Tracing(way, options, std::move(life)).run(); });
+}
+
 }  // namespace
 
 void declare_trace(CLI::App& app, int& exit_code) {
@@ -317,14 +355,22 @@ void declare_trace(CLI::App& app, int& exit_code) {
   trace->add_option("--group", options->group, "Group key, where ids are unique per group");
   trace->add_option("--scope", options->scopes, "Scope of claims to look into; may be repeated")
       ->allow_extra_args(false);
+  trace
+      ->add_option("--from", options->outboxes.from,
+                   "Outbox to look into: postgres://… or sqlite:FILE; may be repeated. Without "
+                   "--url, --data and HAPAX_URL nothing else is looked into")
+      ->allow_extra_args(false);
+  trace->add_option("--schema", options->outboxes.schema, "Schema of our tables")
+      ->capture_default_str();
+  trace->add_option("--prefix", options->outboxes.prefix, "Prefix of our tables in SQLite")
+      ->capture_default_str();
   add_target(*trace, options->target);
   trace->footer(
       "Looks for claims, message ids and records of every stream, dead letters, a register of\n"
-      "that name, and the audit.\n"
-      "Example: hapax trace o-1 --scope payments\n         hapax trace payments/o-1 --json");
-  trace->callback([options, &exit_code] {
-    exit_code = on_way(options->target, [&](Way& way) { return Tracing(way, *options).run(); });
-  });
+      "that name, the audit, and outboxes.\n"
+      "Example: hapax trace o-1 --scope payments\n         hapax trace payments/o-1 --json\n"
+      "         hapax trace placed-o-1 --from postgres://app@db/shop");
+  trace->callback([options, &exit_code] { exit_code = run_trace(*options); });
 }
 
 }  // namespace hapax::cli

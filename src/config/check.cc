@@ -14,16 +14,6 @@ namespace hapax::config {
 
 namespace {
 
-// Where a key was written, or the section around it.
-Place place_of(const Given& given, std::string path) {
-  while (true) {
-    if (const auto found = given.find(path); found != given.end()) return found->second;
-    const std::size_t dot = path.rfind('.');
-    if (dot == std::string::npos) return {"configuration"};
-    path.resize(dot);
-  }
-}
-
 struct Check {
   const Config& config;
   const Given& given;

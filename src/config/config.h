@@ -13,6 +13,9 @@
 #include <hapax/ops.h>
 #include <hapax/time.h>
 
+#include "config/written_workflow.h"
+#include "delivery/workflow.h"
+
 namespace hapax::config {
 
 struct Tls {
@@ -201,6 +204,9 @@ struct Config {
   std::vector<Stream> streams;
   ExactlyOnce exactly_once;
   PerformanceSlos performance_slos;
+  WrittenDelivery delivery;  // what a workflow does not say
+  std::vector<WrittenWorkflow> written_workflows;
+  std::vector<delivery::Workflow> workflows;  // made of what was written: see workflows.h
 };
 
 }  // namespace hapax::config

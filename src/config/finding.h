@@ -87,4 +87,14 @@ struct ConfigFindings {
 // The keys that somebody wrote, by their path ("server.loops", "streams.0.window_s").
 using Given = std::map<std::string, Place, std::less<>>;
 
+// Where a key was written, or the section around it.
+[[nodiscard]] inline Place place_of(const Given& given, std::string path) {
+  while (true) {
+    if (const auto found = given.find(path); found != given.end()) return found->second;
+    const std::size_t dot = path.rfind('.');
+    if (dot == std::string::npos) return {"configuration"};
+    path.resize(dot);
+  }
+}
+
 }  // namespace hapax::config

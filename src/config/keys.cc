@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "config/key_for.h"
+#include "config/workflow_keys.h"
 
 namespace hapax::config {
 
@@ -356,6 +357,14 @@ void describe(Keys& keys, Config& config) {
                [&](Keys& in) { describe_exactly_once(in, config.exactly_once); });
   keys.section({"performance_slos", "The block of that name, as other systems have it"},
                [&](Keys& in) { describe_slos(in, config.performance_slos); });
+  keys.section({"delivery", "Terms of delivery, for workflows that do not say otherwise"},
+               [&](Keys& in) { describe_delivery(in, config.delivery); });
+  keys.list({"workflows", "Deliveries from a source to endpoints: [workflows](workflows.md)"},
+            config.written_workflows.size(), [&](Keys& in, std::size_t index) {
+              auto& all = config.written_workflows;
+              if (index >= all.size()) all.resize(index + 1);
+              describe_workflow(in, all[index]);
+            });
 }
 
 }  // namespace hapax::config

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,7 @@ enum class Kind : std::uint8_t {
   kWindow,    // seconds, or kForever
   kWord,      // index of one of ConfigKey::words
   kText,
+  kSecret,   // text in which secrets stand by reference
   kName,     // of a stream or tenant
   kAddress,  // to listen on
   kFile,
@@ -49,13 +51,26 @@ struct ConfigKey {
   bool reloaded = false;  // SIGHUP is enough
   std::function<void(SettingValue)> put{};
   std::function<std::optional<SettingValue>()> get{};  // nothing: it is not set
+  // What holds if it is not set, where somebody else decides that: shown as the default.
+  std::optional<SettingValue> standard{};
+  std::vector<SettingValue> standard_list{};
   // If there: a map of names to such values may stand in the place of one.
   std::function<void(const std::string& name, SettingValue)> put_named{};
+  std::function<std::map<std::string, SettingValue>()> get_named{};
+  // If there: a list of such values may. Without `put`, one alone may not.
+  std::function<void(const std::vector<SettingValue>&)> put_list{};
+  std::function<std::vector<SettingValue>()> get_list{};
+  // If there: what people are shown of a text. The name is that of put_named, or empty.
+  std::function<std::string(const std::string& name, const std::string& text)> shown{};
 };
 
 struct Section {
+  // On the reference page: rows of the section around it, a table of its own (comes after all keys
+  // of the section around it), or one row that says where the keys are explained.
+  enum class Table : std::uint8_t { kShared, kOwn, kNone };
   std::string_view name;
   std::string_view meaning;
+  Table table = Table::kShared;
 };
 
 class Keys {

@@ -15,6 +15,7 @@
 #include "config/exactly_once.h"
 #include "config/keys.h"
 #include "config/values.h"
+#include "config/workflows.h"
 #include "wire/nearest.h"
 
 namespace hapax::config {
@@ -46,8 +47,8 @@ bool is_text_by_accident(const Node& node) {
 }
 
 bool is_textual(Kind kind) {
-  return kind == Kind::kText || kind == Kind::kName || kind == Kind::kFile ||
-         kind == Kind::kAddress;
+  return kind == Kind::kText || kind == Kind::kSecret || kind == Kind::kName ||
+         kind == Kind::kFile || kind == Kind::kAddress;
 }
 
 // One section of the file.
@@ -62,7 +63,12 @@ class Reader final : public Keys {
       if (key.required) misread(map_.place, path_of(key.name), "is missing");
     } else if (entry->value.kind == Node::Kind::kMap && key.put_named) {
       read_named(key, entry->value);
-    } else if (const auto setting = read(key, *entry)) {
+    } else if (entry->value.kind == Node::Kind::kList && key.put_list) {
+      read_list(key, entry->value);
+    } else if (!key.put) {
+      misread(entry->value.place, path_of(key.name),
+              "must be " + wanted_forms(key) + ", not " + found_kind(key, entry->value));
+    } else if (const auto setting = read(key, *entry, path_of(key.name))) {
       key.put(*setting);
     }
   }
@@ -116,6 +122,10 @@ class Reader final : public Keys {
   static std::string found(const Node& node) {
     return node.kind == Node::Kind::kText ? quote(node.text) : std::string(kind_name(node));
   }
+  // What may be a secret is not repeated.
+  static std::string found_kind(const ConfigKey& key, const Node& node) {
+    return key.kind == Kind::kSecret ? std::string(kind_name(node)) : found(node);
+  }
   void misread(const Place& place, const std::string& path, const std::string& what) {
     loaded_.findings.misread(place, path, path + " " + what);
   }
@@ -150,9 +160,9 @@ class Reader final : public Keys {
     in.finish();
   }
 
-  std::optional<SettingValue> read(const ConfigKey& key, const Entry& entry) {
+  std::optional<SettingValue> read(const ConfigKey& key, const Entry& entry,
+                                   const std::string& path) {
     const Node& node = entry.value;
-    const std::string path = path_of(key.name);
     if (node.kind == Node::Kind::kNothing) {
       misread(entry.place, path, "has no value; it must be " + wanted(key));
     } else if (node.kind != Node::Kind::kText) {
@@ -167,6 +177,19 @@ class Reader final : public Keys {
       misread(node.place, path, setting.error().detail);
     }
     return std::nullopt;
+  }
+
+  void read_list(const ConfigKey& key, const Node& list) {
+    std::vector<SettingValue> settings;
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+      const Node& item = list.items[i];
+      const std::string path = base::format("{}.{}", path_of(key.name), i);
+      if (const auto setting = read(key, {"", item.place, item}, path)) {
+        settings.push_back(*setting);
+      }
+    }
+    if (list.items.empty()) misread(list.place, path_of(key.name), "must not be an empty list");
+    key.put_list(settings);
   }
 
   void read_named(const ConfigKey& key, const Node& map) {
@@ -194,6 +217,7 @@ class Overrides final : public Keys {
       : variables_(variables), loaded_(loaded) {}
 
   void key(const ConfigKey& key) override {
+    if (!key.put) return;
     const std::string name = name_ + base::upper(key.name);
     known_.push_back(name);
     for (const Variable& variable : variables_) {
@@ -249,14 +273,7 @@ class Overrides final : public Keys {
 void read_tree(const ConfigFile& file, Loaded& loaded) {
   const Node root = read_document(file.name, file.text, loaded.findings);
   if (root.kind == Node::Kind::kNothing) return;
-  if (root.kind != Node::Kind::kMap) {
-    return loaded.findings.misread(
-        root.place, "",
-        "a configuration is a section with keys, not " + std::string(kind_name(root)));
-  }
-  Reader reader(root, "", loaded);
-  describe(reader, loaded.config);
-  reader.finish();
+  read_node(root, loaded, [&](Keys& keys) { describe(keys, loaded.config); });
 }
 
 // A stream that does not say its window has that of its tenant.
@@ -269,6 +286,17 @@ void fill_windows(Loaded& loaded) {
 }
 
 }  // namespace
+
+void read_node(const Node& root, Loaded& loaded, const Keys::Inside& inside) {
+  if (root.kind != Node::Kind::kMap) {
+    return loaded.findings.misread(
+        root.place, "",
+        "a configuration is a section with keys, not " + std::string(kind_name(root)));
+  }
+  Reader reader(root, "", loaded);
+  inside(reader);
+  reader.finish();
+}
 
 Result<ConfigFile> read_file(const std::string& name) {
   std::ifstream in(name, std::ios::binary);
@@ -301,6 +329,7 @@ Loaded load(const std::optional<ConfigFile>& file, std::span<const Variable> var
   overrides.finish();
   apply_exactly_once(loaded.config, loaded.given, loaded.findings);
   fill_windows(loaded);
+  apply_workflows(loaded.config, loaded.given, loaded.findings);
   check_whole(loaded.config, loaded.given, loaded.findings);
   loaded.findings.finish();
   return loaded;

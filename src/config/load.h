@@ -9,7 +9,9 @@
 #include <hapax/result.h>
 
 #include "config/config.h"
+#include "config/document.h"
 #include "config/finding.h"
+#include "config/keys.h"
 
 namespace hapax::config {
 
@@ -32,6 +34,9 @@ struct Loaded {
   Given given;
   [[nodiscard]] bool good() const { return findings.errors.empty(); }
 };
+
+// Reads the keys that `inside` describes out of a tree.
+void read_node(const Node& root, Loaded& loaded, const Keys::Inside& inside);
 
 // A key `a.b_c` is overridden by the variable HAPAX_A_B_C. Lists and what has a chosen name are in
 // the file only.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/format.h"
 #include "config/keys.h"
 #include "config/values.h"
 #include "wire/json_text.h"
@@ -68,21 +69,50 @@ std::string pattern_of(const ConfigKey& key) {
   }
 }
 
+// What holds if nobody says; nothing if nothing does.
+std::optional<SettingValue> default_of(const ConfigKey& key) {
+  const auto setting = key.get ? key.get() : std::nullopt;
+  const auto usual = setting ? setting : key.standard;
+  return usual && !show(key, *usual).empty() ? usual : std::nullopt;
+}
+
+std::string default_json(const ConfigKey& key) {
+  if (const auto usual = default_of(key)) return json_of(key, *usual);
+  JsonArray items;
+  for (const SettingValue& item : key.standard_list) items.add(json_of(key, item));
+  return key.standard_list.empty() ? "" : items.text();
+}
+
+// For people.
+std::string default_text(const ConfigKey& key) {
+  std::string text;
+  if (const auto usual = default_of(key)) text = show(key, *usual);
+  for (const SettingValue& item : key.standard_list) {
+    text += (text.empty() ? "" : ", ") + show(key, item);
+  }
+  return text.empty() ? "" : "`" + text + "`";
+}
+
 class Schema final : public Keys {
  public:
   void key(const ConfigKey& key) override {
     JsonObject out;
     out.add("description", key.meaning);
+    const std::string one = value(JsonObject(), key).text();
+    JsonArray forms;
+    if (key.put) forms.add(one);
     if (key.put_named) {
-      const std::string one = value(JsonObject(), key).text();
-      const std::string many =
-          JsonObject().add("type", "object").raw("additionalProperties", one).text();
-      out.raw("anyOf", "[" + one + "," + many + "]");
+      forms.add(JsonObject().add("type", "object").raw("additionalProperties", one).text());
+    }
+    if (key.put_list) {
+      forms.add(JsonObject().add("type", "array").raw("items", one).add("minItems", 1).text());
+    }
+    if (key.put_named || key.put_list) {
+      out.raw("anyOf", forms.text());
     } else {
       out = value(std::move(out), key);
     }
-    const auto setting = key.get();
-    if (setting && !show(key, *setting).empty()) out.raw("default", json_of(key, *setting));
+    if (const std::string usual = default_json(key); !usual.empty()) out.raw("default", usual);
     properties_.raw(key.name, out.text());
     if (key.required) required_.add(json_text(key.name));
   }
@@ -158,12 +188,9 @@ class Schema final : public Keys {
 class ReferenceTables final : public Keys {
  public:
   void key(const ConfigKey& key) override {
-    const auto setting = key.get();
-    std::string standard = setting ? show(key, *setting) : "";
-    if (!standard.empty()) standard = "`" + standard + "`";
-    text_ += "| `" + path_ + std::string(key.name) + "` | " + wanted(key) + " | " +
-             (key.required ? "required" : standard) + " | " + (key.reloaded ? "yes" : "") + " | " +
-             std::string(key.meaning) + " |\n";
+    text_ += "| `" + path_ + std::string(key.name) + "` | " + wanted_forms(key) + " | " +
+             (key.required ? "required" : default_text(key)) + " | " + (key.reloaded ? "yes" : "") +
+             " | " + std::string(key.meaning) + " |\n";
   }
   void section(const Section& section, const Inside& inside) override {
     within(section, std::string(section.name) + ".", inside);
@@ -180,8 +207,15 @@ class ReferenceTables final : public Keys {
 
  private:
   void within(const Section& section, const std::string& step, const Inside& inside) {
-    if (path_.empty()) {
-      text_ += "### " + std::string(section.name) + "\n\n" + std::string(section.meaning) +
+    if (section.table == Section::Table::kNone) {
+      text_ += "| `" + path_ + step.substr(0, step.size() - 1) + "` | a section |  |  | " +
+               std::string(section.meaning) + " |\n";
+      return;
+    }
+    const bool own = section.table == Section::Table::kOwn;
+    if (path_.empty() || own) {
+      text_ += (own ? "\n#### " : "### ") + std::string(section.name) + "\n\n" +
+               std::string(section.meaning) +
                ".\n\n| key | value | default | SIGHUP | meaning |\n|---|---|---|---|---|\n";
     }
     const std::string path = std::exchange(path_, path_ + step);
@@ -194,31 +228,59 @@ class ReferenceTables final : public Keys {
   std::string text_;
 };
 
+std::string value_json(const ConfigKey& key, const std::string& name, const SettingValue& setting,
+                       Secrets secrets) {
+  if (!key.shown || secrets == Secrets::kWritten) return json_of(key, setting);
+  return json_text(key.shown(name, std::get<std::string>(setting)));
+}
+
+// Lists hold no secrets.
+std::string list_json(const ConfigKey& key) {
+  JsonArray items;
+  for (const auto& item : key.get_list ? key.get_list() : std::vector<SettingValue>{}) {
+    items.add(json_of(key, item));
+  }
+  return items.text();
+}
+
 // The block of other systems is left out: its values are in our own keys by now, and an address in
 // it may hold a password.
 class EffectiveValues final : public Keys {
  public:
+  enum class Empty : bool { kLeftOut, kWritten };
+  EffectiveValues(Secrets secrets, Empty empty) : secrets_(secrets), empty_(empty) {}
+
   void key(const ConfigKey& key) override {
-    if (const auto setting = key.get()) out_.raw(key.name, json_of(key, *setting));
+    if (const auto setting = key.get ? key.get() : std::nullopt) {
+      const std::string json = value_json(key, "", *setting, secrets_);
+      if (json != "\"\"" || empty_ == Empty::kWritten) out_.raw(key.name, json);
+    }
+    if (const std::string items = list_json(key); items != "[]") out_.raw(key.name, items);
+    const auto named = key.get_named ? key.get_named() : std::map<std::string, SettingValue>{};
+    JsonObject values;
+    for (const auto& [name, setting] : named) {
+      values.raw(name, value_json(key, name, setting, secrets_));
+    }
+    if (!named.empty()) out_.raw(key.name, values.text());
   }
   void section(const Section& section, const Inside& inside) override {
     if (section.name == "exactly_once_config") return;
-    EffectiveValues in;
+    EffectiveValues in(secrets_, empty_);
     inside(in);
-    out_.raw(section.name, in.text());
+    add(section.name, in.text(), "{}");
   }
   void list(const Section& section, std::size_t size, const Element& element) override {
     JsonArray all;
     for (std::size_t i = 0; i < size; ++i) {
-      EffectiveValues in;
+      EffectiveValues in(secrets_, empty_);
       element(in, i);
       all.add(in.text());
     }
-    out_.raw(section.name, all.text());
+    add(section.name, all.text(), "[]");
   }
   void others(const Section&, const std::vector<std::string>& names, const Named& named) override {
     for (const std::string& name : names) {
-      EffectiveValues in;
+      EffectiveValues in(secrets_, empty_);
       named(in, name);
       out_.raw(name, in.text());
     }
@@ -226,7 +288,52 @@ class EffectiveValues final : public Keys {
   [[nodiscard]] std::string text() const { return out_.text(); }
 
  private:
+  void add(std::string_view name, const std::string& json, std::string_view nothing) {
+    if (json != nothing || empty_ == Empty::kWritten) out_.raw(name, json);
+  }
+
+  const Secrets secrets_;
+  const Empty empty_;
   JsonObject out_;
+};
+
+class ValuesByPath final : public Keys {
+ public:
+  std::map<std::string, ShownValue> all;
+
+  void key(const ConfigKey& key) override {
+    const std::string path = path_ + std::string(key.name);
+    if (const auto setting = key.get ? key.get() : std::nullopt) add(path, key, "", *setting);
+    if (const std::string items = list_json(key); items != "[]") all[path] = {items, items};
+    const auto named = key.get_named ? key.get_named() : std::map<std::string, SettingValue>{};
+    for (const auto& [name, setting] : named) add(path + "." + name, key, name, setting);
+  }
+  void section(const Section& section, const Inside& inside) override {
+    within(std::string(section.name), inside);
+  }
+  void list(const Section& section, std::size_t size, const Element& element) override {
+    for (std::size_t i = 0; i < size; ++i) {
+      within(base::format("{}.{}", section.name, i), [&](Keys& in) { element(in, i); });
+    }
+  }
+  void others(const Section&, const std::vector<std::string>& names, const Named& named) override {
+    for (const std::string& name : names) within(name, [&](Keys& in) { named(in, name); });
+  }
+
+ private:
+  void add(const std::string& path, const ConfigKey& key, const std::string& name,
+           const SettingValue& setting) {
+    const ShownValue value{value_json(key, name, setting, Secrets::kWritten),
+                           value_json(key, name, setting, Secrets::kHidden)};
+    if (value.written != "\"\"") all[path] = value;
+  }
+  void within(const std::string& step, const Inside& inside) {
+    const std::string path = std::exchange(path_, path_ + step + ".");
+    inside(*this);
+    path_ = path;
+  }
+
+  std::string path_;
 };
 
 }  // namespace
@@ -250,9 +357,21 @@ std::string reference_tables() {
 
 std::string to_json(const Config& config) {
   Config copy = config;
-  EffectiveValues values;
+  EffectiveValues values(Secrets::kHidden, EffectiveValues::Empty::kWritten);
   describe(values, copy);
   return values.text();
+}
+
+std::string values_as_json(const Keys::Inside& inside, Secrets secrets) {
+  EffectiveValues values(secrets, EffectiveValues::Empty::kLeftOut);
+  inside(values);
+  return values.text();
+}
+
+std::map<std::string, ShownValue> values_by_path(const Keys::Inside& inside) {
+  ValuesByPath values;
+  inside(values);
+  return std::move(values.all);
 }
 
 }  // namespace hapax::config

@@ -11,6 +11,10 @@ Unsupported unsupported(const Config& config) {
                                  ? "' is of no tenant, and nobody can reach it"
                                  : "' is of a tenant that nobody can sign in to"));
   }
+  for (const delivery::Workflow& workflow : config.workflows) {
+    found.ignored.push_back("workflows: '" + workflow.id.text() +
+                            "' is declared, and this server does not run workflows");
+  }
   return found;
 }
 

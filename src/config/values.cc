@@ -9,6 +9,7 @@
 #include "base/span.h"
 #include "base/tenant_frame.h"
 #include "base/whole_number.h"
+#include "delivery/endpoint_settings.h"
 #include "net/address.h"
 #include "wire/json_text.h"
 #include "wire/nearest.h"
@@ -144,6 +145,7 @@ Result<SettingValue> parse_text(const ConfigKey& key, std::string_view text) {
   const bool name =
       !text.empty() && text.size() <= limits::kNameBytesMax && base::from_outside(text);
   if (key.kind == Kind::kName && !name) return refuse(key, text);
+  if (key.kind == Kind::kSecret) HAPAX_CHECK(delivery::SecretText::parse(text));
   return SettingValue{std::string(text)};
 }
 
@@ -186,10 +188,19 @@ std::string wanted(const ConfigKey& key) {
       return "an address such as 127.0.0.1:7171";
     case Kind::kFile:
       return "a path";
+    case Kind::kSecret:
+      return "text with secrets as ${env:NAME}, ${file:PATH} or ${secret:NAME}";
     case Kind::kText:
       break;
   }
   return "text";
+}
+
+std::string wanted_forms(const ConfigKey& key) {
+  const std::string one = wanted(key);
+  if (!key.put && key.put_list) return "a list, each " + one;
+  if (!key.put && key.put_named) return "names, each with " + one;
+  return key.put_list ? one + ", or a list of such" : one;
 }
 
 Result<SettingValue> parse(const ConfigKey& key, std::string_view text) {
@@ -200,6 +211,7 @@ Result<SettingValue> parse(const ConfigKey& key, std::string_view text) {
     case Kind::kWord:
       return parse_word(key, text);
     case Kind::kText:
+    case Kind::kSecret:
     case Kind::kName:
     case Kind::kAddress:
     case Kind::kFile:

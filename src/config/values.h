@@ -12,6 +12,8 @@ namespace hapax::config {
 
 // "a whole number from 1 to 64", "a span of time such as 30s".
 [[nodiscard]] std::string wanted(const ConfigKey& key);
+// The same with the lists and names that may stand in the place of one value.
+[[nodiscard]] std::string wanted_forms(const ConfigKey& key);
 
 // The error is kInvalidArgument and reads after the key's name: "must be …, not 'many'".
 [[nodiscard]] Result<SettingValue> parse(const ConfigKey& key, std::string_view text);

@@ -11,6 +11,9 @@ namespace hapax::net {
 
 class HeldLink final : public Link {
  public:
+  HeldLink() = default;
+  explicit HeldLink(Loop& loop) : given_(&loop) {}
+
   void send(std::string_view bytes) override { sent += bytes; }
   void finish() override {}
   void set_deadline(std::chrono::steady_clock::time_point) override {}
@@ -20,12 +23,13 @@ class HeldLink final : public Link {
   [[nodiscard]] std::size_t unsent() const override { return 0; }
   [[nodiscard]] const std::string& peer() const override { return peer_; }
   [[nodiscard]] bool encrypted() const override { return false; }
-  [[nodiscard]] Loop& loop() override { return loop_; }
+  [[nodiscard]] Loop& loop() override { return given_ == nullptr ? loop_ : *given_; }
 
   std::string sent;
 
  private:
   HeldLoop loop_;
+  Loop* const given_ = nullptr;  // instead
   std::string peer_ = "127.0.0.1:1";
 };
 

@@ -33,12 +33,6 @@ struct KeptQuestion {
   std::string_view keep(std::string_view text) { return bytes.emplace_back(text); }
 };
 
-Status check_any(const access::Caller& caller, AnyRights any_of) {
-  const auto has = [&](Right right) { return caller.rights.has(right); };
-  return std::any_of(any_of.begin(), any_of.end(), has) ? Status(Ok{})
-                                                        : check_right(caller, *any_of.begin());
-}
-
 // A8: the audit is for administrators.
 template <class What>
 Status check_asked(const access::Caller& caller, const What& what) {
@@ -64,7 +58,7 @@ struct Reads {
     for (const std::string_view one : arguments.subspan(1)) kept.push_back(question->keep(one));
     std::deque<std::vector<Header>> no_headers;
     Status good = read_fields(kept, no_headers, question->what);
-    if (good) good = check_any(talk.caller(), any_of);
+    if (good) good = access::check_any_right(talk.caller(), any_of);
     if (good) good = check_asked(talk.caller(), question->what);
     if (!good) return talk.refuse(good.error());
     return talk.ask(
@@ -143,7 +137,7 @@ struct Reads {
         });
   }
   static Next streams(Conversation& talk, CommandWords) {
-    if (const Status allowed = check_any(talk.caller(), kAnybody); !allowed) {
+    if (const Status allowed = access::check_any_right(talk.caller(), kAnybody); !allowed) {
       return talk.refuse(allowed.error());
     }
     return talk.ask(

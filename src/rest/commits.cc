@@ -85,8 +85,8 @@ class GatheredCall final : public access::Asker, public std::enable_shared_from_
     const Time when = lacking.when;
     entry_.ask(
         call_->from(), call_->caller(),
-        [lacking = std::move(lacking)](Store& store) {
-          return access::read_left_out(store, lacking);
+        [lacking = std::move(lacking)](Store& store) mutable {
+          return access::read_left_out(store, std::move(lacking));
         },
         [self = shared_from_this(), when](Result<Verdict> whole) {
           if (!whole) return respond_one(self->call_, whole.error());

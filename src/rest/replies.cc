@@ -1,6 +1,5 @@
 #include "rest/replies.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -18,10 +17,7 @@ bool is_below(const Call& call, std::string_view name) {
 }
 
 Status admit(const Call& call, const std::vector<access::Right>& any_of) {
-  const auto has = [&](access::Right right) { return call.caller().rights.has(right); };
-  if (std::none_of(any_of.begin(), any_of.end(), has)) {
-    return access::check_right(call.caller(), any_of.front());
-  }
+  HAPAX_CHECK(access::check_any_right(call.caller(), any_of));
   for (const auto& [name, value] : call.names) {
     if (!is_below(call, name) && !base::from_outside(value)) {
       return Error{Errc::kInvalidArgument, name + ": must not begin with the byte 0x01"};

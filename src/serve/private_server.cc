@@ -6,10 +6,10 @@
 #include <hapax/embedded.h>
 
 #include "access/entry.h"
-#include "auth/key.h"
 #include "auth/words.h"
 #include "base/tenant_frame.h"
 #include "digest/base64.h"
+#include "digest/sign.h"
 #include "host/clock.h"
 #include "host/entropy.h"
 #include "http/session.h"
@@ -40,7 +40,7 @@ class OneCaller final : public access::Authenticator {
   }
 
   Result<access::Admission> authenticate(std::string_view credential, std::string_view) override {
-    if (!auth::equal_in_constant_time(credential, token_)) {
+    if (!digest::equal_in_constant_time(credential, token_)) {
       return Error{Errc::kUnauthenticated, "this port is not for you"};
     }
     return access::Admission{{{tenant_, "command line", access::Rights::all()}}};

@@ -18,10 +18,10 @@
 #include "../tests/postgres/cluster.h"
 #include "base/format.h"
 #include "clients.h"
+#include "delivery/inline_relay.h"
 #include "host/clock.h"
 #include "options.h"
 #include "postgres/outbox_source.h"
-#include "relay/relay.h"
 #include "relay/stream_sink.h"
 #include "sqlite/migrate.h"
 #include "sqlite/outbox_source.h"
@@ -181,9 +181,9 @@ class TimedSink final : public relay::Sink {
 // As `hapax relay` does.
 inline void relay_until(relay::Source& source, TimedSink& sink, std::size_t records) {
   host::HostClock clock;
-  relay::Relay engine(source, sink, clock, {});
+  delivery::InlineRelay engine(source, sink, clock, {});
   while (sink.accepted < records) {
-    const auto round = must(engine.round());
+    const auto round = must(engine.step());
     if (round.idle_for > Duration{0}) source.wait(round.idle_for);
   }
   if (!engine.stop()) fail("the relay did not stop");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "clients.h"
+#include "nginx.h"
 #include "served.h"
 #include "table.h"
 #include "tenants.h"
@@ -64,25 +65,6 @@ struct Nats {
 
   Nats(const std::string& program, NatsSync sync)
       : server({program, "-c", nats_config(folder, port, sync)}, port) {}
-};
-
-std::string nginx_config(const Folder& folder, std::uint16_t port) {
-  std::string path = folder.path("nginx.conf");
-  std::ofstream out(path);
-  out << "daemon off; worker_processes 1; pid " << folder.path("pid") << "; error_log "
-      << folder.path("errors") << ";\nevents { worker_connections 1024; }\n"
-      << "http { access_log off; keepalive_requests 100000000;";
-  for (const char* kind : {"client_body", "proxy", "fastcgi", "uwsgi", "scgi"}) {
-    out << ' ' << kind << "_temp_path " << folder.path(kind) << ';';
-  }
-  out << " server { listen 127.0.0.1:" << port << "; location / { return 200; } } }\n";
-  return path;
-}
-
-struct Nginx {
-  Folder folder;
-  std::uint16_t port = free_port();
-  Running server{{"nginx", "-c", nginx_config(folder, port), "-e", folder.path("errors")}, port};
 };
 
 // --- claims: SET key value NX EX

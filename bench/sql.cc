@@ -189,7 +189,7 @@ std::string prepared_publish(const std::string& payload) {
 // Many short turns, and the median of their ratios: a disk that is slow for a while then is so for
 // all of a turn, or makes one ratio strange.
 void bench_outbox(Table& table, testing_postgres::Cluster& cluster, const Options& options) {
-  const std::string payload = "'\\x" + std::string(200, '7') + "'";
+  const std::string payload = "'\\x" + std::string(200, '7') + "'::bytea";
   const std::string lines[] = {
       "INSERT INTO plain (id, type, key, payload) VALUES (:i, 'paid', :k, " + payload + ");",
       prepared_publish(payload), "SELECT hapax.publish('paid', " + payload + ", :k, :i);"};

@@ -6,8 +6,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # sim stays inside (tests only), cli is the command's own.
-set(product_rooms api base digest ports core journal engine shared host embedded tables relay
-  postgres shared_postgres sqlite)
+set(product_rooms api base digest signing ports core journal engine shared host embedded tables
+  relay postgres shared_postgres sqlite)
 set(product_objects "")
 foreach(room IN LISTS product_rooms)
   if(TARGET hapax_${room})
@@ -73,4 +73,19 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cc)
     target_compile_definitions(hapax_cli PRIVATE HAPAX_VERSION="${PROJECT_VERSION}")
   endif()
   install(TARGETS hapax_exe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+# The worker of transforms is a program of its own, so that libjq stays out of the server's process
+# (docs/decisions/0031). It lies beside the command and beside the tests' programs, where the pool
+# looks for it. glibc's allocator: jemalloc would reserve more than the limit allows.
+if(EXISTS ${PROJECT_SOURCE_DIR}/src/jq/main.cc AND NOT HAPAX_FUZZ)
+  add_executable(hapax_jq_exe src/jq/main.cc)
+  set_target_properties(hapax_jq_exe PROPERTIES OUTPUT_NAME hapax-jq)
+  target_link_libraries(hapax_jq_exe PRIVATE hapax_flags hapax_jq)
+  install(TARGETS hapax_jq_exe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  foreach(user IN ITEMS hapax_exe hapax_transform_test)
+    if(TARGET ${user})
+      add_dependencies(${user} hapax_jq_exe)
+    endif()
+  endforeach()
 endif()

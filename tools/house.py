@@ -37,7 +37,6 @@ IDIOMS = {
     "MigrateOptions": ({"postgres", "sqlite"}, TWINS),
     "OutboxSource": ({"postgres", "sqlite"}, TWINS),
     "OutboxSourceOptions": ({"postgres", "sqlite"}, TWINS),
-    "Act": ({"http", "resp"}, PROTOCOLS),
     "Parser": ({"http", "resp"}, PROTOCOLS),
     "ParserLimits": ({"http", "resp"}, PROTOCOLS),
     "Session": ({"http", "net", "resp"}, "net's port and its body in each protocol"),

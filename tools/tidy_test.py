@@ -233,7 +233,7 @@ class Text(TidyTest):
         self.quiet({"src/a.cc": "// TODO(#12): fence it.\nchar name[] = \"/tmp/XXXXXX\";\n"})
 
     def test_machine_paths_and_hosts(self):
-        for text in ("see /home/me/x", "(/work/main)", "https://registry.example.com/x"):
+        for text in ("see /home/me/x", "(/work/x)", "https://registry.example.com/x"):
             self.fires({"docs/a.md": f"# A\n\n{text}\n"}, "exists on one machine only")
         self.quiet({"docs/a.md": "# A\n\nhttps://example.com/home/x and tests/root/a\n"})
 

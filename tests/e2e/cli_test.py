@@ -517,7 +517,8 @@ class Errors(unittest.TestCase):
                         "stream trim", "stream delete", "append", "tail", "receive", "ack", "nack",
                         "extend", "claim", "renew", "settle", "resolve", "forget", "status",
                         "consumer create", "producer open", "redrive", "trace", "stats", "doctor",
-                        "bench", "copy", "serve", "check", "demo", "inspect", "verify", "repair",
+                        "bench", "copy", "serve", "check", "explain", "demo", "inspect", "verify",
+                        "repair",
                         "consumer", "producer", "stream", "token", "token make", "migrate",
                         "relay", "completion"):
             done = hapax(*command.split(), "--help")

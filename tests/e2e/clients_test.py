@@ -379,13 +379,7 @@ class GreedyClients(running.ServerTest):
 class FullDisk(running.FolderTest):
     # L18: the reserve is for what frees space, also beside others who would fill it.
     def test_what_frees_space_shares_no_commit_with_what_needs_it(self):
-        disk = os.path.join(self.folder, "data")
-        os.mkdir(disk)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk],
-                                 capture_output=True)
-        if mounted.returncode != 0:
-            self.skipTest("a small file system cannot be mounted here")
-        self.addCleanup(subprocess.run, ["umount", "-l", disk])
+        running.mount_small_disk(self, os.path.join(self.folder, "data"))
         server = self.serve()
         server.call("PUT", "/streams/s")
         body = b'{"payload":"' + b"y" * 60_000 + b'"}'

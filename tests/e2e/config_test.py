@@ -112,6 +112,62 @@ class Check(Folder):
         self.assertEqual(hapax("check", self.folder + "/none").returncode, 64)
 
 
+class Workflows(Folder):
+    GOOD = ("workflows:\n  - id: orders\n    source: {type: stream, stream: orders}\n"
+            "    endpoint: {url: 'https://erp.example', auth: {type: bearer, token: %s}}\n")
+
+    def test_what_is_unsafe_is_refused_with_its_place_and_its_arithmetic(self):
+        path = self.write("workflows:\n  - id: orders\n    source: {type: stream, stream: orders}\n"
+                          "    endpoint: {url: 'https://erp.example'}\n"
+                          "    delivery: {deduplication: {ttl: 1m}}\n")
+        done = hapax("check", path)
+        self.assertEqual(done.returncode, 64)
+        self.assertIn(f"{path}:5:32: workflows.0.delivery.deduplication.ttl 1m is shorter",
+                      done.stderr)
+        self.assertIn("2m18s", done.stderr)
+        told = json.loads(hapax("check", path, "--json").stdout)
+        self.assertEqual((told["valid"], told["errors"][0]["line"]), (False, 5))
+        served = hapax("serve", "--config", path, "--data", self.folder + "/d")
+        self.assertEqual(served.returncode, 64)
+
+    def test_a_warning_changes_no_exit_code_and_shows_no_secret(self):
+        path = self.write(self.GOOD % "hunter2")
+        for arguments in (("check", path), ("check", path, "--json"), ("explain", "--file", path)):
+            done = hapax(*arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("hunter2", done.stdout + done.stderr)
+        done = hapax("check", path)
+        self.assertIn("is a secret in clear text", done.stderr)
+        self.assertIn("orders (idempotent-keys)", done.stdout)
+        told = json.loads(hapax("check", path, "--json").stdout)
+        self.assertEqual(told["workflows"][0]["delivery"]["retries"]["maxAttempts"], 5)
+        self.assertEqual(len(told["warnings"]), 1)
+
+    def test_a_workflow_is_explained(self):
+        path = self.write(self.GOOD % "'${env:T}'")
+        done = hapax("explain", "orders", "--file", path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for words in ("orders: from stream 'orders' to https://erp.example, idempotent-keys",
+                      "What is guaranteed", "Which crash windows remain", "What the client must do",
+                      "Latency"):
+            self.assertIn(words, done.stdout)
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+        told = json.loads(hapax("explain", "orders", "--file", path, "--json").stdout)
+        self.assertIn("The client must", told["workflows"][0]["endpoints"][0]["client"])
+
+    def test_what_is_not_there_or_refused_is_told(self):
+        path = self.write(self.GOOD % "'${env:T}'")
+        done = hapax("explain", "order", "--file", path)
+        self.assertEqual(done.returncode, 66)
+        self.assertIn("did you mean 'orders'?", done.stderr)
+        self.assertEqual(hapax("explain", "a", "--file", self.folder + "/none").returncode, 64)
+        path = self.write("workflows: [{id: a, delivery: {deduplication: {keyFields: [table]}}}]\n")
+        done = hapax("explain", "a", "--file", path)
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("lacks primaryKey", done.stderr)
+        self.assertIn("What is guaranteed", done.stdout)
+
+
 class Pages(Folder):
     def test_the_schema_is_what_the_program_prints(self):
         printed = hapax("check", "--schema").stdout
@@ -125,8 +181,9 @@ class Pages(Folder):
                          "put the output of hapax check --keys between the marks")
 
     def test_every_example_of_the_page_is_valid(self):
-        examples = re.findall(r"^```yaml\n(.*?)^```", page("config.md"), re.S | re.M)
-        self.assertGreaterEqual(len(examples), 2)
+        pages = page("config.md") + page("workflows.md")
+        examples = re.findall(r"^```yaml\n(.*?)^```", pages, re.S | re.M)
+        self.assertGreaterEqual(len(examples), 3)
         for example in examples:
             told = json.loads(hapax("check", self.write(example), "--json").stdout)
             self.assertEqual(told["errors"], [], example)

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+import running
+
 HAPAX = sys.argv.pop(1)
 SOURCE = sys.argv.pop(1)
 READER = os.path.join(SOURCE, "tests", "golden", "reader.py")
@@ -162,12 +164,7 @@ class DataFolder(unittest.TestCase):
 
     def test_a_full_disk_refuses_writes_and_answers_duplicates(self):
         disk = os.path.join(self.top, "disk")
-        os.mkdir(disk)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk],
-                                 capture_output=True)
-        if mounted.returncode != 0:
-            self.skipTest("a small file system cannot be mounted here")
-        self.addCleanup(subprocess.run, ["umount", "-l", disk])
+        running.mount_small_disk(self, disk)
         store = Store(os.path.join(disk, "data"))
         self.assertEqual(store.ask("first", "1"), "fresh")
         words = [store.ask(f"big-{n}", "y" * 60000) for n in range(60)]

@@ -178,7 +178,7 @@ class PostgresDoctorTest(DoctorTest):
 
     def test_what_somebody_changed_and_the_remedies_work(self):
         self.psql("ALTER TABLE hapax.inbox DROP outcome;"
-                  "ALTER TABLE hapax.outbox_dead ALTER attempts TYPE bigint;"
+                  "ALTER TABLE hapax.claims ALTER attempts TYPE bigint;"
                   "ALTER TABLE hapax.claims ALTER on_lapse DROP DEFAULT;"
                   "ALTER TABLE hapax.inbox FORCE ROW LEVEL SECURITY;"
                   "ALTER TABLE hapax.claims ENABLE ROW LEVEL SECURITY;"
@@ -194,7 +194,7 @@ class PostgresDoctorTest(DoctorTest):
                   "CREATE RULE drops AS ON INSERT TO hapax.claim_audit DO INSTEAD NOTHING")
         checks = self.doctor(self.cluster.uri())
         for found in ("the column inbox.outcome is missing",
-                      "the column outbox_dead.attempts has the type bigint, not integer",
+                      "the column claims.attempts has the type bigint, not integer",
                       "the column claims.on_lapse has lost its default",
                       "the function relay_clean() was replaced",
                       "the function publish(text, anycompatiblenonarray, uuid, text, jsonb, text) "
@@ -210,7 +210,7 @@ class PostgresDoctorTest(DoctorTest):
             told = self.assertFound(checks, "triggers", "warning", f"the table {table} has a")
             self.assertIn(name, told["found"])
             self.psql(told["advice"].split("without it: ")[1])
-        for column in ("inbox.outcome", "outbox_dead.attempts"):
+        for column in ("inbox.outcome", "claims.attempts"):
             self.psql(self.assertFound(checks, "structure", "critical", column)["advice"]
                       .split("; what")[0])
         self.psql("ALTER TABLE hapax.claims ALTER on_lapse SET DEFAULT 'take_over';"

@@ -53,10 +53,12 @@ class Dockerfile(unittest.TestCase):
         self.assertEqual(stages()[0], build_packages() - NOT_IN_AN_IMAGE)
 
     @unittest.skipUnless(shutil.which("dpkg-query"), "this is not Debian")
-    def test_the_image_has_what_the_command_is_linked_with(self):
-        needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", HAPAX)))
-        places = dict(re.findall(r"(\S+) => (\S+)", run("ldd", HAPAX)))
-        linked = {package_of(places[name]) for name in needed if name in places}
+    def test_the_image_has_what_the_programs_are_linked_with(self):
+        linked = set()
+        for program in (HAPAX, os.path.join(os.path.dirname(HAPAX), "hapax-jq")):
+            needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", program)))
+            places = dict(re.findall(r"(\S+) => (\S+)", run("ldd", program)))
+            linked |= {package_of(places[name]) for name in needed if name in places}
         self.assertEqual(stages()[1], (linked - IN_EVERY_IMAGE) | NOT_LINKED)
 
     def test_the_command_is_built_without_the_tests(self):

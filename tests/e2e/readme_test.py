@@ -185,9 +185,15 @@ class Pages(running.FolderTest):
         self.make_certificate()
         self.check_page("docs/guide/running.md")
 
+    def test_delivery_keys(self):
+        self.check_page("docs/reference/delivery-keys.md")
+
     def test_configuration(self):
         self.make_certificate()
         self.check_page("docs/reference/config.md")
+
+    def test_workflows(self):
+        self.check_page("docs/reference/workflows.md")
 
     # Pages on an application's database.
 

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import contextlib
-import http.server
 import json
 import os
 import random
@@ -14,88 +13,11 @@ import unittest
 import urllib.parse
 
 from postgres import Cluster
-from running import FolderTest, arguments, wait_for
+from relaying import RelayCase, label
+from running import arguments, wait_for
 
 
-class Receiver(http.server.BaseHTTPRequestHandler):
-    """Takes a record per request; what fails is told by its payload."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        status = int(body) if body.isdigit() else 200
-        self.server.heads.append(self.headers)
-        if self.path == "/hangs":
-            self.server.hanging.append(self.headers["Idempotency-Key"])
-            self.server.closing.wait()
-        if body == "slow" and not self.server.hanging:
-            self.server.hanging.append(self.headers["Idempotency-Key"])
-            self.server.closing.wait()
-        if status == 200:
-            self.server.got.append((self.headers["Idempotency-Key"], body,
-                                    self.headers["Hapax-Type"]))
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-class RelayTest(FolderTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = Cluster()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.end()
-
-    def setUp(self):
-        super().setUp()
-        self.cluster.psql("DROP DATABASE IF EXISTS shop", "postgres")
-        self.cluster.psql("CREATE DATABASE shop", "postgres")
-        self.hapax("migrate", self.cluster.uri())
-        self.relays = []
-        self.addCleanup(self.end_relays)
-
-    def end_relays(self):
-        for relay in self.relays:
-            relay.kill()
-            relay.wait()
-
-    def relay(self, to, *more, source=None):
-        log = open(os.path.join(self.folder, "relay.log"), "a", encoding="utf-8")
-        relay = subprocess.Popen([self.HAPAX, "relay", "--from", source or self.cluster.uri(),
-                                  "--to", to, *more], stdout=log, stderr=log, cwd=self.folder)
-        log.close()
-        self.relays.append(relay)
-        return relay
-
-    def log_text(self):
-        with open(os.path.join(self.folder, "relay.log"), encoding="utf-8") as file:
-            return file.read()
-
-    def status(self, source=None):
-        return json.loads(self.hapax("relay", "--from", source or self.cluster.uri(), "--status",
-                                     "--json"))
-
-    def once(self, source, to, *more):
-        return subprocess.run([self.HAPAX, "relay", "--from", source, "--to", to, "--once", *more],
-                              capture_output=True, text=True, timeout=60, cwd=self.folder)
-
-    def sqlite(self):
-        """A file with our tables, and how to publish there."""
-        file = os.path.join(self.folder, "app.db")
-        self.hapax("migrate", "sqlite:" + file)
-
-        def publish(name):
-            with contextlib.closing(sqlite3.connect(file)) as app, app:
-                app.execute("INSERT INTO hapax_outbox (id, type, payload) VALUES (?, 't', 'x')",
-                            (name,))
-        return "sqlite:" + file, publish
-
+class RelayTest(RelayCase):
     def records(self, server):
         got, start = [], 1
         while True:
@@ -191,26 +113,13 @@ class RelayTest(FolderTest):
         self.assertIn("there is no store in typo; `hapax stream create", done.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.folder, "typo")))
 
-    def receiver(self):
-        receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-        receiver.got, receiver.heads, receiver.hanging = [], [], []
-        receiver.closing = threading.Event()
-        receiver.url = f"http://127.0.0.1:{receiver.server_port}/in"
-        thread = threading.Thread(target=receiver.serve_forever)
-        thread.start()
-        self.addCleanup(receiver.server_close)
-        self.addCleanup(thread.join)
-        self.addCleanup(receiver.shutdown)
-        self.addCleanup(receiver.closing.set)
-        return receiver
-
     def test_a_database_that_is_named_twice_is_shared(self):
         receiver = self.receiver()
         self.relay(receiver.url, "--from", self.cluster.uri() + "&application_name=again",
                    "--lease", "9s", "--name", "both")
 
         def held():
-            owners = [lane["owner"] for lane in self.status()["lanes"]]
+            owners = [label(lane) for lane in self.status()["lanes"]]
             return {owner: owners.count(owner) for owner in owners}
 
         wait_for(lambda: held() == {"both": 8, "both/2": 8}, "the lanes to be shared")
@@ -229,7 +138,7 @@ class RelayTest(FolderTest):
         for source, tell in ((self.cluster.uri(), publish_in_postgres), (file, publish)):
             receiver.got.clear()
             dead = self.relay(receiver.url, "--lease", "3s", "--name", "dead", source=source)
-            wait_for(lambda: {lane["owner"] for lane in self.status(source)["lanes"]} == {"dead"},
+            wait_for(lambda: set(map(label, self.status(source)["lanes"])) == {"dead"},
                      "the lanes to be held")
             dead.kill()
             dead.wait()
@@ -275,7 +184,7 @@ class RelayTest(FolderTest):
     def test_a_relay_without_lanes_says_who_holds_them(self):
         receiver = self.receiver()
         holder = self.relay(receiver.url, "--name", "holder", "--lease", "1h")
-        wait_for(lambda: {lane["owner"] for lane in self.status()["lanes"]} == {"holder"},
+        wait_for(lambda: set(map(label, self.status()["lanes"])) == {"holder"},
                  "the lanes to be held")
         holder.kill()
         holder.wait()
@@ -285,7 +194,7 @@ class RelayTest(FolderTest):
         # Written while the clock was ahead: nobody holds them.
         self.cluster.psql("UPDATE hapax.outbox_lane SET lease_until = lease_until + interval '1 d'")
         self.cluster.psql("UPDATE hapax.outbox_relay SET alive_until = now() + interval '1 d' "
-                          "WHERE owner = 'holder'")
+                          "WHERE owner LIKE 'holder#%'")
         wait_for(lambda: [each[0] for each in receiver.got] == ["m"], "the record")
         self.assertEqual(self.log_text().count("holds no lane"), 1)
 

@@ -292,6 +292,16 @@ class Client(Link):
         return None if rest == "-1" else [self.answer() for _ in range(int(rest))]
 
 
+def mount_small_disk(test, folder):
+    """A file system of 3 MiB at the folder while the test runs; skips where none can be mounted."""
+    os.mkdir(folder)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder],
+                             capture_output=True)
+    if mounted.returncode != 0:
+        test.skipTest("a small file system cannot be mounted here")
+    test.addCleanup(subprocess.run, ["umount", "-l", folder])
+
+
 class FolderTest(unittest.TestCase):
     """Servers that are started by the test, in a folder of its own."""
 

@@ -4,19 +4,17 @@ The client is schemathesis, in a folder of its own below the user's cache. A mac
 it skips the test, unless it is one of CI.
 """
 
-import fcntl
 import os
 import subprocess
-import sys
 import unittest
 
+import pypi
 import running
 
 running.arguments()
 
 # Both decide what is made from the seed.
 PINNED = ("schemathesis==4.32.5", "hypothesis==6.170.15")
-CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
 # Well-formed requests may speak of what is not there (404), is held by another or exists otherwise
 # (409), is not where it was expected (412), or is known with other content (422); never 400 or 413.
 # What breaks the schema is refused, and is not merely something that does not hold.
@@ -25,34 +23,9 @@ CONFIG = """
 positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "412", "422"]
 negative_data_rejection.expected-statuses = ["400", "404", "405", "409", "413", "415"]
 """
-FOLDER = os.path.join(CACHE, "hapax", "-".join(PINNED).replace("=", ""))
-
-
-def install():
-    """The path of the command. Whoever comes at the same time waits."""
-    os.makedirs(FOLDER, exist_ok=True)
-    done = os.path.join(FOLDER, "installed")
-    with open(os.path.join(FOLDER, "lock"), "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(done):
-            for command in ([sys.executable, "-m", "venv", "--clear", FOLDER + "/venv"],
-                            [FOLDER + "/venv/bin/pip", "install", "--quiet", *PINNED]):
-                subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
-            with open(done, "w", encoding="utf-8"):
-                pass
-    return FOLDER + "/venv/bin/schemathesis"
 
 
 class Schemathesis(running.ServerTest):
-    def command(self):
-        try:
-            return install()
-        except (OSError, subprocess.SubprocessError) as error:
-            why = f"{PINNED[0]} could not be installed: {getattr(error, 'stderr', None) or error}"
-            if os.environ.get("CI") == "true":
-                self.fail(why)
-            self.skipTest(why)
-
     def prepare(self):
         """Names that the client makes often, so that it comes further than "there is no such"."""
         for name in ("0", "00"):
@@ -63,7 +36,7 @@ class Schemathesis(running.ServerTest):
             file.write(CONFIG)
 
     def test_nothing_is_found(self):
-        command = self.command()
+        command = pypi.wanted(self, PINNED) + "/bin/schemathesis"
         self.prepare()
         hooks = {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONDONTWRITEBYTECODE": "1",
                  "PYTHONPATH": os.path.dirname(os.path.abspath(__file__))}

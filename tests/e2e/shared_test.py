@@ -95,7 +95,7 @@ class StartTest(FolderTest):
         self.assertEqual(servers[0].call("PUT", "/streams/s", {}).status, 200)
 
 
-class DiscretionTest(FolderTest):  # A12
+class RedactionTest(FolderTest):  # A12
     """What callers are told when the database fails, and what the log has instead."""
 
     def setUp(self):

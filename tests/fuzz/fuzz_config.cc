@@ -1,11 +1,12 @@
 // A configuration from anywhere ends in errors or in values; values that hold are printed in a form
-// that gives the same values.
+// that gives the same values. So are workflows, one by one, as JSON.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
 #include "config/load.h"
 #include "config/publish.h"
+#include "config/workflows.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
@@ -15,5 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto again = hapax::config::load(hapax::config::ConfigFile{"f", printed}, {});
   if (!again.good()) std::abort();
   if (hapax::config::to_json(again.config) != printed) std::abort();
+  for (const auto& workflow : loaded.config.workflows) {
+    using hapax::config::Secrets;
+    const std::string json = hapax::config::to_json(workflow, Secrets::kWritten);
+    const auto read = hapax::config::workflow_from_json(json);
+    if (!read || !(*read == workflow)) std::abort();
+  }
   return 0;
 }

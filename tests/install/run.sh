@@ -19,6 +19,13 @@ run_in_empty_folder() {
   (cd "$work/$1" && "$2")
 }
 
+# The server looks for its worker beside itself, and itself never loads libjq.
+[[ -x $prefix/bin/hapax-jq ]]
+if ldd "$prefix/bin/hapax" | grep -q libjq; then
+  echo "hapax links libjq" >&2
+  exit 1
+fi
+
 echo "== find_package"
 cmake -S "$source_tree/tests/install/consumer" -B "$work/cmake" -G Ninja \
   -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix" -DPROGRAM="$program" \
@@ -27,6 +34,7 @@ cmake --build "$work/cmake"
 run_in_empty_folder cmake-data "$work/cmake/consumer"
 (cd "$work/cmake-data" && "$prefix/bin/hapax" migrate sqlite:shop.db && "$work/cmake/shop")
 "$work/cmake/postgres_shop"
+"$work/cmake/receiver"
 
 echo "== pkg-config"
 folder=$(find "$prefix" -name hapax.pc -printf '%h')

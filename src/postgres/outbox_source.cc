@@ -5,12 +5,11 @@
 #include <utility>
 
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/format.h"
 #include "ports/entropy.h"
-#include "postgres/migrate.h"
+#include "postgres/outbox_reports.h"
 #include "relay/headers.h"
 #include "relay/pieces.h"
 #include "tables/migration.h"
@@ -134,58 +133,26 @@ struct OutcomeArrays {
 
 }  // namespace
 
-OutboxSource::OutboxSource(OutboxSourceOptions options) : options_(std::move(options)) {
-  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  nudge_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  HAPAX_ASSERT(wake_ >= 0 && nudge_ >= 0, "a file descriptor is left");
-}
-
-OutboxSource::~OutboxSource() {
-  ::close(wake_);
-  ::close(nudge_);
-}
+OutboxSource::OutboxSource(OutboxSourceOptions options)
+    : options_(std::move(options)),
+      session_(options_.uri, options_.schema,
+               {.application_name = "hapax relay",
+                .silence_max = options_.silence_max,
+                .hurry_fd = signs_.end.get(),
+                .notice = options_.notice},
+               [this] {
+                 lanes_.clear();
+                 sleep_.forget_asked();
+               }),
+      sleep_(session_, signs_) {}
 
 Result<std::unique_ptr<OutboxSource>> OutboxSource::open(OutboxSourceOptions options) {
   HAPAX_CHECK(tables::check_name("schema", options.schema));
   std::unique_ptr<OutboxSource> source(new OutboxSource(std::move(options)));
-  HAPAX_CHECK(source->connect());
-  HAPAX_CHECK(check_version(*source->connection_, source->options_.schema, kNeedsVersion));
-  if (source->options_.listen) source->test_notify();
-  source->listens_ = source->is_notified();
+  HAPAX_CHECK(source->session_.connect());
+  HAPAX_CHECK(source->session_.check_version(kNeedsVersion));
+  if (source->options_.listen) source->sleep_.listen();
   return source;
-}
-
-// Y8: what is known of lanes may be of another server, or of a history that this one has lost.
-Status OutboxSource::connect() {
-  lanes_.clear();
-  asked_until_ms_ = 0;
-  HAPAX_TRY(connection_, open_session("hapax relay"));
-  return Ok{};
-}
-
-Result<Connection> OutboxSource::open_session(const std::string& name) const {
-  return Connection::open(options_.uri, {.application_name = name,
-                                         .silence_max = options_.silence_max,
-                                         .hurry_fd = wake_,
-                                         .notice = options_.notice});
-}
-
-std::string OutboxSource::named(std::string_view sql) const {
-  return tables::expanded(sql, "schema", options_.schema);
-}
-
-Status OutboxSource::reconnect() {
-  return !connection_ || connection_->lost() ? connect() : Status{Ok{}};
-}
-
-Result<Rows> OutboxSource::ask(const Query& question) {
-  HAPAX_CHECK(reconnect());
-  ++questions_;
-  return connection_->ask(question.sql, question.values, question.rowed);
-}
-
-Result<Rows> OutboxSource::ask(const std::string& sql, const Values& values) {
-  return ask({.sql = named(sql), .values = values});
 }
 
 namespace {
@@ -242,7 +209,7 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
   Values values;
   values.text(options_.owner).text(lanes.text()).text(fences.text());
   values.text(base::format("{} milliseconds", span.count()));
-  auto rows = ask({.sql = named(kLeaseSql), .values = values});
+  auto rows = session_.ask({.sql = session_.named(kLeaseSql), .values = values});
   const std::map<std::uint32_t, Lane> known = std::exchange(lanes_, {});
   if (!rows) return rows.error();
   using enum LeaseColumn;
@@ -286,7 +253,7 @@ Result<relay::TakenBatches> OutboxSource::next(std::span<const relay::LaneTurn> 
 }
 
 Result<relay::TakenBatches> OutboxSource::settle_and_take(std::span<const relay::LaneTurn> turns) {
-  HAPAX_CHECK(reconnect());
+  HAPAX_CHECK(session_.reconnect());
   HAPAX_CHECK(drop_bystanders());
   relay::TakenBatches told;
   for (const relay::LaneTurn& turn : turns) {
@@ -295,23 +262,19 @@ Result<relay::TakenBatches> OutboxSource::settle_and_take(std::span<const relay:
   const std::optional<Query> settling = settling_of(turns);
   const std::vector<relay::LaneTurn> wanted = wanted_of(turns, told);
   if (settling && !wanted.empty()) {
-    questions_ += 2;
-    HAPAX_TRY(const auto answers, connection_->ask_both(*settling, taking_of(wanted)));
+    HAPAX_TRY(const auto answers, session_.ask_both(*settling, taking_of(wanted)));
     read_lost(answers.first, told);
     read(answers.second, wanted, told);
   } else if (settling) {
-    HAPAX_TRY(const Rows rows, ask(*settling));
+    HAPAX_TRY(const Rows rows, session_.ask(*settling));
     read_lost(rows, told);
   } else if (!wanted.empty()) {
-    HAPAX_TRY(const Rows rows, ask(taking_of(wanted)));
+    HAPAX_TRY(const Rows rows, session_.ask(taking_of(wanted)));
     read(rows, wanted, told);
   }
   busy_rounds_ = told.batches.empty() ? 0 : busy_rounds_ + 1;
-  if (busy_rounds_ > 0) {
-    nap_ = Duration{0};
-    asleep_until_ms_.reset();
-  }
-  if (busy_rounds_ >= kBusyRounds) renounce();
+  if (busy_rounds_ > 0) sleep_.stay_up();
+  if (busy_rounds_ >= kBusyRounds && is_alone_) sleep_.renounce();
   return told;
 }
 
@@ -342,10 +305,11 @@ std::optional<Query> OutboxSource::settling_of(std::span<const relay::LaneTurn> 
     any = true;
   }
   if (!any) return {};
-  Query question{.sql = named("SELECT lost FROM \"{schema}\".relay_settle($1, $2, $3, $4, $5, $6, "
-                              "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "
-                              "$19)"),
-                 .values = {}};
+  Query question{
+      .sql = session_.named("SELECT lost FROM \"{schema}\".relay_settle($1, $2, $3, $4, $5, $6, "
+                            "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "
+                            "$19)"),
+      .values = {}};
   lanes.give(question.values, mark);
   rest.give(question.values);
   return question;
@@ -390,7 +354,7 @@ Query OutboxSource::taking_of(std::span<const relay::LaneTurn> wanted) {
     tries.add(std::int64_t{lane.attempts});
     most.add(std::int64_t{turn.take});
   }
-  Query question{.sql = named(kTakeSql), .values = {}, .rowed = Rowed::kBinary};
+  Query question{.sql = session_.named(kTakeSql), .values = {}, .rowed = Rowed::kBinary};
   lanes.give(question.values, mark);
   question.values.text(tries.text()).text(most.text()).number(kLateSpan);
   // Of all lanes together, whether they are asked at once or one by one.
@@ -409,7 +373,7 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::LaneTurn> turns
     if (kind == "snapshot") {
       const auto xid = static_cast<std::uint64_t>(number_of(rows.at(i, kSeq)));
       running = running_in(rows.at(i, kId), xid);
-      if (!rows.is_null(i, kN)) expect_retry_in(Duration{number_of(rows.at(i, kN))});
+      if (!rows.is_null(i, kN)) sleep_.expect_retry_in(Duration{number_of(rows.at(i, kN))});
       continue;
     }
     const auto number = static_cast<std::uint32_t>(number_of(rows.at(i, kLane)));
@@ -508,43 +472,44 @@ Status OutboxSource::release(std::span<const relay::Lease> leases) {
   Values values;
   values.text(options_.owner).text(lanes.text()).text(fences.text());
   values.text(lanes_.empty() ? "true" : "false");
-  HAPAX_CHECK(ask("SELECT \"{schema}\".relay_release($1, $2, $3, $4)", values));
+  HAPAX_CHECK(session_.ask("SELECT \"{schema}\".relay_release($1, $2, $3, $4)", values));
   return Ok{};
 }
 
 // In a transaction of the level that relay_clean() needs, whatever the role's or the database's is.
 Result<bool> OutboxSource::clean() {
-  HAPAX_CHECK(ask("BEGIN ISOLATION LEVEL READ COMMITTED", Values{}));
+  HAPAX_CHECK(session_.ask("BEGIN ISOLATION LEVEL READ COMMITTED", Values{}));
   // What is over in the inbox and among claims goes, too: whoever uses them may never think of it.
   enum Column { kCleaned, kForgotten, kColumns };
   const auto rows =
-      ask("SELECT \"{schema}\".relay_clean() AS cleaned, \"{schema}\".forget_expired(" +
-              std::to_string(kForgottenAtOnce) + ") AS forgotten",
-          Values{});
-  auto ended = ask(rows ? "COMMIT" : "ROLLBACK", Values{});
+      session_.ask("SELECT \"{schema}\".relay_clean() AS cleaned, \"{schema}\".forget_expired(" +
+                       std::to_string(kForgottenAtOnce) + ") AS forgotten",
+                   Values{});
+  auto ended = session_.ask(rows ? "COMMIT" : "ROLLBACK", Values{});
   if (!rows) return rows.error();
   HAPAX_CHECK(std::move(ended));
   return rows->number(0, kCleaned) > 0 || rows->number(0, kForgotten) >= kForgottenAtOnce;
 }
 
-Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) {
-  ArrayText wanted;
-  for (const std::string& id : ids) wanted.add(id);
-  Values values;
-  ids.empty() ? values.null() : values.text(wanted.text());
-  enum Column { kRedriven, kId, kRefused, kColumns };
-  HAPAX_TRY(const Rows rows,
-            ask("SELECT redriven, id, refused FROM \"{schema}\".relay_redrive($1)", values));
-  relay::Redriven told;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows.is_null(i, kRedriven)) {
-      told.refused.push_back({rows.text(i, kId), rows.text(i, kRefused)});
-    } else {
-      told.count = static_cast<std::uint64_t>(rows.number(i, kRedriven));
-    }
-  }
-  return told;
+Result<relay::OutboxReport> OutboxSource::report() { return report_outbox(session_); }
+
+Result<std::vector<relay::TracedEvent>> OutboxSource::trace(const std::string& id) {
+  return trace_event(session_, id);
 }
+
+Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
+  return list_dead_letters(session_, most);
+}
+
+Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) {
+  return redrive_dead_letters(session_, ids);
+}
+
+bool OutboxSource::wait(Duration most) { return sleep_.wait(most); }
+
+void OutboxSource::wake() { ::eventfd_write(signs_.end.get(), 1); }
+
+void OutboxSource::nudge() { ::eventfd_write(signs_.nudge.get(), 1); }
 
 // They are pending, because a snapshot saw them run; when they end, everything since then would be
 // looked through for rows of theirs.
@@ -560,7 +525,7 @@ Status OutboxSource::drop_bystanders() {
   old.erase(std::unique(old.begin(), old.end()), old.end());
   Values values;
   values.text(text_of(old));
-  HAPAX_TRY(const Rows rows, ask("SELECT \"{schema}\".relay_bystanders($1)", values));
+  HAPAX_TRY(const Rows rows, session_.ask("SELECT \"{schema}\".relay_bystanders($1)", values));
   if (rows.size() != 1) return Ok{};
   const Xids bystanders = xids_of(rows.at(0, kOnly));
   for (auto& [number, lane] : lanes_) {

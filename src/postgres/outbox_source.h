@@ -11,6 +11,8 @@
 #include "host/entropy.h"
 #include "postgres/connection.h"
 #include "postgres/lane_progress.h"
+#include "postgres/outbox_session.h"
+#include "postgres/outbox_sleep.h"
 #include "relay/source.h"
 
 namespace hapax::postgres {
@@ -29,7 +31,6 @@ class OutboxSource final : public relay::Source {
  public:
   // Checks the version of the tables, and whether notifications get through.
   [[nodiscard]] static Result<std::unique_ptr<OutboxSource>> open(OutboxSourceOptions options);
-  ~OutboxSource() override;
 
   [[nodiscard]] Result<relay::Leases> lease(std::span<const relay::Lease> kept,
                                             Duration span) override;
@@ -47,11 +48,13 @@ class OutboxSource final : public relay::Source {
 
   // What wait() does before it sleeps, and for how long it then does; 0 = look again first.
   // `now_ms` is steady time.
-  [[nodiscard]] Duration ready_to_sleep(Duration most, std::int64_t now_ms);
+  [[nodiscard]] Duration ready_to_sleep(Duration most, std::int64_t now_ms) {
+    return sleep_.prepare(most, now_ms);
+  }
 
-  [[nodiscard]] bool is_notified() const { return listener_.has_value(); }
-  [[nodiscard]] std::uint64_t notifications() const { return notifications_; }
-  [[nodiscard]] std::uint64_t questions() const { return questions_; }  // asked of the database
+  [[nodiscard]] bool is_notified() const { return sleep_.listener().hears(); }
+  [[nodiscard]] std::uint64_t notifications() const { return sleep_.listener().notifications(); }
+  [[nodiscard]] std::uint64_t questions() const { return session_.questions(); }
 
  private:
   struct Lane {
@@ -64,12 +67,6 @@ class OutboxSource final : public relay::Source {
   };
 
   explicit OutboxSource(OutboxSourceOptions options);
-  [[nodiscard]] static std::int64_t steady_ms();
-  [[nodiscard]] Result<Connection> open_session(const std::string& name) const;
-  [[nodiscard]] Status connect();
-  [[nodiscard]] Status reconnect();  // if the connection is lost
-  [[nodiscard]] Result<Rows> ask(const Query& question);
-  [[nodiscard]] Result<Rows> ask(const std::string& sql, const Values& values);
   [[nodiscard]] static Lane stored_lane(const Rows& rows, std::size_t row);  // of leases
   [[nodiscard]] Result<relay::TakenBatches> settle_and_take(std::span<const relay::LaneTurn> turns);
   [[nodiscard]] std::int64_t fresh_mark();
@@ -82,40 +79,18 @@ class OutboxSource final : public relay::Source {
   void finish_taking(std::uint32_t number, const relay::LaneTurn& turn, relay::OutgoingBatch batch,
                      relay::TakenBatches& told);
   [[nodiscard]] Lane* find(const relay::Lease& lease);
-  [[nodiscard]] Status add_figures(relay::OutboxReport& report);
   // Y6, O4: who runs for long and has not published has no rows up to here.
   [[nodiscard]] Status drop_bystanders();
-  void test_notify();
-  void keep_listening(std::int64_t now_ms);
-  // Whether publishers had been asked before to notify until the nap is over.
-  [[nodiscard]] bool announce(std::int64_t now_ms);
-  // Under load nobody sleeps, and publishers need not notify.
-  void renounce();
-  void read_notifications();
-  [[nodiscard]] bool look_again();
-  void expect_retry_in(Duration span);
-  [[nodiscard]] Duration until_due(std::int64_t now_ms) const;
-  [[nodiscard]] std::string named(std::string_view sql) const;  // with the schema in it
 
   const OutboxSourceOptions options_;
-  std::optional<Connection> connection_;
-  std::optional<Connection> listener_;
   std::map<std::uint32_t, Lane> lanes_;
   host::HostEntropy entropy_;
-  int wake_ = -1;   // eventfd; readable from wake() on
-  int nudge_ = -1;  // eventfd; readable after nudge(), until wait() returns
-  std::optional<std::int64_t> asleep_until_ms_{};  // of a nap that nudges interrupt
-  Duration nap_{0};                                // the latest; grows while nothing comes
-  std::optional<std::int64_t> due_at_ms_{};        // the next retry that a look has told of
-  std::int64_t asked_until_ms_ = 0;                // steady; so long publishers notify
-  std::uint32_t busy_rounds_ = 0;                  // in a row in which something was taken
-  bool is_alone_ = false;                          // no other relay shares the lanes
-  bool listens_ = false;                           // notifications got through at the start
-  Duration listen_pause_{0};                       // between attempts to listen again
-  std::int64_t listen_at_ms_ = 0;                  // steady; not before
+  WakeSigns signs_;
+  OutboxSession session_;
+  OutboxSleep sleep_;
+  std::uint32_t busy_rounds_ = 0;  // in a row in which something was taken
+  bool is_alone_ = false;          // no other relay shares the lanes
   std::int64_t bystanders_at_ms_ = 0;
-  std::uint64_t questions_ = 0;
-  std::uint64_t notifications_ = 0;
 };
 
 }  // namespace hapax::postgres

@@ -1,21 +1,13 @@
 #include "sqlite/outbox_source.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <utility>
-
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "relay/headers.h"
 #include "relay/pieces.h"
-#include "sqlite/migrate.h"
+#include "sqlite/outbox_reports.h"
 #include "sqlite/outbox_time.h"
-#include "tables/migration.h"
 
 namespace hapax::sqlite {
 
@@ -26,24 +18,11 @@ using OutcomeKind = relay::SendOutcome::Kind;
 
 constexpr std::uint32_t kNeedsVersion = 2;
 constexpr std::uint32_t kLanes = 1;
-constexpr Duration kNapFirst{1};
-constexpr Duration kNapMax{1'000};
-constexpr Duration kNapMaxUnwatched{40};
 constexpr std::int64_t kRetriesAtOnce = 50;
 // About so much is taken at once; of texts, characters.
 constexpr std::int64_t kTakenBytes = std::int64_t{32} << 20;
 // What is said to last longer was written while the clock was ahead, and is over.
 constexpr Duration kRetryMax{3'600'000};
-
-std::int64_t steady_ms() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
-
-void clear(const pollfd& eventfd) {
-  eventfd_t count = 0;
-  if (eventfd.revents != 0) ::eventfd_read(eventfd.fd, &count);
-}
 
 // Of a record to send. Its place and key are those of the outbox or of the retry.
 enum class RecordColumn {
@@ -75,51 +54,12 @@ constexpr std::string_view kContentColumns =
 
 }  // namespace
 
-OutboxSource::OutboxSource(OutboxSourceOptions options, Connection connection)
-    : options_(std::move(options)), connection_(std::move(connection)) {
-  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  nudge_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  HAPAX_ASSERT(wake_ >= 0 && nudge_ >= 0, "a file descriptor is left");
-}
-
-OutboxSource::~OutboxSource() {
-  ::close(wake_);
-  ::close(nudge_);
-  if (watch_ >= 0) ::close(watch_);
-}
+OutboxSource::OutboxSource(OutboxSourceOptions options, OutboxFile file)
+    : options_(std::move(options)), file_(std::move(file)), watch_(options_.path) {}
 
 Result<std::unique_ptr<OutboxSource>> OutboxSource::open(OutboxSourceOptions options) {
-  HAPAX_CHECK(tables::check_name("prefix", options.prefix));
-  if (::access(options.path.c_str(), F_OK) != 0) {
-    return Error{Errc::kNotFound, "there is no file " + options.path};
-  }
-  HAPAX_TRY(Connection connection, Connection::open(options.path));
-  // What a power loss takes back is sent again, under the same ids.
-  HAPAX_CHECK(connection.run("PRAGMA synchronous = NORMAL"));
-  HAPAX_CHECK(check_version(connection, options.prefix, kNeedsVersion));
-  std::unique_ptr<OutboxSource> source(new OutboxSource(std::move(options), std::move(connection)));
-  // The log of the file exists while a connection, such as ours, is open.
-  source->watch_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  const std::string log = source->options_.path + "-wal";
-  if (source->watch_ >= 0 && ::inotify_add_watch(source->watch_, log.c_str(), IN_MODIFY) < 0) {
-    ::close(std::exchange(source->watch_, -1));
-  }
-  return source;
-}
-
-Result<std::vector<Row>> OutboxSource::ask(std::string_view sql, const std::vector<Value>& values) {
-  return connection_.ask(tables::expanded(sql, "prefix", options_.prefix), values);
-}
-
-template <class Act>
-Status OutboxSource::in_write(const Act& act) {
-  HAPAX_CHECK(connection_.run("BEGIN IMMEDIATE"));
-  Status done = act();
-  if (done) done = connection_.run("COMMIT");
-  if (!done && connection_.in_transaction()) {
-    ignore(connection_.run("ROLLBACK"), "the first error is told");
-  }
-  return done;
+  HAPAX_TRY(OutboxFile file, OutboxFile::open(options.path, options.prefix, kNeedsVersion));
+  return std::unique_ptr<OutboxSource>(new OutboxSource(std::move(options), std::move(file)));
 }
 
 Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Duration span) {
@@ -128,7 +68,7 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
     const std::int64_t now = wall_ms();
     enum Column { kOwner, kFence, kLeaseUntil, kColumns };
     HAPAX_TRY(const auto rows,
-              ask("SELECT owner, fence, lease_until FROM {prefix}outbox_lane", {}));
+              file_.ask("SELECT owner, fence, lease_until FROM {prefix}outbox_lane", {}));
     const Row& lane = rows.at(0);
     const bool mine = lane[kOwner].bytes == options_.owner;
     if (!mine && runs(lane[kLeaseUntil].number, now, span)) return Ok{};
@@ -142,16 +82,16 @@ Result<relay::Leases> OutboxSource::lease(std::span<const relay::Lease> kept, Du
       HAPAX_CHECK(give_turns(now));
     }
     HAPAX_CHECK(
-        ask("UPDATE {prefix}outbox_lane SET owner = ?1, fence = ?2, lease_until = ?3, "
-            "moved_at = CASE WHEN fence = ?2 THEN moved_at ELSE ?4 END",
-            {Value::text(options_.owner), Value::of(fence), Value::of(now + span.count()),
-             Value::of(now)}));
-    HAPAX_CHECK(ask("UPDATE {prefix}outbox_retry SET next_at = ?1 WHERE next_at > ?2",
-                    {Value::of(now), Value::of(now + kRetryMax.count())}));
+        file_.ask("UPDATE {prefix}outbox_lane SET owner = ?1, fence = ?2, lease_until = ?3, "
+                  "moved_at = CASE WHEN fence = ?2 THEN moved_at ELSE ?4 END",
+                  {Value::text(options_.owner), Value::of(fence), Value::of(now + span.count()),
+                   Value::of(now)}));
+    HAPAX_CHECK(file_.ask("UPDATE {prefix}outbox_retry SET next_at = ?1 WHERE next_at > ?2",
+                          {Value::of(now), Value::of(now + kRetryMax.count())}));
     told.held.push_back({0, fence});
     return Ok{};
   };
-  HAPAX_CHECK(in_write(act));
+  HAPAX_CHECK(file_.in_write(act));
   return told;
 }
 
@@ -162,18 +102,18 @@ Status OutboxSource::forgive() {
     any_new = any_new || row.n == 0;
     if (row.n == 0) continue;
     HAPAX_CHECK(
-        ask("UPDATE {prefix}outbox_retry SET taken = 0, attempts = attempts - 1 "
-            "WHERE n = ?1 AND taken <> 0",
-            {Value::of(row.n)}));
+        file_.ask("UPDATE {prefix}outbox_retry SET taken = 0, attempts = attempts - 1 "
+                  "WHERE n = ?1 AND taken <> 0",
+                  {Value::of(row.n)}));
   }
   if (!any_new) return Ok{};
-  HAPAX_CHECK(ask("UPDATE {prefix}outbox_lane SET attempts = max(attempts - 1, 0)", {}));
+  HAPAX_CHECK(file_.ask("UPDATE {prefix}outbox_lane SET attempts = max(attempts - 1, 0)", {}));
   return Ok{};
 }
 
 // To the first of every key that has none, because somebody deleted the retry before it.
 Status OutboxSource::give_turns(std::int64_t now) {
-  HAPAX_CHECK(ask(
+  HAPAX_CHECK(file_.ask(
       "UPDATE {prefix}outbox_retry AS r SET next_at = ?1 WHERE r.next_at IS NULL AND NOT EXISTS "
       "(SELECT 1 FROM {prefix}outbox_retry AS q WHERE q.key = r.key AND q.n < r.n)",
       {Value::of(now)}));
@@ -181,8 +121,9 @@ Status OutboxSource::give_turns(std::int64_t now) {
 }
 
 Result<bool> OutboxSource::is_anything_there() {
-  HAPAX_TRY(const auto rows,
-            ask("SELECT EXISTS (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos) OR EXISTS "
+  HAPAX_TRY(
+      const auto rows,
+      file_.ask("SELECT EXISTS (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos) OR EXISTS "
                 "(SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.next_at <= ?1) "
                 "FROM {prefix}outbox_lane AS l",
                 {Value::of(wall_ms())}));
@@ -197,15 +138,15 @@ Result<relay::TakenBatches> OutboxSource::next(std::span<const relay::LaneTurn> 
       if (!anything) continue;
     }
     const auto act = [&] { return settle_and_take(turn, told); };
-    HAPAX_CHECK(in_write(act));
+    HAPAX_CHECK(file_.in_write(act));
   }
-  if (!told.batches.empty()) nap_ = Duration{0};
+  if (!told.batches.empty()) watch_.stay_up();
   return told;
 }
 
 Status OutboxSource::settle_and_take(const relay::LaneTurn& turn, relay::TakenBatches& told) {
   // Y3: nobody else can take the lane while this transaction writes.
-  HAPAX_TRY(const auto rows, ask("SELECT fence FROM {prefix}outbox_lane", {}));
+  HAPAX_TRY(const auto rows, file_.ask("SELECT fence FROM {prefix}outbox_lane", {}));
   if (rows.at(0)[kOnly].number != turn.lease.fence) {
     told.lost.push_back(turn.lease.lane);
     return Ok{};
@@ -238,12 +179,12 @@ Status OutboxSource::settle(const std::vector<SendOutcome>& outcomes) {
   }
   // Y5: what is said of retries says nothing of what was taken with them, and never settled.
   HAPAX_CHECK(
-      ask("UPDATE {prefix}outbox_lane SET pos = max(pos, ?1), sent = sent + ?2, "
-          "attempts = CASE WHEN ?4 THEN max(min(attempts - 2, ?5), 0) ELSE attempts END, "
-          "moved_at = CASE WHEN ?1 > pos OR ?2 > 0 THEN ?3 ELSE moved_at END",
-          {Value::of(pos), Value::of(sent), Value::of(wall_ms()),
-           Value::of(any_new ? std::int64_t{1} : std::int64_t{0}),
-           Value::of(std::int64_t{relay::kUnsettledAfterAlone})}));
+      file_.ask("UPDATE {prefix}outbox_lane SET pos = max(pos, ?1), sent = sent + ?2, "
+                "attempts = CASE WHEN ?4 THEN max(min(attempts - 2, ?5), 0) ELSE attempts END, "
+                "moved_at = CASE WHEN ?1 > pos OR ?2 > 0 THEN ?3 ELSE moved_at END",
+                {Value::of(pos), Value::of(sent), Value::of(wall_ms()),
+                 Value::of(any_new ? std::int64_t{1} : std::int64_t{0}),
+                 Value::of(std::int64_t{relay::kUnsettledAfterAlone})}));
   return Ok{};
 }
 
@@ -251,50 +192,50 @@ Status OutboxSource::settle_new(const Taken& row, const SendOutcome& outcome) {
   if (outcome.kind == OutcomeKind::kDead) return bury(row, outcome);
   const bool held = outcome.kind == OutcomeKind::kHeld;
   HAPAX_CHECK(
-      ask("INSERT INTO {prefix}outbox_retry (seq, key, attempts, next_at, last_error) "
-          "SELECT ?1, ?2, ?3, CASE WHEN ?2 IS NULL OR NOT EXISTS (SELECT 1 FROM "
-          "{prefix}outbox_retry AS r WHERE r.key = ?2) THEN ?4 END, ?5",
-          {Value::of(row.seq), Value::text_or_null(row.key),
-           Value::of(held ? 0 : std::int64_t{row.attempt}),
-           Value::of(wall_ms() + outcome.after.count()),
-           Value::text(relay::stored_reason(outcome.reason))}));
+      file_.ask("INSERT INTO {prefix}outbox_retry (seq, key, attempts, next_at, last_error) "
+                "SELECT ?1, ?2, ?3, CASE WHEN ?2 IS NULL OR NOT EXISTS (SELECT 1 FROM "
+                "{prefix}outbox_retry AS r WHERE r.key = ?2) THEN ?4 END, ?5",
+                {Value::of(row.seq), Value::text_or_null(row.key),
+                 Value::of(held ? 0 : std::int64_t{row.attempt}),
+                 Value::of(wall_ms() + outcome.after.count()),
+                 Value::text(relay::stored_reason(outcome.reason))}));
   return Ok{};
 }
 
 Status OutboxSource::settle_retry(const Taken& row, const SendOutcome& outcome) {
   if (outcome.kind == OutcomeKind::kRetry) {
     HAPAX_CHECK(
-        ask("UPDATE {prefix}outbox_retry SET taken = 0, next_at = ?2, last_error = ?3 "
-            "WHERE n = ?1",
-            {Value::of(row.n), Value::of(wall_ms() + outcome.after.count()),
-             Value::text(relay::stored_reason(outcome.reason))}));
+        file_.ask("UPDATE {prefix}outbox_retry SET taken = 0, next_at = ?2, last_error = ?3 "
+                  "WHERE n = ?1",
+                  {Value::of(row.n), Value::of(wall_ms() + outcome.after.count()),
+                   Value::text(relay::stored_reason(outcome.reason))}));
     return Ok{};
   }
   if (outcome.kind == OutcomeKind::kNotSent || outcome.kind == OutcomeKind::kHeld) {
     // Y4: it was not sent, or that costs nothing, so it was no attempt.
     HAPAX_CHECK(
-        ask("UPDATE {prefix}outbox_retry SET taken = 0, attempts = attempts - 1, "
-            "next_at = CASE WHEN ?2 > 0 THEN ?3 + ?2 ELSE next_at END WHERE n = ?1",
-            {Value::of(row.n), Value::of(outcome.after.count()), Value::of(wall_ms())}));
+        file_.ask("UPDATE {prefix}outbox_retry SET taken = 0, attempts = attempts - 1, "
+                  "next_at = CASE WHEN ?2 > 0 THEN ?3 + ?2 ELSE next_at END WHERE n = ?1",
+                  {Value::of(row.n), Value::of(outcome.after.count()), Value::of(wall_ms())}));
     return Ok{};
   }
   if (outcome.kind == OutcomeKind::kDead) HAPAX_CHECK(bury(row, outcome));
-  HAPAX_CHECK(ask("DELETE FROM {prefix}outbox_retry WHERE n = ?1", {Value::of(row.n)}));
+  HAPAX_CHECK(file_.ask("DELETE FROM {prefix}outbox_retry WHERE n = ?1", {Value::of(row.n)}));
   HAPAX_CHECK(
-      ask("UPDATE {prefix}outbox_retry SET next_at = ?2 WHERE next_at IS NULL AND n = "
-          "(SELECT n FROM {prefix}outbox_retry WHERE key = ?1 ORDER BY n LIMIT 1)",
-          {Value::text_or_null(row.key), Value::of(wall_ms())}));
+      file_.ask("UPDATE {prefix}outbox_retry SET next_at = ?2 WHERE next_at IS NULL AND n = "
+                "(SELECT n FROM {prefix}outbox_retry WHERE key = ?1 ORDER BY n LIMIT 1)",
+                {Value::text_or_null(row.key), Value::of(wall_ms())}));
   return Ok{};
 }
 
 Status OutboxSource::bury(const Taken& row, const SendOutcome& outcome) {
   HAPAX_CHECK(
-      ask("INSERT OR IGNORE INTO {prefix}outbox_dead (seq, id, type, key, payload, headers, "
-          "correlation_id, causation_id, created_at, attempts, reason) "
-          "SELECT seq, id, type, key, payload, headers, correlation_id, causation_id, "
-          "created_at, ?2, ?3 FROM {prefix}outbox WHERE seq = ?1",
-          {Value::of(row.seq), Value::of(std::int64_t{row.attempt}),
-           Value::text(relay::stored_reason(outcome.reason))}));
+      file_.ask("INSERT OR IGNORE INTO {prefix}outbox_dead (seq, id, type, key, payload, headers, "
+                "correlation_id, causation_id, created_at, attempts, reason) "
+                "SELECT seq, id, type, key, payload, headers, correlation_id, causation_id, "
+                "created_at, ?2, ?3 FROM {prefix}outbox WHERE seq = ?1",
+                {Value::of(row.seq), Value::of(std::int64_t{row.attempt}),
+                 Value::text(relay::stored_reason(outcome.reason))}));
   return Ok{};
 }
 
@@ -302,7 +243,7 @@ Value OutboxSource::stored(TakenAs as) { return Value::of(static_cast<std::int64
 
 Status OutboxSource::take(const relay::LaneTurn& turn, relay::TakenBatches& told) {
   enum Column { kPos, kAttempts, kColumns };
-  HAPAX_TRY(const auto rows, ask("SELECT pos, attempts FROM {prefix}outbox_lane", {}));
+  HAPAX_TRY(const auto rows, file_.ask("SELECT pos, attempts FROM {prefix}outbox_lane", {}));
   const Standing lane{rows.at(0)[kPos].number,
                       static_cast<std::uint32_t>(rows.at(0)[kAttempts].number)};
   HAPAX_TRY(const std::optional<Suspect> suspect, find_suspect());
@@ -320,7 +261,7 @@ Status OutboxSource::take(const relay::LaneTurn& turn, relay::TakenBatches& told
   if (!batch.records.empty()) {
     told.batches.push_back(std::move(batch));
   } else if (turn.alone) {  // Somebody deleted it.
-    HAPAX_CHECK(ask("UPDATE {prefix}outbox_lane SET attempts = 0", {}));
+    HAPAX_CHECK(file_.ask("UPDATE {prefix}outbox_lane SET attempts = 0", {}));
   }
   return Ok{};
 }
@@ -328,8 +269,9 @@ Status OutboxSource::take(const relay::LaneTurn& turn, relay::TakenBatches& told
 Status OutboxSource::take_new(std::uint32_t most, const Standing& standing,
                               relay::OutgoingBatch& batch) {
   const std::uint32_t count = relay::piece_to_take(most, standing.unsettled);
-  HAPAX_TRY(const auto rows,
-            ask("SELECT o.seq, o.key, " + std::string(kContentColumns) +
+  HAPAX_TRY(
+      const auto rows,
+      file_.ask("SELECT o.seq, o.key, " + std::string(kContentColumns) +
                     ", 0 AS gone, 0 AS attempts, "
                     "EXISTS (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.key = o.key) "
                     "AS blocked FROM {prefix}outbox AS o WHERE o.seq > ?1 AND o.seq <= "
@@ -339,16 +281,17 @@ Status OutboxSource::take_new(std::uint32_t most, const Standing& standing,
                     "WHERE s.before < ?3) ORDER BY o.seq",
                 {Value::of(standing.pos), Value::of(count), Value::of(kTakenBytes)}));
   for (const Row& row : rows) add(row, 0, relay::attempt_of(standing.unsettled), batch);
-  if (!rows.empty()) HAPAX_CHECK(ask("UPDATE {prefix}outbox_lane SET attempts = attempts + 1", {}));
+  if (!rows.empty())
+    HAPAX_CHECK(file_.ask("UPDATE {prefix}outbox_lane SET attempts = attempts + 1", {}));
   return Ok{};
 }
 
 Result<std::optional<OutboxSource::Suspect>> OutboxSource::find_suspect() {
   enum Column { kN, kAttempts, kColumns };
-  HAPAX_TRY(const auto rows, ask("SELECT n, attempts FROM {prefix}outbox_retry "
-                                 "WHERE next_at <= ?1 AND taken <> ?2 "
-                                 "ORDER BY attempts, next_at, n LIMIT 1",
-                                 {Value::of(wall_ms()), stored(TakenAs::kNot)}));
+  HAPAX_TRY(const auto rows, file_.ask("SELECT n, attempts FROM {prefix}outbox_retry "
+                                       "WHERE next_at <= ?1 AND taken <> ?2 "
+                                       "ORDER BY attempts, next_at, n LIMIT 1",
+                                       {Value::of(wall_ms()), stored(TakenAs::kNot)}));
   if (rows.empty()) return std::optional<Suspect>{};
   return std::optional{
       Suspect{rows.front()[kN], static_cast<std::uint32_t>(rows.front()[kAttempts].number)}};
@@ -356,8 +299,9 @@ Result<std::optional<OutboxSource::Suspect>> OutboxSource::find_suspect() {
 
 Status OutboxSource::take_retries(std::uint32_t most, relay::OutgoingBatch& batch) {
   enum Column { kN, kAttempts, kBytes, kKey, kColumns };
-  HAPAX_TRY(const auto rows,
-            ask("SELECT q.n, q.attempts, coalesce(length(p.payload), 0) AS bytes, q.key "
+  HAPAX_TRY(
+      const auto rows,
+      file_.ask("SELECT q.n, q.attempts, coalesce(length(p.payload), 0) AS bytes, q.key "
                 "FROM {prefix}outbox_retry AS q LEFT JOIN {prefix}outbox AS p ON p.seq = q.seq "
                 "WHERE q.next_at <= ?1 ORDER BY q.next_at, q.n LIMIT ?2",
                 {Value::of(wall_ms()), Value::of(kRetriesAtOnce)}));
@@ -385,8 +329,9 @@ Status OutboxSource::take_behind(std::vector<Queue> queues, std::int64_t left, s
     for (Queue& queue : queues) {
       const std::int64_t wanted = std::min(share, left);
       enum Column { kN, kAttempts, kTaken, kBytes, kColumns };
-      HAPAX_TRY(const auto rows,
-                ask("SELECT q.n, q.attempts, q.taken, coalesce(length(p.payload), 0) AS bytes "
+      HAPAX_TRY(
+          const auto rows,
+          file_.ask("SELECT q.n, q.attempts, q.taken, coalesce(length(p.payload), 0) AS bytes "
                     "FROM {prefix}outbox_retry AS q LEFT JOIN {prefix}outbox AS p ON p.seq = q.seq "
                     "WHERE q.key = ?1 AND q.n > ?2 ORDER BY q.n LIMIT ?3",
                     {queue.key, queue.last, Value::of(wanted)}));
@@ -411,16 +356,16 @@ Status OutboxSource::take_behind(std::vector<Queue> queues, std::int64_t left, s
 // Y5: what it was taken for among others, and somebody died over, was no attempt of its own.
 Status OutboxSource::take_retry(const Value& n, TakenAs as, relay::OutgoingBatch& batch) {
   HAPAX_TRY(const auto rows,
-            ask("SELECT r.seq, r.key, " + std::string(kContentColumns) +
-                    ", o.seq IS NULL AS gone, r.attempts - (r.taken = ?2) AS attempts, "
-                    "0 AS blocked FROM {prefix}outbox_retry AS r "
-                    "LEFT JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.n = ?1",
-                {n, stored(TakenAs::kAmongOthers)}));
+            file_.ask("SELECT r.seq, r.key, " + std::string(kContentColumns) +
+                          ", o.seq IS NULL AS gone, r.attempts - (r.taken = ?2) AS attempts, "
+                          "0 AS blocked FROM {prefix}outbox_retry AS r "
+                          "LEFT JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.n = ?1",
+                      {n, stored(TakenAs::kAmongOthers)}));
   const Row& row = rows.at(0);
   const auto attempts = static_cast<std::uint32_t>(row[RecordColumn::kAttempts].number);
   add(row, n.number, attempts + 1, batch);
-  HAPAX_CHECK(ask("UPDATE {prefix}outbox_retry SET taken = ?2, attempts = ?3 WHERE n = ?1",
-                  {n, stored(as), Value::of(std::int64_t{attempts} + 1)}));
+  HAPAX_CHECK(file_.ask("UPDATE {prefix}outbox_retry SET taken = ?2, attempts = ?3 WHERE n = ?1",
+                        {n, stored(as), Value::of(std::int64_t{attempts} + 1)}));
   return Ok{};
 }
 
@@ -447,8 +392,8 @@ Status OutboxSource::release(std::span<const relay::Lease> leases) {
   for (const relay::Lease& lease : leases) {
     taken_.clear();
     HAPAX_CHECK(
-        ask("UPDATE {prefix}outbox_lane SET lease_until = 0 WHERE fence = ?1 AND owner = ?2",
-            {Value::of(lease.fence), Value::text(options_.owner)}));
+        file_.ask("UPDATE {prefix}outbox_lane SET lease_until = 0 WHERE fence = ?1 AND owner = ?2",
+                  {Value::of(lease.fence), Value::text(options_.owner)}));
   }
   return Ok{};
 }
@@ -460,10 +405,10 @@ Result<bool> OutboxSource::clean() {
       "WHERE created_at < ?1 AND seq <= (SELECT pos FROM {prefix}outbox_lane) "
       "AND NOT EXISTS (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.seq = o.seq)";
   const Value before = Value::of(wall_ms() - options_.retention.count());
-  HAPAX_TRY(const auto over, ask(std::string(kOver) + " LIMIT 1", {before}));
+  HAPAX_TRY(const auto over, file_.ask(std::string(kOver) + " LIMIT 1", {before}));
   if (!over.empty()) {
-    HAPAX_CHECK(
-        ask("DELETE FROM {prefix}outbox WHERE seq IN (" + std::string(kOver) + ")", {before}));
+    HAPAX_CHECK(file_.ask("DELETE FROM {prefix}outbox WHERE seq IN (" + std::string(kOver) + ")",
+                          {before}));
   }
   HAPAX_TRY(const bool more, forget_expired());
   return more || !over.empty();
@@ -479,71 +424,28 @@ Result<bool> OutboxSource::forget_expired() {
     const std::string over = "SELECT " + std::string(key) + " FROM {prefix}" + std::string(table) +
                              " WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ";
     const Value now = Value::of(wall_ms());
-    HAPAX_TRY(const auto first, ask(over + "1", {now}));
+    HAPAX_TRY(const auto first, file_.ask(over + "1", {now}));
     if (first.empty()) continue;
-    HAPAX_CHECK(ask("DELETE FROM {prefix}" + std::string(table) + " WHERE (" + std::string(key) +
-                        ") IN (" + over + "500)",
-                    {now}));
+    HAPAX_CHECK(file_.ask("DELETE FROM {prefix}" + std::string(table) + " WHERE (" +
+                              std::string(key) + ") IN (" + over + "500)",
+                          {now}));
     more = true;
   }
   return more;
 }
 
+Result<relay::OutboxReport> OutboxSource::report() { return report_outbox(file_); }
+
+Result<std::vector<relay::TracedEvent>> OutboxSource::trace(const std::string& id) {
+  return trace_event(file_, id);
+}
+
+Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
+  return list_dead_letters(file_, most);
+}
+
 Result<relay::Redriven> OutboxSource::redrive(std::span<const std::string> ids) {
-  relay::Redriven told;
-  const auto act = [&]() -> Status {
-    enum Column { kSeq, kId, kColumns };
-    HAPAX_TRY(const auto rows, ask("SELECT seq, id FROM {prefix}outbox_dead ORDER BY seq", {}));
-    for (const Row& row : rows) {
-      if (!ids.empty() && std::find(ids.begin(), ids.end(), row[kId].bytes) == ids.end()) continue;
-      const auto put =
-          ask("INSERT INTO {prefix}outbox (id, type, key, payload, headers, correlation_id, "
-              "causation_id) SELECT id, type, key, payload, headers, correlation_id, causation_id "
-              "FROM {prefix}outbox_dead WHERE seq = ?1",
-              {row[kSeq]});
-      // The statement alone is undone: the others are published.
-      if (!put && put.error().code == Errc::kInvalidArgument) {
-        told.refused.push_back({row[kId].bytes, put.error().text()});
-        continue;
-      }
-      HAPAX_CHECK(put);
-      HAPAX_CHECK(ask("DELETE FROM {prefix}outbox_dead WHERE seq = ?1", {row[kSeq]}));
-      ++told.count;
-    }
-    return Ok{};
-  };
-  HAPAX_CHECK(in_write(act));
-  return told;
+  return redrive_dead_letters(file_, ids);
 }
-
-// A commit is written to the log first and counts a moment later; so after a sign of life the naps
-// are short again.
-bool OutboxSource::wait(Duration most) {
-  const std::int64_t now = steady_ms();
-  if (!asleep_since_ms_ || Duration{now - *asleep_since_ms_} >= nap_) {
-    asleep_since_ms_ = now;
-    nap_ = std::clamp(nap_ * 2, kNapFirst, watch_ >= 0 ? kNapMax : kNapMaxUnwatched);
-  }  // Otherwise a nudge ended the nap before its time.
-  const Duration left = std::max(nap_ - Duration{now - *asleep_since_ms_}, Duration{0});
-  std::array<pollfd, 3> watched = {pollfd{wake_, POLLIN, 0}, pollfd{watch_, POLLIN, 0},
-                                   pollfd{nudge_, POLLIN, 0}};
-  const int found =
-      ::poll(watched.data(), watched.size(), static_cast<int>(std::min(left, most).count()));
-  if (found > 0) {
-    clear(watched[0]);
-    clear(watched[2]);
-    if (watched[0].revents == 0 && watched[1].revents == 0) return false;
-  }
-  asleep_since_ms_.reset();
-  if (found <= 0 || watched[1].revents == 0) return true;
-  nap_ = Duration{0};
-  std::array<char, 4096> events{};
-  while (::read(watch_, events.data(), events.size()) > 0) ++signs_;
-  return true;
-}
-
-void OutboxSource::wake() { ::eventfd_write(wake_, 1); }
-
-void OutboxSource::nudge() { ::eventfd_write(nudge_, 1); }
 
 }  // namespace hapax::sqlite

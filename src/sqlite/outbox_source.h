@@ -5,11 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "relay/source.h"
 #include "sqlite/connection.h"
+#include "sqlite/log_watch.h"
+#include "sqlite/outbox_file.h"
 
 namespace hapax::sqlite {
 
@@ -23,7 +26,6 @@ struct OutboxSourceOptions {
 class OutboxSource final : public relay::Source {
  public:
   [[nodiscard]] static Result<std::unique_ptr<OutboxSource>> open(OutboxSourceOptions options);
-  ~OutboxSource() override;
 
   [[nodiscard]] Result<relay::Leases> lease(std::span<const relay::Lease> kept,
                                             Duration span) override;
@@ -34,10 +36,10 @@ class OutboxSource final : public relay::Source {
   [[nodiscard]] Result<std::vector<relay::TracedEvent>> trace(const std::string& id) override;
   [[nodiscard]] Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t most) override;
   [[nodiscard]] Result<relay::Redriven> redrive(std::span<const std::string> ids) override;
-  bool wait(Duration most) override;
-  void nudge() override;
-  void wake() override;
-  [[nodiscard]] std::uint64_t signs() const { return signs_; }  // that the file's log gave
+  bool wait(Duration most) override { return watch_.wait(most); }
+  void nudge() override { watch_.nudge(); }
+  void wake() override { watch_.wake(); }
+  [[nodiscard]] std::uint64_t signs() const { return watch_.signs(); }  // that the file's log gave
 
  private:
   Result<bool> forget_expired();
@@ -65,12 +67,7 @@ class OutboxSource final : public relay::Source {
     Value last;  // n of the latest that was taken
   };
 
-  OutboxSource(OutboxSourceOptions options, Connection connection);
-  [[nodiscard]] Result<std::vector<Row>> ask(std::string_view sql,
-                                             const std::vector<Value>& values);
-  // Runs `act` in a transaction that writes; an error undoes it.
-  template <class Act>
-  [[nodiscard]] Status in_write(const Act& act);
+  OutboxSource(OutboxSourceOptions options, OutboxFile file);
   [[nodiscard]] Status forgive();
   [[nodiscard]] Status give_turns(std::int64_t now);
   [[nodiscard]] Result<bool> is_anything_there();
@@ -92,14 +89,9 @@ class OutboxSource final : public relay::Source {
   void add(const Row& row, std::int64_t n, std::uint32_t attempt, relay::OutgoingBatch& batch);
 
   const OutboxSourceOptions options_;
-  Connection connection_;
+  OutboxFile file_;
+  LogWatch watch_;  // after file_: a file that nobody has opened has no log
   std::vector<Taken> taken_;
-  int wake_ = -1;   // eventfd
-  int nudge_ = -1;  // eventfd
-  int watch_ = -1;  // inotify of the file's log; -1 = there is none, and the file is looked at
-  std::uint64_t signs_ = 0;
-  Duration nap_{0};                                // the latest; grows while nothing comes
-  std::optional<std::int64_t> asleep_since_ms_{};  // of a nap that nudges interrupted
 };
 
 }  // namespace hapax::sqlite

@@ -1,8 +1,8 @@
-// What an outbox in an SQLite file holds, and what was given up.
-#include <algorithm>
+#include "sqlite/outbox_reports.h"
 
-#include "sqlite/migrate.h"
-#include "sqlite/outbox_source.h"
+#include <algorithm>
+#include <utility>
+
 #include "sqlite/outbox_time.h"
 
 namespace hapax::sqlite {
@@ -14,7 +14,7 @@ constexpr std::uint32_t kNeedsForTrace = 4;
 
 }  // namespace
 
-Result<relay::OutboxReport> OutboxSource::report() {
+Result<relay::OutboxReport> report_outbox(OutboxFile& file) {
   enum Column {
     kOwner,
     kLeaseUntil,
@@ -30,7 +30,8 @@ Result<relay::OutboxReport> OutboxSource::report() {
   };
   HAPAX_TRY(
       const auto rows,
-      ask("SELECT l.owner, l.lease_until, l.attempts, "
+      file.ask(
+          "SELECT l.owner, l.lease_until, l.attempts, "
           "(SELECT count(*) FROM (SELECT 1 FROM {prefix}outbox AS o WHERE o.seq > l.pos "
           "LIMIT ?1)) AS waiting, "
           "(SELECT o.created_at FROM {prefix}outbox AS o WHERE o.seq > l.pos ORDER BY o.seq "
@@ -62,18 +63,18 @@ Result<relay::OutboxReport> OutboxSource::report() {
   relay::OutboxReport report;
   report.lanes.push_back(std::move(lane));
   report.dead_letters = static_cast<std::uint64_t>(row[kDeadLetters].number);
-  HAPAX_TRY(const auto size, ask("SELECT page_count * page_size FROM pragma_page_count(), "
-                                 "pragma_page_size()",
-                                 {}));
+  HAPAX_TRY(const auto size, file.ask("SELECT page_count * page_size FROM pragma_page_count(), "
+                                      "pragma_page_size()",
+                                      {}));
   report.outbox_bytes = static_cast<std::uint64_t>(size.at(0)[kOnly].number);
   return report;
 }
 
-Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t most) {
+Result<std::vector<relay::DeadLetter>> list_dead_letters(OutboxFile& file, std::uint32_t most) {
   enum Column { kId, kType, kKey, kAttempts, kReason, kDiedAt, kColumns };
-  HAPAX_TRY(const auto rows, ask("SELECT id, type, key, attempts, reason, died_at "
-                                 "FROM {prefix}outbox_dead ORDER BY seq LIMIT ?1",
-                                 {Value::of(most)}));
+  HAPAX_TRY(const auto rows, file.ask("SELECT id, type, key, attempts, reason, died_at "
+                                      "FROM {prefix}outbox_dead ORDER BY seq LIMIT ?1",
+                                      {Value::of(most)}));
   std::vector<relay::DeadLetter> letters;
   const std::int64_t now = wall_ms();
   for (const Row& row : rows) {
@@ -87,8 +88,8 @@ Result<std::vector<relay::DeadLetter>> OutboxSource::dead_letters(std::uint32_t 
   return letters;
 }
 
-Result<std::vector<relay::TracedEvent>> OutboxSource::trace(const std::string& id) {
-  HAPAX_CHECK(check_version(connection_, options_.prefix, kNeedsForTrace));
+Result<std::vector<relay::TracedEvent>> trace_event(OutboxFile& file, const std::string& id) {
+  HAPAX_CHECK(file.check_version(kNeedsForTrace));
   enum Column {
     kSeq,
     kLane,
@@ -104,9 +105,9 @@ Result<std::vector<relay::TracedEvent>> OutboxSource::trace(const std::string& i
     kColumns
   };
   HAPAX_TRY(const auto rows,
-            ask("SELECT seq, lane, type, key, state, attempts, last_error, relay, created_at, "
-                "next_at, died_at FROM {prefix}outbox_trace WHERE id = ?1 ORDER BY seq",
-                {Value::text(id)}));
+            file.ask("SELECT seq, lane, type, key, state, attempts, last_error, relay, created_at, "
+                     "next_at, died_at FROM {prefix}outbox_trace WHERE id = ?1 ORDER BY seq",
+                     {Value::text(id)}));
   std::vector<relay::TracedEvent> events;
   for (const Row& row : rows) {
     relay::TracedEvent event{.number = row[kSeq].number,
@@ -123,6 +124,34 @@ Result<std::vector<relay::TracedEvent>> OutboxSource::trace(const std::string& i
     events.push_back(std::move(event));
   }
   return events;
+}
+
+Result<relay::Redriven> redrive_dead_letters(OutboxFile& file, std::span<const std::string> ids) {
+  relay::Redriven told;
+  const auto act = [&]() -> Status {
+    enum Column { kSeq, kId, kColumns };
+    HAPAX_TRY(const auto rows,
+              file.ask("SELECT seq, id FROM {prefix}outbox_dead ORDER BY seq", {}));
+    for (const Row& row : rows) {
+      if (!ids.empty() && std::find(ids.begin(), ids.end(), row[kId].bytes) == ids.end()) continue;
+      const auto put = file.ask(
+          "INSERT INTO {prefix}outbox (id, type, key, payload, headers, correlation_id, "
+          "causation_id) SELECT id, type, key, payload, headers, correlation_id, causation_id "
+          "FROM {prefix}outbox_dead WHERE seq = ?1",
+          {row[kSeq]});
+      // The statement alone is undone: the others are published.
+      if (!put && put.error().code == Errc::kInvalidArgument) {
+        told.refused.push_back({row[kId].bytes, put.error().text()});
+        continue;
+      }
+      HAPAX_CHECK(put);
+      HAPAX_CHECK(file.ask("DELETE FROM {prefix}outbox_dead WHERE seq = ?1", {row[kSeq]}));
+      ++told.count;
+    }
+    return Ok{};
+  };
+  HAPAX_CHECK(file.in_write(act));
+  return told;
 }
 
 }  // namespace hapax::sqlite

@@ -18,21 +18,20 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ports/files.h"
+#include "sim/call_log.h"
 #include "sim/crash.h"
+#include "sim/disk_process.h"
 #include "sim/faults.h"
 #include "sim/image.h"
 #include "sim/random.h"
-#include "sim/trace.h"
 
 namespace hapax::sim {
 
@@ -48,7 +47,7 @@ class SimDisk {
   // A new process may begin; handles of all former ones throw Crash for ever. On a living process
   // it is an orderly exit: everything is closed.
   void restart();
-  [[nodiscard]] bool dead() const { return process_.dead; }
+  [[nodiscard]] bool dead() const { return process_.dead(); }
 
   void set_faults(const DiskFaults& faults) { plan_.set_faults(faults); }
   [[nodiscard]] const DiskFaults& faults() const { return plan_.faults(); }
@@ -58,8 +57,8 @@ class SimDisk {
   // sync, lock) and calls that only look (open, read, size, list) are numbered apart, from 0: the
   // next one has the number calls() or looks(). A crash while looking leaves nothing that a crash
   // at the next change would not.
-  [[nodiscard]] std::uint64_t calls() const { return calls_; }
-  [[nodiscard]] std::uint64_t looks() const { return looks_; }
+  [[nodiscard]] std::uint64_t calls() const { return log_.changes(); }
+  [[nodiscard]] std::uint64_t looks() const { return log_.looks(); }
   void crash_at_call(std::uint64_t call, When when, Crash::Kind kind);
   // The code is what the call answers, except that a failed sync is always kIo.
   void fail_at_call(std::uint64_t call, Errc code, Lasting lasting = Lasting::kOnce);
@@ -67,9 +66,9 @@ class SimDisk {
   void clear_script() { plan_.clear_script(); }  // What crash_at_ and fail_at_ asked for.
 
   // Over every call with its name, place, length, bytes and answer.
-  [[nodiscard]] std::uint64_t trace_hash() const { return trace_.hash(); }
+  [[nodiscard]] std::uint64_t trace_hash() const { return log_.hash(); }
   // One line per call from now on; nullptr ends it.
-  void watch(std::function<void(std::string_view)> line) { watcher_ = std::move(line); }
+  void watch(std::function<void(std::string_view)> line) { log_.watch(std::move(line)); }
 
   // Damage at rest; the file must exist. Bits are counted from the lowest of the first byte.
   void flip_bit(std::string_view name, std::uint64_t bit);
@@ -100,30 +99,6 @@ class SimDisk {
   friend class SimFile;
   friend class SimLock;
 
-  enum class Call : std::uint8_t {
-    kWrite,
-    kSync,
-    kTruncate,
-    kReserve,
-    kCreate,
-    kRename,
-    kRemove,
-    kSyncFolder,
-    kLock,
-    kOpen,
-    kRead,
-    kSize,
-    kList,
-  };
-  struct Step {
-    Call call = Call::kWrite;
-    std::string_view name;
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
-    std::uint64_t number = 0;
-    std::optional<CrashPoint> crash = {};
-    std::optional<Errc> failure = {};
-  };
   // What a process holds of an open file.
   struct Handle {
     std::uint64_t process = 0;
@@ -132,29 +107,15 @@ class SimDisk {
     bool writable = false;
   };
 
-  // The one process that may use the disk now, and what dies with it.
-  struct Process {
-    std::uint64_t number = 1;
-    bool dead = false;
-    Crash end;
-    std::set<std::string, std::less<>> locks;
-    std::map<FileId, std::uint32_t> open;  // How many handles.
-  };
-
-  static std::string_view word_of(Call call);
-  void demand_alive(std::uint64_t process) const;
-  [[nodiscard]] Step change(std::uint64_t process, Step step);
-  [[nodiscard]] Step look(std::uint64_t process, Step step);
+  [[nodiscard]] CallStep change(std::uint64_t process, CallStep step);
+  [[nodiscard]] CallStep look(std::uint64_t process, CallStep step);
   template <class T>
-  Result<T> finish(const Step& step, Result<T> answer);
-  void note(const Step& step, std::uint64_t outcome, std::string_view word);
+  Result<T> finish(const CallStep& step, Result<T> answer);
   [[noreturn]] void die(const CrashPoint& point);
-  void crash(Crash::Kind kind);
-  void leave(Crash::Kind kind);
-  [[nodiscard]] Error failed(const Step& step, Errc code) const;
+  void crash(Crash::Kind kind, std::uint64_t call);
   [[nodiscard]] Loss loss(InjectedFault fault, const LossOdds& odds);
   [[nodiscard]] std::uint64_t room() const;
-  [[nodiscard]] std::optional<Errc> change_failure(const Step& step);
+  [[nodiscard]] std::optional<Errc> change_failure(const CallStep& step);
   void forget_unreachable();
   [[nodiscard]] FileImage& file_named(std::string_view name);
 
@@ -179,11 +140,8 @@ class SimDisk {
   DiskImage image_;
   FaultPlan plan_;
   Random damage_;
-  RunTrace trace_;
-  std::function<void(std::string_view)> watcher_;
-  std::uint64_t calls_ = 0;
-  std::uint64_t looks_ = 0;
-  Process process_;
+  CallLog log_;
+  DiskProcess process_;
 };
 
 // The disk as the process of now sees it. The disk must outlive it and every file and lock from it;

@@ -64,7 +64,7 @@ class SimLock final : public ports::Lock {
   std::string name_;
 };
 
-SimFolder::SimFolder(SimDisk& disk) : disk_(disk), process_(disk.process_.number) {
+SimFolder::SimFolder(SimDisk& disk) : disk_(disk), process_(disk.process_.number()) {
   HAPAX_ASSERT(!disk.dead(), "a process begins after restart()");
 }
 

@@ -6,6 +6,7 @@
 #include "base/filled.h"
 #include "base/format.h"
 #include "base/mutant.h"
+#include "sim/key_values.h"
 
 namespace hapax::sim {
 
@@ -163,7 +164,8 @@ SharedSimRequest Workload::compose(std::uint32_t index, WorkKind work) {
       break;
     case WorkKind::kRegister:
       if (client.random.chance(2, 3)) {
-        add_key_value(index, *request);
+        const std::string_view value = request->keep(make_payload(index));
+        add_key_value(*request, client.random, {value, swarm_.lease_ms, wall_});
       } else {
         add_register(index, *request);
       }

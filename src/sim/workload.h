@@ -121,7 +121,6 @@ class Workload {
   void add_producer(std::uint32_t index, SimRequest& request);
   void add_transaction(std::uint32_t index, SimRequest& request);
   void add_register(std::uint32_t index, SimRequest& request);
-  void add_key_value(std::uint32_t index, SimRequest& request);
   void add_transform(std::uint32_t index, SimRequest& request);
   void add_claim(std::uint32_t index, SimRequest& request);
   void add_settle(std::uint32_t index, SimRequest& request, const HeldClaim& held);

@@ -66,7 +66,7 @@ void Dispatcher::turn(int wake) {
   for (Worker& worker : workers_) {
     if (!worker.requests.empty()) write(worker);
   }
-  wait(wake);
+  if (outcomes_.empty()) wait(wake);  // What is known already is told first.
 }
 
 TransformCounts Dispatcher::counts() const {
@@ -302,10 +302,10 @@ bool Dispatcher::take_defined(Worker& worker, DefinedAnswer answer) {
   if (!job) return answer.faults.empty();
   completed(worker, *job);
   if (answer.faults.empty()) {
-    job->compiled(Compiled{job->program->id});
+    tell(*job, Result<Compiled>(job->program->id));
   } else {
     std::erase(worker.defined, job->program->id);
-    job->compiled(Compiled{std::move(answer.faults)});
+    tell(*job, Result<Compiled>(Compiled{std::move(answer.faults)}));
   }
   return true;
 }
@@ -316,7 +316,7 @@ bool Dispatcher::take_ran(Worker& worker, RanAnswer answer) {
   worker.pending.pop_front();
   completed(worker, *job);
   ++counts_.records;
-  job->ran(std::move(answer.outcome));
+  tell(*job, Result<TransformOutcome>(std::move(answer.outcome)));
   return true;
 }
 
@@ -386,16 +386,27 @@ void Dispatcher::blame(std::unique_ptr<TransformJob> job, TransformFailed reason
   if (job->compiled) {
     ProgramFault fault;
     fault.message = base::format("jq does not survive compiling this: {}", reason.message);
-    return job->compiled(Compiled{std::vector{std::move(fault)}});
+    return tell(*job, Result<Compiled>(Compiled{std::vector{std::move(fault)}}));
   }
   ++counts_.records;
-  job->ran(TransformOutcome{std::move(reason)});
+  tell(*job, Result<TransformOutcome>(std::move(reason)));
 }
 
 void Dispatcher::fail(std::unique_ptr<TransformJob> job, const Error& why) {
   settled_weight_ += job->weight();
-  if (job->compiled) return job->compiled(why);
-  job->ran(why);
+  if (job->compiled) return tell(*job, Result<Compiled>(why));
+  tell(*job, Result<TransformOutcome>(why));
+}
+
+void Dispatcher::tell(TransformJob& job, Result<Compiled> compiled) {
+  outcomes_.emplace_back([done = std::move(job.compiled),
+                          compiled = std::move(compiled)]() mutable { done(std::move(compiled)); });
+}
+
+void Dispatcher::tell(TransformJob& job, Result<TransformOutcome> outcome) {
+  outcomes_.emplace_back([done = std::move(job.ran), outcome = std::move(outcome)]() mutable {
+    done(std::move(outcome));
+  });
 }
 
 void Dispatcher::start_failed(const Error& why) {

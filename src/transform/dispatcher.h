@@ -1,11 +1,12 @@
 // The pool's thread as a class: its workers, what is in each, and what becomes of a worker's end.
-// One thread calls it; the callbacks of the jobs run inside its calls.
+// One thread calls it. What it found out is told by whoever takes it: take_outcomes().
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,13 +40,19 @@ class Dispatcher {
   void forget(ProgramId program);
 
   // Hands out work, waits until a worker answers, a deadline passes or `wake` is readable, and
-  // settles what came. Returns at once if `wake` is readable.
+  // settles what came. Returns at once if `wake` is readable, or if a job was settled without
+  // waiting.
   void turn(int wake);
 
   // Ends all workers and fails every job.
   void stop(const Error& why);
 
   [[nodiscard]] TransformCounts counts() const;
+  // Calls the callbacks of the jobs that were settled since the last call. Whoever is told finds
+  // what led to it in the counts, so they are published first.
+  [[nodiscard]] std::vector<std::function<void()>> take_outcomes() {
+    return std::exchange(outcomes_, {});
+  }
   // The weight of the jobs that were settled since the last call.
   [[nodiscard]] std::size_t take_settled_weight() { return std::exchange(settled_weight_, 0); }
 
@@ -103,12 +110,15 @@ class Dispatcher {
              bool from_outside);
   void blame(std::unique_ptr<TransformJob> job, TransformFailed reason);
   void fail(std::unique_ptr<TransformJob> job, const Error& why);
+  void tell(TransformJob& job, Result<Compiled> compiled);
+  void tell(TransformJob& job, Result<TransformOutcome> outcome);
   void start_failed(const Error& why);
 
   TransformSettings settings_;
   Backlog backlog_;
   std::vector<Worker> workers_;
   TransformCounts counts_;
+  std::vector<std::function<void()>> outcomes_;
   std::size_t settled_weight_ = 0;
   unsigned starts_failed_ = 0;  // one after the other
   Clock::time_point start_after_;

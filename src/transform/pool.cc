@@ -167,6 +167,7 @@ void TransformPool::serve() {
       sleeps_ = true;
       if (ends_) break;
     }
+    for (const auto& tell : dispatcher.take_outcomes()) tell();
     for (auto& job : entered) dispatcher.add(std::move(job));
     for (const ProgramId program : forgotten) dispatcher.forget(program);
     entered.clear();
@@ -177,6 +178,7 @@ void TransformPool::serve() {
   }
   for (auto& job : entered) dispatcher.add(std::move(job));
   dispatcher.stop(ending());
+  for (const auto& tell : dispatcher.take_outcomes()) tell();
 }
 
 }  // namespace hapax::transform

@@ -228,6 +228,7 @@ struct Nack {
   Receipt receipt{};
   Duration delay{0};
   std::string_view reason{};
+  bool last = false;  // no attempt follows, however many are left: see ConsumerSettings
 };
 struct Extend {
   std::string_view stream{};

@@ -68,8 +68,9 @@ class ConsumersHarness final : private StateOwner {
     return run(Ack{stream, consumer, receipt});
   }
   Verdict nack(std::string_view consumer, Receipt receipt, Duration delay = Duration{0},
-               std::string_view reason = "", std::string_view stream = "orders") {
-    return run(Nack{stream, consumer, receipt, delay, reason});
+               std::string_view reason = "", std::string_view stream = "orders",
+               bool last = false) {
+    return run(Nack{stream, consumer, receipt, delay, reason, last});
   }
   Verdict extend(std::string_view consumer, Receipt receipt, Duration lease,
                  std::string_view stream = "orders") {

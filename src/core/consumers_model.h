@@ -114,12 +114,12 @@ class ModelConsumer {
     finish(receipt.sequence.value, true);
     return Done{};
   }
-  Verdict nack(Receipt receipt, Duration delay, const std::string& reason) {
+  Verdict nack(Receipt receipt, Duration delay, const std::string& reason, bool last = false) {
     if (auto verdict = look(receipt)) return *verdict;
     const std::uint64_t at = receipt.sequence.value;
     ModelLine& held = line(at);
     if (held.state != ModelLine::kOut) return Stale{};
-    if (held.attempts < settings_.attempts_max) {
+    if (!last && held.attempts < settings_.attempts_max) {
       held.state = ModelLine::kWaiting;
       held.due = now + delay;
       held.reason = reason;

@@ -177,8 +177,9 @@ class Play {
     if (nacks) {
       const Duration delay{step.choice % 2 == 0 ? 0 : 25};
       const std::string reason = step.choice % 5 == 0 ? "" : "r" + std::to_string(step.choice);
-      const Verdict expected = models[side].nack(receipt, delay, reason);
-      check(store.nack(of.consumer, receipt, delay, reason, of.stream), expected, before);
+      const bool last = step.choice % 7 == 0;
+      const Verdict expected = models[side].nack(receipt, delay, reason, last);
+      check(store.nack(of.consumer, receipt, delay, reason, of.stream, last), expected, before);
     } else if (act == Act::kExtend) {
       const Verdict expected = models[side].extend(receipt, Duration{40});
       check(store.extend(of.consumer, receipt, Duration{40}, of.stream), expected, before);

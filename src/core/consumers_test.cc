@@ -440,6 +440,17 @@ TEST_F(Consumers, ANackOfTheLastAttemptMakesADeadLetterAtOnce) {
   EXPECT_EQ(consumer_stats(store.stream(), store.consumer("c")).dead_lettered, 1U);
 }
 
+TEST_F(Consumers, ANackMaySayThatNoAttemptFollows) {
+  ASSERT_TRUE(is_done(store.create("c", {.attempts_max = 10})));
+  append(1);
+  const Receipt held = receipt_of(store.receive("c").front());
+  EXPECT_TRUE(is_done(store.nack("c", held, Duration{0}, "no such customer", "orders", true)));
+  EXPECT_EQ(store.record(Sequence{1}, "orders.dead").lineage->attempts, 1U);
+  EXPECT_TRUE(store.receive("c").empty());
+  EXPECT_TRUE(holds(store.redrive(Sequence{1})));
+  EXPECT_EQ(store.receive("c").front().attempt, 1U);
+}
+
 TEST_F(Consumers, ALateAckOnTheLastAttemptIsStillInTime) {
   ASSERT_TRUE(is_done(store.create("c", {.attempts_max = 1})));
   append(1);

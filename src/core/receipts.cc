@@ -87,7 +87,7 @@ Verdict used_up(Turn& turn, const Holding& held) {
   return Stale{{}, held.pending == nullptr};
 }
 
-// The last attempt failed at the word of its holder.
+// The last attempt failed at the word of its holder, or no further one would help.
 Verdict give_up(Turn& turn, const Holding& held, const Nack& op) {
   const ConsumerUid consumer = held.consumer->uid;
   const Sequence sequence = op.receipt.sequence;
@@ -127,7 +127,7 @@ Verdict run(Turn& turn, const Nack& op) {
   if (held.pending == nullptr || held.pending->state != PendingState::kInFlight) {
     return used_up(turn, held);
   }
-  if (held.pending->attempts >= held.consumer->settings.attempts_max) {
+  if (op.last || held.pending->attempts >= held.consumer->settings.attempts_max) {
     return give_up(turn, held, op);
   }
   turn.emit(Returned{held.consumer->uid, op.receipt.sequence, turn.now() + op.delay, op.reason});

@@ -234,7 +234,8 @@ class RandomCommit {
     if (kind < 4) return Ack{what.stream, what.consumer, what.receipt};
     if (kind == 4) return Extend{what.stream, what.consumer, what.receipt, span()};
     const Duration delay{dice_.one_in(2) ? 0 : dice_.below(5'000)};
-    return Nack{what.stream, what.consumer, what.receipt, delay, dice_.pick(kOwners)};
+    const bool last = dice_.one_in(8);
+    return Nack{what.stream, what.consumer, what.receipt, delay, dice_.pick(kOwners), last};
   }
   Op consumer_op() {
     const std::string_view name = stream();

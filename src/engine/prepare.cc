@@ -106,6 +106,8 @@ class Describe {
     receipt(op);
     text(op.reason);
     number(ms(op.delay));
+    // As for a redrive to all.
+    if (op.last) number(std::uint64_t{255});
   }
   void operator()(const Extend& op) {
     receipt(op);

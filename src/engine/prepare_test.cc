@@ -201,6 +201,7 @@ std::vector<std::vector<Op>> different_commits(const std::array<Header, 1>& head
       {Ack{"s", "c", {Sequence{2}, Token{1}}}},
       {Nack{"s", "c", {Sequence{1}, Token{2}}}},
       {Nack{"s", "c", {Sequence{1}, Token{2}}, Duration{1}}},
+      {Nack{.stream = "s", .consumer = "c", .receipt = {Sequence{1}, Token{2}}, .last = true}},
       {Extend{"s", "c", {Sequence{1}, Token{2}}}},
       {Advance{"s", "", "1", Epoch{1}}},
       {Advance{"s", "1", "", Epoch{1}}},

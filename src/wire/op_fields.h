@@ -332,6 +332,7 @@ void fields(V& v, Nack& op) {
   v.required("receipt", ReceiptText{op.receipt}, "As it was handed out");
   v.optional("delay_ms", op.delay, About{"Not again before that", allowed::kDelay});
   v.optional("reason", op.reason, About{"Why", allowed::kReason});
+  v.optional("last", op.last, "No attempt follows: the last-attempt policy applies at once");
 }
 template <class V>
 void fields(V& v, Extend& op) {

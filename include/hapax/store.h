@@ -192,6 +192,10 @@ class Store {
   Store& operator=(const Store&) = delete;
   virtual ~Store() = default;
 
+  // Drawn when the store was made, and told by no other one: 32 hexadecimal digits. Empty: a store
+  // behind a door, which does not say.
+  [[nodiscard]] virtual std::string id() { return {}; }
+
   // An Error means: certainly nothing happened, except kOutcomeUnknown.
   [[nodiscard]] virtual Result<Answer> commit(const Commit& commit) = 0;
   // As commit(), answered by `done`: on a thread of the store, on that of a caller who leads it, or

@@ -23,6 +23,7 @@ class TenantStore final : public Store {
   TenantStore(Store& store, std::string_view tenant)
       : store_(store), tenant_(tenant), names_(tenant_) {}
 
+  [[nodiscard]] std::string id() override { return store_.id(); }
   [[nodiscard]] Result<Answer> commit(const Commit& commit) override;
   void submit(const Commit& commit, Done done) override;
   void submit_here(const Commit& commit, Done done) override;

@@ -34,7 +34,7 @@ bool EmbeddedStore::is_refusal(const Error& error) {
 
 EmbeddedStore::EmbeddedStore(std::shared_ptr<void> ports, std::unique_ptr<Engine> engine,
                              Fatal on_fatal, TellPeople tell)
-    : MachineStore(engine->key(), engine->files(), std::move(tell)),
+    : MachineStore(engine->identity(), engine->files(), std::move(tell)),
       ports_(std::move(ports)),
       engine_(std::move(engine)),
       on_fatal_(std::move(on_fatal)) {

@@ -38,6 +38,7 @@ Engine::Engine(ports::Folder& folder, ports::Clock& clock, const EngineOptions& 
                const journal::Identity& identity)
     : folder_(folder),
       options_(options),
+      identity_(identity),
       key_(key_of(identity)),
       clock_(std::make_unique<LogClock>(clock, options.clock_jump_max)),
       steady_(clock),

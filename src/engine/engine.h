@@ -75,6 +75,7 @@ class Engine {
   // For the engine that takes the place of this one.
   [[nodiscard]] std::unique_ptr<LogClock> take_clock() { return std::move(clock_); }
   [[nodiscard]] const std::shared_ptr<journal::SegmentFiles>& files() const { return files_; }
+  [[nodiscard]] const journal::Identity& identity() const { return identity_; }
   [[nodiscard]] const digest::HashKey& key() const { return key_; }
   [[nodiscard]] const OpenReport& report() const { return report_; }
   [[nodiscard]] const EngineOptions& options() const { return options_; }
@@ -110,6 +111,7 @@ class Engine {
   ports::Folder& folder_;
   const EngineOptions options_;
   std::unique_ptr<ports::Lock> lock_;
+  const journal::Identity identity_;
   const digest::HashKey key_;
   std::unique_ptr<LogClock> clock_;
   std::shared_ptr<journal::SegmentFiles> files_;

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/hex.h"
 #include "base/mutex.h"
 #include "base/place_failure.h"
+#include "engine/engine.h"
 #include "engine/queries.h"
 
 namespace hapax::engine {
@@ -52,9 +54,12 @@ Result<Value> again_if_moved(const Read& read) {
 
 }  // namespace
 
-MachineStore::MachineStore(const digest::HashKey& key, std::shared_ptr<journal::SegmentFiles> files,
-                           TellPeople tell)
-    : key_(key), files_(std::move(files)), tell_(std::move(tell)) {}
+MachineStore::MachineStore(const journal::Identity& identity,
+                           std::shared_ptr<journal::SegmentFiles> files, TellPeople tell)
+    : id_(base::hex({identity.store_id.data(), identity.store_id.size()})),
+      key_(key_of(identity)),
+      files_(std::move(files)),
+      tell_(std::move(tell)) {}
 
 Status MachineStore::check_sound() {
   const base::MutexLock lock(damage_mutex_);

@@ -18,6 +18,7 @@
 #include "engine/answers.h"
 #include "engine/machine.h"
 #include "engine/prepare.h"
+#include "journal/identity.h"
 #include "journal/segment_files.h"
 
 namespace hapax::engine {
@@ -27,6 +28,7 @@ class MachineStore : public Store {
   // One line per notable event, from any thread.
   using TellPeople = std::function<void(const std::string&)>;
 
+  [[nodiscard]] std::string id() final { return id_; }
   [[nodiscard]] Result<Answer> commit(const Commit& commit) final;
   void submit(const Commit& commit, Done done) final;
   void submit_here(const Commit& commit, Done done) final;
@@ -69,7 +71,7 @@ class MachineStore : public Store {
   // commits are refused. Whoever waits for an answer anyway waits for room, too.
   enum class WhenFull : std::uint8_t { kWait, kRefuse };
 
-  MachineStore(const digest::HashKey& key, std::shared_ptr<journal::SegmentFiles> files,
+  MachineStore(const journal::Identity& identity, std::shared_ptr<journal::SegmentFiles> files,
                TellPeople tell);
 
   // False: there is no room, and the task was not taken.
@@ -95,6 +97,7 @@ class MachineStore : public Store {
   void submit(const Commit& commit, Done done, Lead lead);
   void hand_over_or_wait(Task task, Lead lead);
 
+  const std::string id_;
   const digest::HashKey key_;
   const std::shared_ptr<journal::SegmentFiles> files_;
   const TellPeople tell_;

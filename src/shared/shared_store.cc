@@ -35,7 +35,7 @@ Error gap_before(const ports::LogBatch& batch) {
 SharedStore::SharedStore(std::shared_ptr<void> owner, SharedPorts ports, SharedOptions options,
                          const journal::Identity& identity,
                          std::shared_ptr<journal::SegmentFiles> files, TellPeople tell)
-    : MachineStore(engine::key_of(identity), files, std::move(tell)),
+    : MachineStore(identity, files, std::move(tell)),
       owner_(std::move(owner)),
       ports_(ports),
       options_(std::move(options)),

@@ -37,7 +37,9 @@ SendResult answered(const SendReply& reply) {
   return result;
 }
 
-SendResult result_of(const SendReply& reply) {
+}  // namespace
+
+SendResult send_result_of(const SendReply& reply) {
   if (reply.ending == SendEnding::kAnswered) return answered(reply);
   SendResult result{.outcome = DeliveryOutcome::kUnknown, .reason = reply.reason};
   if (reply.ending == SendEnding::kUnknown) return result;
@@ -48,13 +50,12 @@ SendResult result_of(const SendReply& reply) {
   return result;
 }
 
-}  // namespace
-
 void WebhookSink::start(std::span<const delivery::Outgoing* const> records,
                         std::int64_t not_after_ms, Done done) {
   HAPAX_ASSERT(records.size() == 1, "an endpoint takes one record per request");
-  const bool begun = sender_.start(request_for(*records.front(), not_after_ms),
-                                   [done](const SendReply& reply) { done({result_of(reply)}); });
+  const bool begun =
+      sender_.start(request_for(*records.front(), not_after_ms),
+                    [done](const SendReply& reply) { done({send_result_of(reply)}); });
   if (!begun) done({SendResult{.outcome = DeliveryOutcome::kNotSent}});
 }
 

@@ -12,6 +12,11 @@
 
 namespace hapax::client {
 
+// What became of a record whose request ended so. 2xx is delivered; 4xx other than 408, 425 and 429
+// rejects the record; a 5xx is an endpoint that fails; all else means that the endpoint is
+// unavailable, or that nobody knows.
+[[nodiscard]] delivery::SendResult send_result_of(const webhook::SendReply& reply);
+
 struct EndpointOptions {
   std::string url;
   std::string token{};        // sent as a bearer token; empty = none
@@ -19,9 +24,7 @@ struct EndpointOptions {
   Duration answer_time{10'000};
 };
 
-// POST with the payload as the body and Idempotency-Key = the message id. 2xx is delivered; 4xx
-// other than 408, 425 and 429 rejects the record; a 5xx is an endpoint that fails; all else means
-// that the endpoint is unavailable, or that nobody knows.
+// POST with the payload as the body and Idempotency-Key = the message id.
 class WebhookSink final : public delivery::Sink {
  public:
   // The sender outlives the sink.

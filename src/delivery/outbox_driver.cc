@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "delivery/engine_end.h"
 
 namespace hapax::delivery {
 
@@ -121,18 +122,11 @@ OutboxDriver::Turn OutboxDriver::fail(const Error& error) {
   return {.wait = trouble_, .last = settings_.once};
 }
 
-// Z9: what is under way is waited for, so that its outcome is known and settled; no longer than
-// `patience`, because whoever stops this process waits, too.
 void OutboxDriver::end() {
   if (!engine_) return;
-  engine_->wind_down();
-  const std::int64_t until = clock_.steady_ms() + settings_.patience.count();
-  while (engine_->under_way() != 0 && clock_.steady_ms() < until) {
-    const auto step = engine_->step();
-    if (!step && !mends_itself(step.error())) break;
-    if (engine_->under_way() != 0) rest(step ? Duration{5} : Duration{100});
-  }
-  if (const Status stopped = engine_->stop(); !stopped) say(stopped.error().text());
+  const Status ended =
+      end_engine(*engine_, clock_, settings_.patience, [this](Duration span) { rest(span); });
+  if (!ended) say(ended.error().text());
 }
 
 bool OutboxDriver::is_over(const Step& step) {

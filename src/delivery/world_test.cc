@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "delivery/lane_stock_test.h"
+#include "delivery/stream_stock_test.h"
+
 namespace hapax::delivery {
 
 std::size_t WorldSink::batch_max() const { return world_.plan_.batch_max; }
@@ -15,34 +18,12 @@ void WorldSink::start(std::span<const Outgoing* const> records, std::int64_t not
   world_.send(world_.alive(process_), process_, std::move(ids), not_after_ms, std::move(done));
 }
 
-WorldSource::WorldSource(World& world, std::string owner)
-    : world_(world), inner_(world.outbox_, world.clock_, std::move(owner)) {}
-
-Result<relay::Leases> WorldSource::lease(std::span<const relay::Lease> kept, Duration span) {
-  if (world_.strikes(world_.plan_.rates.source_error)) {
-    ++world_.troubles_;
-    return Error{Errc::kUnavailable, "the database is away"};
-  }
-  return inner_.lease(kept, span);
-}
-
-Result<relay::TakenBatches> WorldSource::next(std::span<const relay::LaneTurn> turns) {
-  if (world_.strikes(world_.plan_.rates.source_error)) {
-    ++world_.troubles_;
-    return Error{Errc::kUnavailable, "the database is away"};
-  }
-  auto told = inner_.next(turns);
-  if (world_.strikes(world_.plan_.rates.source_answer_lost)) {
-    ++world_.troubles_;
-    return Error{Errc::kOutcomeUnknown, "the connection is gone"};
-  }
-  return told;
-}
-
-Status WorldSource::release(std::span<const relay::Lease> leases) { return inner_.release(leases); }
-
-World::World(std::uint64_t seed, WorldPlan plan)
-    : random_(seed), plan_(std::move(plan)), outbox_(1 + random_.below(4)), left_(plan_.records) {
+World::World(std::uint64_t seed, WorldPlan plan, const MakeStock& make_stock)
+    : random_(seed),
+      plan_(std::move(plan)),
+      stock_(make_stock({clock_, random_, trouble(plan_.rates.source_error),
+                         trouble(plan_.rates.source_answer_lost)})),
+      left_(plan_.records) {
   processes_.resize(1 + random_.below(3));
   for (std::size_t slot = 0; slot < processes_.size(); ++slot) spawn(slot);
   at(0, [this] { publish(); });
@@ -64,14 +45,11 @@ void World::publish() {
   const std::string id = base::format("r{}", ids_.size());
   Published record;
   if (!random_.chance(1, 4)) record.key = base::format("k{}", random_.below(12));
-  record.lane = static_cast<std::uint32_t>(
-      (record.key.empty() ? random_.below(99) : std::hash<std::string>{}(record.key)) %
-      outbox_.lanes.size());
   record.bad = strikes(plan_.rates.bad_records);
   record.failing = strikes(plan_.rates.failing_records);
   record.place = static_cast<int>(by_key_[record.key].size());
   by_key_[record.key].push_back(id);
-  outbox_.publish(record.lane, id, record.key);
+  stock_->publish(id, record.key);
   ids_.emplace(id, std::move(record));
   if (--left_ == 0) return;
   const std::int64_t rest =
@@ -82,10 +60,7 @@ void World::publish() {
 void World::spawn(std::size_t slot) {
   auto process = std::make_unique<Process>();
   process->number = ++spawned_;
-  process->owner = base::format("p{}", spawned_);
-  process->outbox = std::make_unique<WorldSource>(*this, process->owner);
-  process->source =
-      std::make_unique<LaneSource>(*process->outbox, clock_, LaneSettings{.batch = 40});
+  process->source = stock_->open(base::format("p{}", spawned_));
   process->sink = std::make_unique<WorldSink>(*this, process->number);
   process->engine = std::make_unique<Engine>(*process->source, clock_, plan_.engine);
   process->engine->add_endpoint(*process->sink, plan_.policy);
@@ -110,7 +85,8 @@ void World::wake(std::size_t slot) {
   Duration rest{300};
   if (step) rest = std::max(step->idle_for, Duration{random_.chance(1, 3) ? 1 : 0});
   // A driver is woken by answers and by new records; here it looks every so often.
-  rest = std::min(rest, Duration{static_cast<std::int64_t>(random_.between(1, 100))});
+  const std::uint64_t rest_max = process.engine->held() == 0 ? 1'000 : 100;
+  rest = std::min(rest, Duration{static_cast<std::int64_t>(random_.between(1, rest_max))});
   if (strikes(plan_.rates.freeze)) {
     ++troubles_;
     rest = Duration{static_cast<std::int64_t>(random_.between(1'000, 40'000))};
@@ -169,8 +145,7 @@ void World::leave(int number, const std::vector<std::string>& ids, std::int64_t 
     return;
   }
   for (const std::string& id : ids) {
-    const auto& lane = outbox_.lanes.at(ids_.at(id).lane);
-    if (lane.until_ms <= clock_.steady_ms()) {
+    if (!stock_->leased(id)) {
       witness_.blame(base::format("Z1: {} left when its lease was over", id));
     }
   }
@@ -216,20 +191,13 @@ void World::arrive(const std::string& id) {
   witness_.arrived.push_back(id);
   Published& record = ids_.at(id);
   if (std::exchange(record.arrived, true) || record.key.empty()) return;
-  for (const auto& [dead, reason] : outbox_.dead) dead_seen_.insert(dead);
+  const std::map<std::string, std::string> dead = stock_->dead();
   const auto& line = by_key_.at(record.key);
   for (int i = 0; i < record.place; ++i) {
     const std::string& earlier = line[static_cast<std::size_t>(i)];
-    if (ids_.at(earlier).arrived || dead_seen_.contains(earlier)) continue;
+    if (ids_.at(earlier).arrived || dead.contains(earlier)) continue;
     witness_.blame(base::format("Y1: {} arrived before {} of key {}", id, earlier, record.key));
   }
-}
-
-bool World::all_done() const {
-  return left_ == 0 &&
-         std::all_of(outbox_.lanes.begin(), outbox_.lanes.end(), [](const auto& lane) {
-           return lane.settled == lane.rows.size() && lane.waiting.empty();
-         });
 }
 
 void World::run() {
@@ -252,11 +220,11 @@ void World::run() {
 }
 
 void World::check_end() {
-  std::map<std::string, std::string> dead(outbox_.dead.begin(), outbox_.dead.end());
+  const std::map<std::string, std::string> dead = stock_->dead();
   for (const auto& [id, record] : ids_) {
     const bool sick = record.bad || record.failing;
     if (!record.arrived && !dead.contains(id)) witness_.blame("lost: " + id);
-    if (dead.contains(id) && !sick) witness_.blame("innocent and dead: " + id + ": " + dead[id]);
+    if (dead.contains(id) && !sick) witness_.blame("innocent and dead: " + id + ": " + dead.at(id));
     if (record.bad && record.arrived) witness_.blame("arrived although it never passes: " + id);
   }
 }
@@ -277,12 +245,12 @@ std::uint64_t number_in(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-void try_seeds(const WorldPlan& plan, std::uint64_t seeds) {
+void try_seeds(const MakeStock& make_stock, const WorldPlan& plan, std::uint64_t seeds) {
   const std::uint64_t only = number_in("HAPAX_SEED", 0);
   const std::uint64_t count = number_in("HAPAX_SEEDS", seeds);
   for (std::uint64_t seed = 1; seed <= count; ++seed) {
     if (only != 0 && seed != only) continue;
-    World world(seed, plan);
+    World world(seed, plan, make_stock);
     world.run();
     for (const std::string& fault : world.witness().faults) {
       ADD_FAILURE() << "HAPAX_SEED=" << seed << ": " << fault;
@@ -292,17 +260,33 @@ void try_seeds(const WorldPlan& plan, std::uint64_t seeds) {
   }
 }
 
-TEST(DeliveryWorld, LosesNothingAndKeepsOrder) { try_seeds({.policy = patient_world()}, 60); }
+struct StockKind {
+  std::string name;
+  MakeStock make;
+  std::uint64_t part =
+      1;  // of the seeds this one of so many is tried: the rules of a store cost time
+};
 
-TEST(DeliveryWorld, LosesNothingWhenManyGoInOneStart) {
-  WorldPlan plan{.policy = patient_world(), .batch_max = 20};
-  plan.policy.concurrency = 2;
-  try_seeds(plan, 40);
+class DeliveryWorld : public testing::TestWithParam<StockKind> {};
+
+INSTANTIATE_TEST_SUITE_P(From, DeliveryWorld,
+                         testing::Values(StockKind{"Outbox", make_lane_stock},
+                                         StockKind{"Stream", make_stream_stock, 5}),
+                         [](const auto& kind) { return kind.param.name; });
+
+TEST_P(DeliveryWorld, LosesNothingAndKeepsOrder) {
+  try_seeds(GetParam().make, {.policy = patient_world()}, 60 / GetParam().part);
 }
 
-TEST(DeliveryWorld, WithoutFaultsEverythingArrivesOnce) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    World world(seed, {.rates = WorldRates::none(), .policy = patient_world()});
+TEST_P(DeliveryWorld, LosesNothingWhenManyGoInOneStart) {
+  WorldPlan plan{.policy = patient_world(), .batch_max = 20};
+  plan.policy.concurrency = 2;
+  try_seeds(GetParam().make, plan, 40 / GetParam().part);
+}
+
+TEST_P(DeliveryWorld, WithoutFaultsEverythingArrivesOnce) {
+  for (std::uint64_t seed = 1; seed <= 20 / GetParam().part; ++seed) {
+    World world(seed, {.rates = WorldRates::none(), .policy = patient_world()}, GetParam().make);
     world.run();
     EXPECT_TRUE(world.witness().faults.empty()) << world.witness().faults.front();
     EXPECT_EQ(world.witness().arrived.size(), world.published()) << "HAPAX_SEED=" << seed;
@@ -310,10 +294,10 @@ TEST(DeliveryWorld, WithoutFaultsEverythingArrivesOnce) {
 }
 
 // How many of some seeds a checker objects to.
-int objections(const WorldPlan& plan, std::string_view about) {
+int objections(const StockKind& stock, const WorldPlan& plan, std::string_view about) {
   int found = 0;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    World world(seed, plan);
+  for (std::uint64_t seed = 1; seed <= 20 / stock.part; ++seed) {
+    World world(seed, plan, stock.make);
     world.run();
     const auto& faults = world.witness().faults;
     if (std::any_of(faults.begin(), faults.end(),
@@ -325,23 +309,30 @@ int objections(const WorldPlan& plan, std::string_view about) {
 }
 
 // The checkers can see: what is wrong on purpose is found.
-TEST(DeliveryWorld, FindsAnEngineThatSendsWithoutALease) {
+TEST_P(DeliveryWorld, FindsAnEngineThatSendsWithoutALease) {
   WorldPlan plan{.policy = patient_world()};
   plan.engine.margin = Duration{-30'000};
-  EXPECT_GT(objections(plan, "Z1"), 0);
+  EXPECT_GT(objections(GetParam(), plan, "Z1"), 0);
 }
 
-TEST(DeliveryWorld, FindsAnEngineThatLetsLaterRecordsPass) {
-  WorldPlan plan{.policy = patient_world()};
-  plan.policy.on_failure = KeyOrder::kPark;
-  EXPECT_GT(objections(plan, "Y1"), 5);
-}
-
-TEST(DeliveryWorld, FindsAnEngineThatBlamesRecordsForAnOutage) {
+TEST_P(DeliveryWorld, FindsAnEngineThatBlamesRecordsForAnOutage) {
   WorldPlan plan{.policy = patient_world()};
   plan.policy.failure_cost = FailureCost::kAttempt;
   plan.policy.attempts_max = 3;
-  EXPECT_GT(objections(plan, "innocent"), 0);
+  EXPECT_GT(objections(GetParam(), plan, "innocent"), 0);
+}
+
+// Of a stream the store keeps the order itself.
+TEST(DeliveryWorldOfOutboxes, FindsAnEngineThatLetsLaterRecordsPass) {
+  WorldPlan plan{.policy = patient_world()};
+  plan.policy.on_failure = KeyOrder::kPark;
+  EXPECT_GT(objections({"Outbox", make_lane_stock}, plan, "Y1"), 5);
+}
+
+// Y1: the order is kept by the groups that the store knows.
+TEST(DeliveryWorldOfStreams, FindsAStreamWhoseRecordsHaveNoGroup) {
+  const StockKind stock{"Stream", make_stream_stock_without_groups, 5};
+  EXPECT_GT(objections(stock, {.policy = patient_world()}, "Y1"), 1);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Processes that deliver from one outbox to one receiver, in a simulated world: answers are lost,
-// requests hang, leases end, processes stand still or die between any two calls. One thread, one
-// clock, everything drawn from one seed.
+// Processes that deliver from one stock of records to one receiver, in a simulated world: answers
+// are lost, requests hang, leases end, processes stand still or die between any two calls. One
+// thread, one clock, everything drawn from one seed.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,6 @@
 
 #include "base/format.h"
 #include "delivery/engine.h"
-#include "delivery/lane_source.h"
-#include "relay/memory_source_test.h"
 #include "sim/clock.h"
 #include "sim/random.h"
 
@@ -70,60 +68,54 @@ class WorldSink final : public Sink {
   const int process_;
 };
 
-// An outbox in memory behind a connection that breaks.
-class WorldSource final : public relay::Source {
+// Where the records are: an outbox, or a stream. What a process sees of it may fail.
+class Stock {
  public:
-  WorldSource(World& world, std::string owner);
-  Result<relay::Leases> lease(std::span<const relay::Lease> kept, Duration span) override;
-  Result<relay::TakenBatches> next(std::span<const relay::LaneTurn> turns) override;
-  Status release(std::span<const relay::Lease> leases) override;
-  Result<bool> clean() override { return false; }
-  Result<relay::OutboxReport> report() override { return relay::OutboxReport{}; }
-  Result<std::vector<relay::TracedEvent>> trace(const std::string&) override {
-    return std::vector<relay::TracedEvent>{};
-  }
-  Result<std::vector<relay::DeadLetter>> dead_letters(std::uint32_t) override {
-    return std::vector<relay::DeadLetter>{};
-  }
-  Result<relay::Redriven> redrive(std::span<const std::string>) override {
-    return relay::Redriven{};
-  }
-  bool wait(Duration) override { return true; }
-  void nudge() override {}
-  void wake() override {}
+  Stock() = default;
+  Stock(const Stock&) = delete;
+  Stock& operator=(const Stock&) = delete;
+  virtual ~Stock() = default;
 
- private:
-  World& world_;
-  relay::MemorySource inner_;
+  virtual void publish(const std::string& id, const std::string& key) = 0;
+  // As a new process that is called so sees it.
+  [[nodiscard]] virtual std::unique_ptr<Source> open(const std::string& owner) = 0;
+  // Whether somebody may send it: its lease is not over.
+  [[nodiscard]] virtual bool leased(const std::string& id) = 0;
+  [[nodiscard]] virtual std::map<std::string, std::string> dead() = 0;  // ids and reasons
+  [[nodiscard]] virtual bool all_done() = 0;
 };
+
+// What a stock needs of its world.
+struct WorldTroubles {
+  ports::Clock& clock;
+  sim::Random& random;
+  std::function<bool()> error;        // the next call fails, and has done nothing
+  std::function<bool()> answer_lost;  // it fails, and has done what it was asked for
+};
+using MakeStock = std::function<std::unique_ptr<Stock>(const WorldTroubles&)>;
 
 class World {
  public:
-  World(std::uint64_t seed, WorldPlan plan);
+  World(std::uint64_t seed, WorldPlan plan, const MakeStock& make_stock);
   void run();
   [[nodiscard]] const Witness& witness() const { return witness_; }
-  [[nodiscard]] const relay::MemoryOutbox& outbox() const { return outbox_; }
   [[nodiscard]] std::size_t published() const { return ids_.size(); }
   [[nodiscard]] std::uint64_t troubles() const { return troubles_; }
 
  private:
   friend class WorldSink;
-  friend class WorldSource;
   using Outcome = SendResult::Outcome;
 
   struct Process {
     int number = 0;
-    std::unique_ptr<WorldSource> outbox;
-    std::unique_ptr<LaneSource> source;
+    std::unique_ptr<Source> source;
     std::unique_ptr<WorldSink> sink;
     std::unique_ptr<Engine> engine;
     std::int64_t wake_ms = 0;
     std::multiset<std::string> keys_under_way{};
-    std::string owner;
   };
   struct Published {
     std::string key;
-    std::uint32_t lane = 0;
     int place = 0;  // among those of its key
     bool arrived = false;
     bool bad = false;
@@ -132,6 +124,13 @@ class World {
 
   [[nodiscard]] bool strikes(std::uint32_t of_thousand) {
     return !healing_ && random_.chance(of_thousand, 1000);
+  }
+  [[nodiscard]] std::function<bool()> trouble(std::uint32_t of_thousand) {
+    return [this, of_thousand] {
+      const bool struck = strikes(of_thousand);
+      troubles_ += struck ? 1 : 0;
+      return struck;
+    };
   }
   void at(std::int64_t ms, std::function<void()> act) { events_.emplace(ms, std::move(act)); }
   void publish();
@@ -147,19 +146,18 @@ class World {
   [[nodiscard]] SendResult judge_one(const std::string& id);
   void arrive(const std::string& id);
   [[nodiscard]] Process* alive(int number);
-  [[nodiscard]] bool all_done() const;
+  [[nodiscard]] bool all_done() const { return left_ == 0 && stock_->all_done(); }
   void check_end();
 
   sim::Random random_;
   WorldPlan plan_;
   sim::SimClock clock_;
-  relay::MemoryOutbox outbox_;
+  std::unique_ptr<Stock> stock_;
   Witness witness_;
   std::multimap<std::int64_t, std::function<void()>> events_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<std::string, Published> ids_;
   std::map<std::string, std::vector<std::string>> by_key_;
-  std::set<std::string> dead_seen_;
   std::int64_t outage_until_ms_ = 0;
   int spawned_ = 0;
   int left_ = 0;  // to publish

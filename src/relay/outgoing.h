@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <hapax/time.h>
+
 namespace hapax::relay {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -19,6 +21,8 @@ struct Outgoing {
   Headers headers{};
   std::string correlation_id{};
   std::string causation_id{};
+  Time time{};                // of the event; the beginning of 1970: its source does not know
+  std::uint32_t replay = 0;   // how often it was replayed
   std::uint32_t attempt = 1;  // this one included; what others died over does not count
   bool blocked = false;       // an earlier record of its key waits for another attempt
   std::string flaw{};         // why it cannot be sent as it is stored; empty = it can

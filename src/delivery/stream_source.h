@@ -1,0 +1,118 @@
+// A stream of a store as a source of single records: a consumer of the stream holds the place, so
+// any number of processes share its work by leases. The store keeps the order of a key: it hands
+// out one record of a group at a time, over all attempts.
+//
+// Z10: being handed out is not an attempt. An attempt counts when it is settled as one; how many
+//     there were, and when the first one was, stands in a register of the store, in the commit that
+//     gives the record back. A record that never failed has no register.
+// Z11: a record that is given up becomes a dead letter in the commit that ends it for the consumer.
+// Z12: one take is one commit: what is settled and what is handed out become true together.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <hapax/store.h>
+
+#include "base/mutex.h"
+#include "delivery/source.h"
+#include "ports/clock.h"
+
+namespace hapax::delivery {
+
+// A header of a record that names its type, as relays write it.
+inline constexpr std::string_view kTypeHeader = "event_type";
+
+struct StreamSourceSettings {
+  std::string stream;
+  std::string consumer;
+  std::string dead_letters;  // stream
+  std::string attempts;      // how the names of the registers begin
+  std::string owner;
+  // No attempt begins later than this after the record was handed out for the first one.
+  Duration give_up_after{std::chrono::hours{1}};
+  Duration attempts_kept{std::chrono::days{60}};  // of a register that nobody removes
+};
+
+class StreamSource final : public Source {
+ public:
+  using Log = std::function<void(std::string_view)>;
+  // What a record of the stream with that uid is called outside (Outgoing::id): the same on every
+  // attempt and replay.
+  using KeyOf = std::function<std::string(const Record&, std::uint64_t stream_uid)>;
+  using Wanted = std::function<bool(const Outgoing&)>;  // others are passed over
+
+  StreamSource(Store& store, ports::Clock& clock, StreamSourceSettings settings, KeyOf key_of,
+               Wanted wanted = {}, Log log = {});
+  ~StreamSource() override;
+
+  // Z12. kNotFound while there is no such stream.
+  [[nodiscard]] Result<Hand> take(const TakeCall& call) override;
+  [[nodiscard]] Status give_back(std::span<const Settlement> settled) override;
+  void wait(Duration most) override;
+  void nudge() override;
+
+  [[nodiscard]] std::uint64_t passed_over() const { return passed_over_; }
+
+ private:
+  struct Tries {
+    std::uint32_t failed = 0;   // attempts that counted
+    std::int64_t first_ms = 0;  // log time of the hand-out that the first of them came from
+  };
+  struct Held {
+    Receipt receipt;
+    Tries tries;
+    std::int64_t handed_out_ms = 0;  // log time
+  };
+  class Settling;
+
+  [[nodiscard]] Status open();
+  void settle(Settling& settling, const Settlement& settlement);
+  void retry(Settling& settling, const Held& held, const Settlement& settlement);
+  void renew(Settling& settling, Duration lease);
+  [[nodiscard]] Result<Answer> commit(const Settling& settling);
+  void read_answer(const Settling& settling, const Answer& answer, Hand& hand);
+  [[nodiscard]] Status hand_out(Answer& answer, Hand& hand);
+  [[nodiscard]] Status check_stream();
+  [[nodiscard]] Outgoing outgoing_of(Delivery& delivery, const Tries& tries) const;
+  [[nodiscard]] Result<Tries> find_tries(const Delivery& delivery);
+  [[nodiscard]] std::string register_of(Sequence sequence) const;
+  [[nodiscard]] std::int64_t log_now_ms() { return clock_.steady_ms() + log_ahead_ms_; }
+  void watch();
+  void forget();
+
+  Store& store_;
+  ports::Clock& clock_;
+  const StreamSourceSettings settings_;
+  const KeyOf key_of_;
+  const Wanted wanted_;
+  const Log log_;
+
+  std::optional<std::uint64_t> stream_uid_{};  // none: look whether stream and consumer are there
+  std::unordered_map<HandoutNumber, Held> held_;
+  std::vector<Receipt> unwanted_;  // to be acked with the next commit
+  HandoutNumber numbers_ = 0;
+  std::int64_t lease_end_ms_ = 0;  // of all that is held, by our steady clock
+  std::int64_t log_ahead_ms_ = 0;  // of log time to our steady clock
+  std::uint64_t passed_over_ = 0;
+
+  // What wakes wait(). The store may still call when this source is gone.
+  struct News {
+    base::Mutex mutex;
+    std::condition_variable came;
+    bool some HAPAX_GUARDED_BY(mutex) = false;
+    bool watched HAPAX_GUARDED_BY(mutex) = false;  // a watch is set and has not fired
+  };
+  const std::shared_ptr<News> news_;
+  std::uint64_t watch_number_ = 0;
+};
+
+}  // namespace hapax::delivery

@@ -1,0 +1,229 @@
+// A stream of a store in memory, whose rules are those of the real one, behind a connection that
+// breaks.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "core/consumers.h"
+#include "core/registers.h"
+#include "core/test_store.h"
+#include "delivery/stream_source.h"
+#include "delivery/world_test.h"
+
+namespace hapax::delivery {
+
+// The rules without a disk: every commit is durable at once.
+class RuleStore final : public Store {
+ public:
+  explicit RuleStore(ports::Clock& clock) : clock_(clock) {}
+
+  Result<Answer> commit(const Commit& commit) override {
+    const Time now = kStart + Duration{clock_.steady_ms()};
+    rules.begin(std::max(now - rules.now, Duration{0}));
+    core::Executed executed = rules.commit(commit);
+    rules.keep();
+    HAPAX_ASSERT(std::holds_alternative<Answer>(executed), "no commit of these tests is refused");
+    auto answer = std::get<Answer>(std::move(executed));
+    for (std::size_t i = 0; i < answer.verdicts.size(); ++i) {
+      auto* received = std::get_if<Received>(&answer.verdicts[i]);
+      if (received == nullptr) continue;
+      const auto& stream = std::get<Receive>(commit.ops[i]).stream;
+      for (Delivery& delivery : received->deliveries) {
+        delivery.record = record(stream, delivery.record.sequence);
+      }
+    }
+    return answer;
+  }
+  void submit(const Commit& one, Done done) override { done(commit(one)); }
+  Result<Records> read(const ReadRange& range) override {
+    const core::Stream* stream = rules.state.find_stream(range.stream);
+    if (stream == nullptr) return Error{Errc::kNotFound, std::string(range.stream)};
+    return Records{{}, stream->first, stream->last, stream->uid.value};
+  }
+  Result<std::optional<RegisterValue>> find_register(std::string_view name) override {
+    const auto hash = core::rig::hash_text(name, 5);
+    const core::Register* found = core::find_register(rules.state, hash, rules.now);
+    if (found == nullptr) return std::optional<RegisterValue>{};
+    return std::optional<RegisterValue>{RegisterValue{.value = std::string(found->value())}};
+  }
+
+  Result<std::optional<IdStatus>> find_id(std::string_view, std::string_view,
+                                          std::optional<std::string_view>) override {
+    return std::optional<IdStatus>{};
+  }
+  Result<std::optional<ClaimStatus>> find_claim(std::string_view, std::string_view) override {
+    return std::optional<ClaimStatus>{};
+  }
+  Result<RegisterPage> scan_registers(const RegisterScan&) override { return RegisterPage{}; }
+  Result<std::optional<Position>> find_position(std::string_view) override {
+    return std::optional<Position>{};
+  }
+  Result<std::optional<ProducerStatus>> find_producer(std::string_view, std::string_view) override {
+    return std::optional<ProducerStatus>{};
+  }
+  Result<StreamStats> describe(std::string_view) override { return StreamStats{}; }
+  Result<std::vector<std::string>> streams() override { return std::vector<std::string>{}; }
+  Result<Statistics> statistics() override { return Statistics{}; }
+
+  [[nodiscard]] Record record(std::string_view name, Sequence sequence) {
+    const core::Stream& stream = *rules.state.find_stream(name);
+    const std::string bytes = rules.turn().read_record(stream, sequence).value();
+    const core::Fact fact = core::decode_fact(bytes).value();
+    const auto& appended = std::get<core::RecordAppended>(fact);
+    Record record;
+    record.sequence = sequence;
+    record.id = appended.id;
+    record.group = appended.group;
+    record.payload = appended.payload;
+    record.lineage = appended.lineage;
+    return record;
+  }
+
+  static constexpr Time kStart = time_from_ms(1'700'000'000'000);
+  core::rig::MemoryStore rules;
+
+ private:
+  ports::Clock& clock_;
+};
+
+// The same store as one process sees it.
+class WorldStore final : public Store {
+ public:
+  WorldStore(const WorldTroubles& troubles, RuleStore& inner)
+      : troubles_(troubles), inner_(inner) {}
+
+  Result<Answer> commit(const Commit& commit) override {
+    if (troubles_.error()) return away();
+    auto answer = inner_.commit(commit);
+    if (troubles_.answer_lost()) return Error{Errc::kOutcomeUnknown, "the connection is gone"};
+    return answer;
+  }
+  void submit(const Commit& one, Done done) override { done(commit(one)); }
+  Result<Records> read(const ReadRange& range) override {
+    if (troubles_.error()) return away();
+    return inner_.read(range);
+  }
+  Result<std::optional<RegisterValue>> find_register(std::string_view name) override {
+    if (troubles_.error()) return away();
+    return inner_.find_register(name);
+  }
+  Result<std::optional<IdStatus>> find_id(std::string_view, std::string_view,
+                                          std::optional<std::string_view>) override {
+    return away();
+  }
+  Result<std::optional<ClaimStatus>> find_claim(std::string_view, std::string_view) override {
+    return away();
+  }
+  Result<RegisterPage> scan_registers(const RegisterScan&) override { return away(); }
+  Result<std::optional<Position>> find_position(std::string_view) override { return away(); }
+  Result<std::optional<ProducerStatus>> find_producer(std::string_view, std::string_view) override {
+    return away();
+  }
+  Result<StreamStats> describe(std::string_view) override { return away(); }
+  Result<std::vector<std::string>> streams() override { return away(); }
+  Result<Statistics> statistics() override { return away(); }
+
+ private:
+  static Error away() { return {Errc::kUnavailable, "the store is away"}; }
+
+  WorldTroubles troubles_;
+  RuleStore& inner_;
+};
+
+inline StreamSourceSettings stream_of_world(std::string owner) {
+  StreamSourceSettings settings;
+  settings.stream = "orders";
+  settings.consumer = "erp";
+  settings.dead_letters = "erp.dead";
+  settings.attempts = "erp.attempts";
+  settings.owner = std::move(owner);
+  settings.give_up_after = std::chrono::days{300};
+  settings.attempts_kept = std::chrono::days{400};
+  return settings;
+}
+
+class StreamStock final : public Stock {
+ public:
+  enum class Groups : std::uint8_t { kKeys, kNone };
+
+  StreamStock(const WorldTroubles& troubles, Groups groups)
+      : troubles_(troubles), groups_(groups), store_(troubles.clock) {
+    const Op create = CreateStream{"orders", {}};
+    ignore(store_.commit({.ops = {&create, 1}}), "it cannot fail");
+  }
+
+  void publish(const std::string& id, const std::string& key) override {
+    Append append{.stream = "orders", .payload = id, .id = id};
+    if (!key.empty() && groups_ == Groups::kKeys) append.group = key;
+    const Op op = append;
+    const Answer answer = store_.commit({.ops = {&op, 1}}).value();
+    sequences_.emplace(id, std::get<Appended>(answer.verdicts.front()).sequence);
+  }
+  std::unique_ptr<Source> open(const std::string& owner) override {
+    return std::make_unique<Opened>(troubles_, store_, owner);
+  }
+  bool leased(const std::string& id) override {
+    const auto* consumer = find_consumer();
+    const auto at = consumer->pending.find(sequences_.at(id));
+    const Time now = RuleStore::kStart + Duration{troubles_.clock.steady_ms()};
+    return at != consumer->pending.end() && at->second.state == core::PendingState::kInFlight &&
+           at->second.due > now;
+  }
+  std::map<std::string, std::string> dead() override {
+    std::map<std::string, std::string> all;
+    const core::Stream* stream = store_.rules.state.find_stream("erp.dead");
+    if (stream == nullptr) return all;
+    for (Sequence at = stream->first; at <= stream->last; ++at.value) {
+      const Record record = store_.record("erp.dead", at);
+      all.emplace(record.id, record.lineage->reason);
+    }
+    return all;
+  }
+  bool all_done() override {
+    const auto* consumer = find_consumer();
+    return consumer != nullptr && consumer->floor() == stream().last;
+  }
+
+ private:
+  class Opened final : public Source {
+   public:
+    Opened(const WorldTroubles& troubles, RuleStore& store, std::string owner)
+        : store_(troubles, store),
+          source_(store_, troubles.clock, stream_of_world(std::move(owner)),
+                  [](const Record& record, std::uint64_t) { return record.id; }) {}
+    Result<Hand> take(const TakeCall& call) override { return source_.take(call); }
+    Status give_back(std::span<const Settlement> settled) override {
+      return source_.give_back(settled);
+    }
+    void wait(Duration most) override { source_.wait(most); }
+    void nudge() override { source_.nudge(); }
+
+   private:
+    WorldStore store_;
+    StreamSource source_;
+  };
+
+  [[nodiscard]] core::Stream& stream() { return *store_.rules.state.find_stream("orders"); }
+  [[nodiscard]] const core::Consumer* find_consumer() {
+    return store_.rules.state.find_consumer(stream(), "erp");
+  }
+
+  WorldTroubles troubles_;
+  const Groups groups_;
+  RuleStore store_;
+  std::map<std::string, Sequence> sequences_;
+};
+
+inline std::unique_ptr<Stock> make_stream_stock(const WorldTroubles& troubles) {
+  return std::make_unique<StreamStock>(troubles, StreamStock::Groups::kKeys);
+}
+inline std::unique_ptr<Stock> make_stream_stock_without_groups(const WorldTroubles& troubles) {
+  return std::make_unique<StreamStock>(troubles, StreamStock::Groups::kNone);
+}
+
+}  // namespace hapax::delivery

@@ -1,5 +1,7 @@
 #include "config/unsupported.h"
 
+#include "delivery/workflow_runs.h"
+
 namespace hapax::config {
 
 Unsupported unsupported(const Config& config) {
@@ -12,8 +14,8 @@ Unsupported unsupported(const Config& config) {
                                  : "' is of a tenant that nobody can sign in to"));
   }
   for (const delivery::Workflow& workflow : config.workflows) {
-    found.ignored.push_back("workflows: '" + workflow.id.text() +
-                            "' is declared, and this server does not run workflows");
+    const auto why = delivery::why_not_run(workflow);
+    if (why) found.ignored.push_back("workflows: '" + workflow.id.text() + "' " + *why);
   }
   return found;
 }

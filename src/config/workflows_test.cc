@@ -425,9 +425,12 @@ TEST(Workflows, AJsonTextHasTheErrorsOfTheFileAllAtOnce) {
               HasSubstr("source.stream is missing"));
 }
 
-TEST(Workflows, AServerSaysThatItDoesNotRunThem) {
-  const Loaded loaded = load_text(workflow_text(kStream, kUrl));
-  EXPECT_THAT(unsupported(loaded.config).ignored, ElementsAre(HasSubstr("'orders' is declared")));
+TEST(Workflows, AServerSaysWhichOnesItDoesNotRun) {
+  EXPECT_THAT(unsupported(load_text(workflow_text(kStream, kUrl)).config).ignored, IsEmpty());
+  const Loaded http = load_text(workflow_text("type: http", kUrl));
+  EXPECT_THAT(unsupported(http.config).ignored,
+              ElementsAre(AllOf(HasSubstr("'orders' is declared only"),
+                                HasSubstr("whose source is not a stream"))));
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ Result<Options> options_from(const config::Config& config) {
   options.store = config.store;
   take_limits(options, config.limits);
   options.streams = config.streams;
+  options.workflows = config.workflows;
   options.auth = config.auth;
   options.tenants = config.tenants;
   options.log = config.log;

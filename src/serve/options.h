@@ -42,6 +42,7 @@ struct Options {
   std::chrono::milliseconds resp_command_time{60'000};
   std::chrono::milliseconds resp_idle_time{0};
   std::vector<config::Stream> streams;  // there before the doors open
+  std::vector<delivery::Workflow> workflows;
   config::Auth auth;
   config::Tenants tenants;
   config::Log log;

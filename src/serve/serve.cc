@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "access/credential_authenticator.h"
 #include "access/entry.h"
 #include "access/gatherer.h"
+#include "access/tenant_store.h"
 #include "host/clock.h"
 #include "host/entropy.h"
 #include "host/signals.h"
@@ -38,6 +40,7 @@
 #include "serve/survey.h"
 #include "serve/tenant_settings.h"
 #include "wire/json_text.h"
+#include "workflows/host.h"
 
 namespace hapax::serve {
 
@@ -73,7 +76,9 @@ class Process {
     HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, connection_limits_));
     server_->start();  // From here on its health can be asked for.
     HAPAX_CHECK(open_store());
+    HAPAX_TRY(workflows_, workflows::Host::make(options_.workflows, workflow_ports()));
     open_doors();
+    workflows_->start();
     announce();
     notifier_.tell("READY=1");
     work(signals);
@@ -83,12 +88,15 @@ class Process {
     const bool well = !health_.trouble();
     notifier_.tell("STOPPING=1");
     health_.draining();
+    workflows_->wind_down(options_.drain);
     server_->stop(options_.drain);
+    workflows_->wait();
     surveyor_->stop();
     entry_->close();
     while (well && entry_->ledger().keep(*store_)) {
     }
     open_ = false;
+    workflows_.reset();
     store_.reset();  // What it still answers finds everybody that asked.
     log_.tell_counted(Log::Spans::kAll);
     return Ok{};
@@ -140,6 +148,19 @@ class Process {
     open_ = true;
     health_.opened();
     look_at(survey ? Result<Statistics>(survey->store) : survey.error());
+  }
+
+  workflows::HostPorts workflow_ports() {
+    const auto store_of = [this](std::string_view tenant) -> Store& {
+      auto& store = tenant_stores_[std::string(tenant)];
+      if (!store) store = std::make_unique<access::TenantStore>(*store_, tenant);
+      return *store;
+    };
+    const auto log = [this](const std::string& workflow, std::string_view line) {
+      log_.write_often(LogLevel::kWarning, "workflow",
+                       {{"workflow", workflow}, {"what", std::string(line)}});
+    };
+    return {store_of, clock_, entropy_, log};
   }
 
   rest::DoorContext door_context(const std::string& address) {
@@ -394,6 +415,8 @@ class Process {
   std::chrono::steady_clock::time_point tell_crowded_from_{};
   std::unique_ptr<access::CredentialAuthenticator> authenticator_;
   std::unique_ptr<Store> store_;  // outlives everything that asks it
+  std::map<std::string, std::unique_ptr<access::TenantStore>> tenant_stores_;  // of workflows
+  std::unique_ptr<workflows::Host> workflows_;
   std::unique_ptr<access::Entry> entry_;
   std::unique_ptr<rest::RestDoor> rest_door_;
   std::unique_ptr<rest::RestDoor> metrics_door_;

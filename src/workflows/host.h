@@ -1,0 +1,58 @@
+// Runs workflows in a process: each on a thread of its own, all over one sender. With a shared
+// store any number of processes may run the same ones: leases of the store divide the work.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hapax/result.h>
+#include <hapax/store.h>
+#include <hapax/time.h>
+
+#include "delivery/engine.h"
+#include "delivery/workflow.h"
+#include "ports/clock.h"
+#include "ports/entropy.h"
+#include "webhook/sender.h"
+
+namespace hapax::workflows {
+
+struct HostPorts {
+  std::function<Store&(std::string_view tenant)> store_of;  // the store as that tenant sees it
+  ports::Clock& clock;
+  ports::Entropy& entropy;
+  std::function<void(const std::string& workflow, std::string_view line)> log;
+};
+
+class Host {
+ public:
+  // Those of the workflows that run (delivery::why_not_run); they rest until start(). An error
+  // names the workflow: a secret that is not there, or an endpoint that no request could reach.
+  [[nodiscard]] static Result<std::unique_ptr<Host>> make(
+      const std::vector<delivery::Workflow>& workflows, HostPorts ports);
+  ~Host();  // winds down without patience, and waits
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  void start();
+  // From now on nothing is sent any more. The answers that are under way are awaited, at most so
+  // long, and the rest is given back: on the threads of the workflows. The first call counts.
+  void wind_down(Duration patience);
+  // Returns when that is done.
+  void wait();
+
+  [[nodiscard]] std::size_t size() const { return running_.size(); }
+
+ private:
+  class Running;
+  explicit Host(HostPorts ports);
+
+  const HostPorts ports_;
+  std::unique_ptr<webhook::Sender> sender_;
+  std::vector<std::unique_ptr<Running>> running_;  // ends before the sender
+};
+
+}  // namespace hapax::workflows

@@ -1,0 +1,51 @@
+#include "workflows/secrets.h"
+
+#include <cstdlib>
+#include <variant>
+
+#include "base/format.h"
+#include "host/whole_file.h"
+
+namespace hapax::workflows {
+
+namespace {
+
+using delivery::SecretReference;
+
+Result<std::string> value_of(const SecretReference& reference) {
+  switch (reference.place) {
+    case SecretReference::Place::kEnvironment: {
+      const char* value = std::getenv(reference.name.c_str());
+      if (value != nullptr) return std::string(value);
+      return Error{Errc::kPreconditionFailed,
+                   base::format("the environment has no variable {}", reference.name)};
+    }
+    case SecretReference::Place::kFile: {
+      Result<std::string> content = host::read_file(reference.name);
+      if (!content) return Error{Errc::kPreconditionFailed, content.error().text()};
+      while (content->ends_with('\n') || content->ends_with('\r')) content->pop_back();
+      return content;
+    }
+    case SecretReference::Place::kStored:
+      break;
+  }
+  return Error{Errc::kPreconditionFailed,
+               base::format("secret {} is not stored anywhere", reference.name)};
+}
+
+}  // namespace
+
+Result<std::string> reveal(const delivery::SecretText& text) {
+  std::string all;
+  for (const auto& piece : text.pieces()) {
+    if (const auto* clear = std::get_if<std::string>(&piece)) {
+      all += *clear;
+      continue;
+    }
+    HAPAX_TRY(const std::string value, value_of(std::get<SecretReference>(piece)));
+    all += value;
+  }
+  return all;
+}
+
+}  // namespace hapax::workflows

@@ -1,0 +1,243 @@
+"""Workflows that `hapax serve` runs: from a stream to an endpoint, under a guarantee."""
+
+import http.server
+import json
+import os
+import subprocess
+import threading
+import unittest
+
+from running import FolderTest, arguments, wait_for
+
+
+class Endpoint(http.server.BaseHTTPRequestHandler):
+    """Answers what the hook says; notes what it answered with success."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        request = (self.headers, body)
+        with self.server.lock:
+            self.server.came.append(request)
+        status = self.server.hook(request) if self.server.hook else 200
+        if status == 200:
+            with self.server.lock:
+                self.server.got.append(request)
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class WorkflowsTest(FolderTest):
+    def endpoint(self):
+        endpoint = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+        endpoint.came, endpoint.got, endpoint.hook = [], [], None
+        endpoint.lock = threading.Lock()
+        endpoint.url = f"http://127.0.0.1:{endpoint.server_port}/in"
+        endpoint.closing = threading.Event()
+        thread = threading.Thread(target=endpoint.serve_forever)
+        thread.start()
+        self.addCleanup(endpoint.server_close)
+        self.addCleanup(thread.join)
+        self.addCleanup(endpoint.shutdown)
+        self.addCleanup(endpoint.closing.set)
+        return endpoint
+
+    def workflow(self, url, endpoint="", more=""):
+        return f"""
+streams: [{{stream: orders}}]
+workflows:
+  - id: erp
+    source: {{type: stream, stream: orders}}
+    endpoint: {{url: "{url}"{endpoint}}}
+{more}
+"""
+
+    def publish(self, server, *ids, group=None, event_type="OrderCreated"):
+        for each in ids:
+            body = {"id": each, "payload": json.dumps({"order": each}),
+                    "headers": [["event_type", event_type], ["traceparent", "00-ab-cd-01"]]}
+            if group:
+                body["group"] = group
+            status, _, text = server.call("POST", "/api/v1/streams/orders/records", body)
+            self.assertIn(status, (200, 201), text)
+
+    def orders(self, endpoint):
+        with endpoint.lock:
+            return [json.loads(body)["data"]["order"] for _, body in endpoint.got]
+
+    def arrives(self, endpoint, *orders):
+        wait_for(lambda: set(self.orders(endpoint)) >= set(orders), f"{orders} at the endpoint")
+
+    def dead_letters(self, server):
+        status, _, told = server.call("GET", "/api/v1/streams/erp.dead/records")
+        return told["records"] if status == 200 else []
+
+    def dead_letter(self, server):
+        wait_for(lambda: self.dead_letters(server), "a dead letter")
+        return self.dead_letters(server)[0]
+
+    def test_records_arrive_with_key_and_envelope(self):
+        endpoint = self.endpoint()
+        server = self.serve(self.workflow(
+            endpoint.url, ', auth: {type: bearer, token: "${env:ERP_TOKEN}"}'),
+            {"ERP_TOKEN": "t0k"})
+        self.publish(server, "o1", "o2", "o3", group="customer-1")
+        self.arrives(endpoint, "o1", "o2", "o3")
+        self.assertEqual(self.orders(endpoint), ["o1", "o2", "o3"])
+        head, body = endpoint.got[0]
+        told = json.loads(body)
+        self.assertEqual(list(told), ["idempotencyKey", "eventType", "timestamp", "data"])
+        self.assertEqual(told["eventType"], "OrderCreated")
+        self.assertEqual(head["webhook-id"], told["idempotencyKey"])
+        self.assertEqual(head["Idempotency-Key"], told["idempotencyKey"])
+        self.assertEqual(len(told["idempotencyKey"]), 64)
+        self.assertEqual(head["Authorization"], "Bearer t0k")
+        self.assertEqual(head["traceparent"], "00-ab-cd-01")
+        keys = {each["webhook-id"] for each, _ in endpoint.got}
+        self.assertEqual(len(keys), 3)
+        self.assertNotIn("t0k", server.text())
+
+    def test_at_least_once_sends_the_payload_as_it_came(self):
+        endpoint = self.endpoint()
+        server = self.serve(self.workflow(
+            endpoint.url, more="    delivery: {guarantee: at-least-once}"))
+        self.publish(server, "o1")
+        wait_for(lambda: endpoint.got, "o1 at the endpoint")
+        self.assertEqual(json.loads(endpoint.got[0][1]), {"order": "o1"})
+        self.assertEqual(len(endpoint.got[0][0]["webhook-id"]), 64)
+
+    def test_only_its_event_types_go_to_an_endpoint(self):
+        endpoint = self.endpoint()
+        server = self.serve(self.workflow(endpoint.url, ', eventTypes: ["Order*"]'))
+        self.publish(server, "p1", event_type="ProductMade")
+        self.publish(server, "o1")
+        self.arrives(endpoint, "o1")
+        self.assertEqual(self.orders(endpoint), ["o1"])
+
+    def test_a_record_that_fails_is_tried_again_then_a_dead_letter_then_replayed(self):
+        endpoint = self.endpoint()
+        refuses = threading.Event()
+        refuses.set()
+
+        def hook(request):
+            return 422 if refuses.is_set() and b"bad" in request[1] else 200
+        endpoint.hook = hook
+        server = self.serve(self.workflow(
+            endpoint.url, more="    delivery: {retries: {maxAttempts: 3, backoffMs: [10]}}"))
+        self.publish(server, "bad", "o2", group="customer-1")
+        self.publish(server, "o3")
+        self.arrives(endpoint, "o2", "o3")
+        dead = self.dead_letter(server)
+        self.assertEqual(dead["id"], "bad")
+        self.assertIn("HTTP 422", dead["lineage"]["reason"])
+        with endpoint.lock:
+            tries = [head["webhook-id"] for head, body in endpoint.came if b"bad" in body]
+        self.assertEqual(len(tries), 3)
+        self.assertEqual(len(set(tries)), 1)
+        refuses.clear()
+        self.hapax("redrive", "erp.dead", str(dead["sequence"]), "--url", server.url)
+        self.arrives(endpoint, "bad")
+        head = next(head for head, body in endpoint.got if b"bad" in body)
+        self.assertEqual(head["webhook-id"], tries[0])
+        self.assertEqual(head["Hapax-Replay"], "1")
+
+    def test_an_attempt_is_not_forgotten_over_a_restart(self):
+        endpoint = self.endpoint()
+        endpoint.hook = lambda _: 500
+        server = self.serve(self.workflow(
+            endpoint.url, more="    delivery: {retries: {maxAttempts: 2, backoffMs: [3000]}}"))
+        self.publish(server, "o1")
+        wait_for(lambda: endpoint.came, "the first attempt")
+
+        def is_given_back():
+            _, _, stream = server.call("GET", "/api/v1/streams/orders")
+            return stream["consumers"][0]["in_flight"] == 0
+        wait_for(is_given_back, "it to be given back")
+        server.kill()
+        tried = len(endpoint.came)
+        server.start(f"{server.host}:{server.port}", ":".join(server.resp))
+        self.assertIn("HTTP 500", self.dead_letter(server)["lineage"]["reason"])
+        if tried == 1:  # Otherwise the kill came so late that it met the second attempt.
+            self.assertEqual(len(endpoint.came), 2)
+
+    def test_kill_9_loses_nothing_and_repeats_under_the_same_key(self):
+        endpoint = self.endpoint()
+
+        def hook(_):
+            endpoint.closing.wait(0.02)
+            return 200
+        endpoint.hook = hook
+        server = self.serve(self.workflow(endpoint.url))
+        orders = [f"o{n}" for n in range(150)]
+        for i, order in enumerate(orders):
+            self.publish(server, order, group=f"customer-{i % 10}")
+            if i in (50, 100):
+                wait_for(lambda: len(endpoint.got) > i // 2, "some to arrive")
+                server.restart()
+        self.arrives(endpoint, *orders)
+        by_key = {}
+        with endpoint.lock:
+            for head, body in endpoint.came:
+                by_key.setdefault(head["webhook-id"], set()).add(body)
+        self.assertEqual(len(by_key), len(orders))
+        self.assertTrue(all(len(bodies) == 1 for bodies in by_key.values()))
+        firsts = list(dict.fromkeys(self.orders(endpoint)))
+        for customer in range(10):
+            mine = [each for each in firsts if int(each[1:]) % 10 == customer]
+            self.assertEqual(mine, [each for each in orders if int(each[1:]) % 10 == customer])
+        self.assertEqual(self.dead_letters(server), [])
+
+    def test_sigterm_waits_for_the_answer(self):
+        endpoint = self.endpoint()
+        came, answer = threading.Event(), threading.Event()
+
+        def hook(_):
+            came.set()
+            answer.wait(30)
+            return 200
+        endpoint.hook = hook
+        server = self.serve(self.workflow(endpoint.url))
+        self.publish(server, "o1")
+        came.wait(30)
+        server.process.terminate()
+        server.wait_for_log("stopping")
+        answer.set()
+        self.assertEqual(server.process.wait(30), 0)
+        server.process.stdout.close()
+        server.start(f"{server.host}:{server.port}", ":".join(server.resp))
+        self.publish(server, "o2")
+        self.arrives(endpoint, "o2")
+        self.assertEqual(self.orders(endpoint), ["o1", "o2"])
+
+    def test_a_secret_that_is_not_there_is_told_at_the_start(self):
+        path = os.path.join(self.folder, "hapax.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.workflow("http://127.0.0.1:1/in",
+                                     ', auth: {type: bearer, token: "${env:ERP_TOKEN}"}'))
+        done = subprocess.run(
+            [self.HAPAX, "serve", "--config", path, "--data", os.path.join(self.folder, "data"),
+             "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"],
+            capture_output=True, text=True, timeout=60, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("workflow 'erp': the environment has no variable ERP_TOKEN", done.stderr)
+
+    def test_check_says_what_does_not_run(self):
+        server = self.serve(self.workflow("http://127.0.0.1:1/in"))
+        for guarantee, words in (("idempotent-keys", None),
+                                 ("exactly-once", "with guarantee exactly-once")):
+            server.write(self.workflow("http://127.0.0.1:1/in",
+                                       more=f"    delivery: {{guarantee: {guarantee}}}"))
+            done = subprocess.run([self.HAPAX, "check", server.path], capture_output=True,
+                                  text=True, timeout=60, check=False)
+            self.assertEqual("does not run" in done.stdout + done.stderr, words is not None)
+            self.assertIn(words or "erp", done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    WorkflowsTest.HAPAX, _ = arguments()
+    unittest.main()

@@ -48,7 +48,8 @@ class StreamSource::Settling {
                 .delay = std::clamp(delay, Duration{0}, limits::kDelayMax),
                 .reason = keep(relay::stored_reason(reason))});
   }
-  void give_up(Receipt receipt, std::string_view reason) {
+  void give_up(Receipt receipt, const Tries& tries, std::string_view reason) {
+    refusable_.push_back({ops_.size(), receipt.sequence, tries});
     add(0, Nack{.stream = settings_.stream,
                 .consumer = settings_.consumer,
                 .receipt = receipt,
@@ -58,7 +59,9 @@ class StreamSource::Settling {
   void extend(HandoutNumber number, Receipt receipt, Duration lease) {
     add(number, Extend{settings_.stream, settings_.consumer, receipt, lease});
   }
-  void note_tries(std::string name, std::string value) {
+  void note_tries(Sequence sequence, const Tries& tries, std::string name) {
+    refusable_.push_back({ops_.size(), sequence, tries});
+    std::string value = base::format("{} {}", tries.failed, tries.first_ms);
     add(0, Set{.name = keep(std::move(name)),
                .value = keep(std::move(value)),
                .mode = SetMode::kAlways,
@@ -75,6 +78,13 @@ class StreamSource::Settling {
   }
 
   [[nodiscard]] const std::vector<Op>& ops() const { return ops_; }
+  // Operations that a quota may refuse, and what must be known then.
+  struct Refusable {
+    std::size_t place;
+    Sequence sequence;
+    Tries tries;
+  };
+  [[nodiscard]] const std::vector<Refusable>& refusable() const { return refusable_; }
   // Which hand-out an extend is for; 0: something else.
   [[nodiscard]] HandoutNumber extended(std::size_t place) const { return extended_[place]; }
 
@@ -88,6 +98,7 @@ class StreamSource::Settling {
   const StreamSourceSettings& settings_;
   std::vector<Op> ops_;
   std::vector<HandoutNumber> extended_;
+  std::vector<Refusable> refusable_;
   std::deque<std::string> texts_;  // they lie still
 };
 
@@ -106,6 +117,15 @@ StreamSource::~StreamSource() {
 }
 
 Status StreamSource::open() {
+  HAPAX_TRY(const StreamStats stats, store_.describe(settings_.stream));
+  // Keys of deliveries are made of message ids, which must be unique in the stream.
+  if (stats.settings.id_scope == IdScope::kGroup) {
+    return Error{
+        Errc::kPreconditionFailed,
+        base::format("stream '{}' has ids that are unique per group only (id_scope); records "
+                     "of a workflow need ids that are unique in the stream",
+                     settings_.stream)};
+  }
   HAPAX_TRY(const Records found, store_.read({.stream = settings_.stream, .max = 1}));
   stream_uid_ = found.stream_uid;
   return Ok{};
@@ -126,7 +146,8 @@ Result<Hand> StreamSource::take(const TakeCall& call) {
   // Leases are renewed together, when a third of the time is over.
   const bool renews = !held_.empty() && lease_end_ms_ - asked_ms <= call.lease.count() * 2 / 3;
   if (renews) renew(settling, call.lease);
-  if (call.room > 0) settling.receive(call.room, call.lease);
+  const bool receives = call.room > 0 && held_bytes_ < kHeldBytesMax;
+  if (receives) settling.receive(call.room, call.lease);
   const std::int64_t asked_end_ms = asked_ms + call.lease.count();
   if (renews || held_.empty()) lease_end_ms_ = asked_end_ms;
   Hand hand;
@@ -137,7 +158,7 @@ Result<Hand> StreamSource::take(const TakeCall& call) {
   if (!answer) return std::move(answer).error();
   log_ahead_ms_ = to_ms(answer->time) - asked_ms;
   read_answer(settling, *answer, hand);
-  if (call.room > 0) {
+  if (receives) {
     const Status handed_out = hand_out(*answer, hand);
     if (!handed_out) {
       forget();
@@ -162,9 +183,24 @@ void StreamSource::read_answer(const Settling& settling, const Answer& answer, H
     }
     const HandoutNumber number = settling.extended(i);
     if (number == 0 || std::holds_alternative<Renewed>(verdict)) continue;
-    held_.erase(number);
+    release(number);
     hand.lost.push_back(number);
   }
+  for (const auto& [place, sequence, tries] : settling.refusable()) {
+    if (std::holds_alternative<Refused>(answer.verdicts[place])) remember(sequence, tries);
+  }
+}
+
+void StreamSource::release(HandoutNumber number) {
+  const auto at = held_.find(number);
+  if (at == held_.end()) return;
+  held_bytes_ -= at->second.bytes;
+  held_.erase(at);
+}
+
+void StreamSource::remember(Sequence sequence, const Tries& tries) {
+  if (remembered_.size() >= kRememberedMax) remembered_.clear();
+  remembered_[sequence.value] = tries;
 }
 
 Status StreamSource::hand_out(Answer& answer, Hand& hand) {
@@ -192,7 +228,8 @@ Status StreamSource::hand_out(Answer& answer, Hand& hand) {
       continue;
     }
     const HandoutNumber number = ++numbers_;
-    held_.emplace(number, Held{receipt, tries, to_ms(answer.time)});
+    held_bytes_ += record.payload.size();
+    held_.emplace(number, Held{receipt, tries, to_ms(answer.time), record.payload.size()});
     hand.records.push_back({number, std::move(record), 0});
   }
   return Ok{};
@@ -229,16 +266,21 @@ Outgoing StreamSource::outgoing_of(Delivery& delivery, const Tries& tries) const
   return record;
 }
 
-// Z10
+// Z10. Registers can be written by others: what makes no sense does not count.
 Result<StreamSource::Tries> StreamSource::find_tries(const Delivery& delivery) {
-  Tries tries;
-  if (delivery.attempt <= 1) return tries;
+  if (delivery.attempt <= 1) return Tries{};
+  if (const auto at = remembered_.find(delivery.record.sequence.value); at != remembered_.end()) {
+    return at->second;
+  }
   HAPAX_TRY(const auto found, store_.find_register(register_of(delivery.record.sequence)));
-  if (!found) return tries;
+  if (!found) return Tries{};
+  Tries tries;
   std::string_view text = found->value;
   const bool whole = read_number(text, tries.failed) && text.starts_with(' ') &&
-                     (text.remove_prefix(1), read_number(text, tries.first_ms));
-  return whole ? tries : Tries{};
+                     (text.remove_prefix(1), read_number(text, tries.first_ms)) && text.empty();
+  const bool sane = whole && tries.failed >= 1 && tries.failed < limits::kAttemptsMax &&
+                    tries.first_ms >= 0 && tries.first_ms <= log_now_ms();
+  return sane ? tries : Tries{};
 }
 
 std::string StreamSource::register_of(Sequence sequence) const {
@@ -251,7 +293,8 @@ void StreamSource::settle(Settling& settling, const Settlement& settlement) {
   const auto at = held_.find(settlement.number);
   if (at == held_.end()) return;  // Lost meanwhile: it is somebody else's.
   const Held held = at->second;
-  held_.erase(at);
+  release(settlement.number);
+  remembered_.erase(held.receipt.sequence.value);
   switch (settlement.kind) {
     case Kind::kDelivered:
       settling.ack(held.receipt);
@@ -259,7 +302,7 @@ void StreamSource::settle(Settling& settling, const Settlement& settlement) {
     case Kind::kRetry:
       return retry(settling, held, settlement);
     case Kind::kDead:
-      settling.give_up(held.receipt, settlement.reason);
+      settling.give_up(held.receipt, held.tries, settlement.reason);
       break;
     case Kind::kDeferred:
       return settling.nack(held.receipt, settlement.after, settlement.reason);
@@ -272,18 +315,18 @@ void StreamSource::settle(Settling& settling, const Settlement& settlement) {
 }
 
 void StreamSource::retry(Settling& settling, const Held& held, const Settlement& settlement) {
-  const std::uint32_t failed = held.tries.failed + 1;
-  const std::int64_t first_ms = held.tries.failed > 0 ? held.tries.first_ms : held.handed_out_ms;
-  const Duration next{log_now_ms() + settlement.after.count() - first_ms};
-  if (next > settings_.give_up_after) {
-    settling.give_up(held.receipt,
-                     base::format("given up after {} ms and attempts ({}): {}",
-                                  log_now_ms() - first_ms, failed, settlement.reason));
+  Tries tries = held.tries;
+  if (tries.failed++ == 0) tries.first_ms = held.handed_out_ms;
+  const std::int64_t spent_ms = log_now_ms() - tries.first_ms;
+  if (Duration{spent_ms} + settlement.after > settings_.give_up_after) {
+    settling.give_up(held.receipt, tries,
+                     base::format("given up after {} ms and attempts ({}): {}", spent_ms,
+                                  tries.failed, settlement.reason));
     if (held.tries.failed > 0) settling.forget_tries(register_of(held.receipt.sequence));
     return;
   }
   settling.nack(held.receipt, settlement.after, settlement.reason);
-  settling.note_tries(register_of(held.receipt.sequence), base::format("{} {}", failed, first_ms));
+  settling.note_tries(held.receipt.sequence, tries, register_of(held.receipt.sequence));
 }
 
 void StreamSource::renew(Settling& settling, Duration lease) {
@@ -299,6 +342,7 @@ Status StreamSource::give_back(std::span<const Settlement> settled) {
     settling.nack(held.receipt, Duration{0}, "the sender stopped before it was sent");
   }
   held_.clear();
+  held_bytes_ = 0;
   if (settling.ops().empty()) return Ok{};
   HAPAX_TRY(const Answer answer, commit(settling));
   Hand nothing;
@@ -308,6 +352,7 @@ Status StreamSource::give_back(std::span<const Settlement> settled) {
 
 void StreamSource::forget() {
   held_.clear();
+  held_bytes_ = 0;
   unwanted_.clear();
 }
 

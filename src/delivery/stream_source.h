@@ -71,7 +71,11 @@ class StreamSource final : public Source {
     Receipt receipt;
     Tries tries;
     std::int64_t handed_out_ms = 0;  // log time
+    std::size_t bytes = 0;
   };
+  // Of payloads that are held; beyond that nothing more is taken.
+  static constexpr std::size_t kHeldBytesMax = std::size_t{64} << 20;
+  static constexpr std::size_t kRememberedMax = 100'000;
   class Settling;
 
   [[nodiscard]] Status open();
@@ -86,6 +90,8 @@ class StreamSource final : public Source {
   [[nodiscard]] Result<Tries> find_tries(const Delivery& delivery);
   [[nodiscard]] std::string register_of(Sequence sequence) const;
   [[nodiscard]] std::int64_t log_now_ms() { return clock_.steady_ms() + log_ahead_ms_; }
+  void release(HandoutNumber number);
+  void remember(Sequence sequence, const Tries& tries);
   void watch();
   void forget();
 
@@ -98,7 +104,10 @@ class StreamSource final : public Source {
 
   std::optional<std::uint64_t> stream_uid_{};  // none: look whether stream and consumer are there
   std::unordered_map<HandoutNumber, Held> held_;
+  std::size_t held_bytes_ = 0;
   std::vector<Receipt> unwanted_;  // to be acked with the next commit
+  // What the store did not take: a full quota must not make attempts endless.
+  std::unordered_map<std::uint64_t, Tries> remembered_;
   HandoutNumber numbers_ = 0;
   std::int64_t lease_end_ms_ = 0;  // of all that is held, by our steady clock
   std::int64_t log_ahead_ms_ = 0;  // of log time to our steady clock

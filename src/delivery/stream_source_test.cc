@@ -200,6 +200,40 @@ TEST_F(StreamSourceTest, AStreamThatWasMadeAgainUnnoticedHasOtherKeys) {
   EXPECT_NE(before.record.id, after.record.id);
 }
 
+// Registers are everybody's: what others wrote there ends nothing.
+TEST_F(StreamSourceTest, AttemptsThatMakeNoSenseDoNotCount) {
+  append("a");
+  take({{only(take()).number, Kind::kRetry, Duration{0}, "HTTP 500"}}, 0);
+  const std::string name =
+      base::format("erp.attempts/{}/1", store_.rules.state.find_stream("orders")->uid.value);
+  for (const char* value : {"4294967295 0", "1 -9223372036854775808", "1 5 x", "0 5", "x"}) {
+    run(Set{.name = name, .value = value, .mode = SetMode::kAlways});
+    const Handout again = only(take());
+    EXPECT_EQ(again.record.attempt, 1U) << value;
+    take({{again.number, Kind::kNotSent}}, 0);
+  }
+}
+
+TEST_F(StreamSourceTest, AStreamWhoseIdsAreUniquePerGroupIsRefused) {
+  run(DeleteStream{"orders"});
+  run(CreateStream{"orders", {.id_scope = IdScope::kGroup}});
+  const auto refused = source_.take({.room = 1, .lease = Duration{10'000}});
+  EXPECT_EQ(refused.error().code, Errc::kPreconditionFailed);
+}
+
+TEST_F(StreamSourceTest, PayloadsThatAreHeldAreBounded) {
+  const std::string large(1 << 20, 'x');
+  for (int i = 0; i < 100; ++i) {
+    run(Append{.stream = "orders", .payload = large, .id = std::to_string(i)});
+  }
+  std::vector<HandoutNumber> numbers;
+  for (int i = 0; i < 100; ++i) {
+    for (const Handout& handout : take({}, 1).records) numbers.push_back(handout.number);
+  }
+  EXPECT_EQ(numbers.size(), 64U);
+  EXPECT_THAT(take({{numbers.front(), Kind::kDelivered}}, 1).records, SizeIs(1));
+}
+
 TEST_F(StreamSourceTest, WhatIsGivenBackComesAtOnce) {
   append("a");
   only(take());

@@ -66,7 +66,13 @@ class RuleStore final : public Store {
   Result<std::optional<ProducerStatus>> find_producer(std::string_view, std::string_view) override {
     return std::optional<ProducerStatus>{};
   }
-  Result<StreamStats> describe(std::string_view) override { return StreamStats{}; }
+  Result<StreamStats> describe(std::string_view name) override {
+    const core::Stream* stream = rules.state.find_stream(name);
+    if (stream == nullptr) return Error{Errc::kNotFound, std::string(name)};
+    StreamStats stats;
+    stats.settings = stream->settings;
+    return stats;
+  }
   Result<std::vector<std::string>> streams() override { return std::vector<std::string>{}; }
   Result<Statistics> statistics() override { return Statistics{}; }
 
@@ -124,7 +130,10 @@ class WorldStore final : public Store {
   Result<std::optional<ProducerStatus>> find_producer(std::string_view, std::string_view) override {
     return away();
   }
-  Result<StreamStats> describe(std::string_view) override { return away(); }
+  Result<StreamStats> describe(std::string_view name) override {
+    if (troubles_.error()) return away();
+    return inner_.describe(name);
+  }
   Result<std::vector<std::string>> streams() override { return away(); }
   Result<Statistics> statistics() override { return away(); }
 

@@ -46,6 +46,9 @@ std::optional<std::string> why_not_terms(const Workflow& workflow) {
   if (guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce) {
     return base::format("with guarantee {}", word_for(guarantee));
   }
+  if (workflow.delivery.key.format.fields() != KeyFormat().fields()) {
+    return "with an idempotencyKey.format of their own";
+  }
   const auto on_failure = workflow.order().on_failure;
   if (!std::holds_alternative<ParkRecord>(on_failure)) return "with ordering.onFailure block";
   return std::nullopt;

@@ -66,6 +66,8 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   expect("guarantee at-most-once");
   workflow_.delivery.guarantee = Guarantee::kExactlyOnce;
   expect("guarantee exactly-once");
+  workflow_.delivery.key.format = KeyFormat::of({KeyField::kPrimaryKey});
+  expect("idempotencyKey.format");
   workflow_.ordering = Ordering{.on_failure = BlockKey{}};
   expect("onFailure block");
 }

@@ -1,5 +1,6 @@
 #include "workflows/endpoint_sink.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "base/assert.h"
@@ -30,6 +31,13 @@ std::string_view content_type_of(const Outgoing& record) {
     if (base::lower(name) == "content-type") return value;
   }
   return {};
+}
+
+// Some servers take '_' for '-'.
+std::string plain_name(std::string_view name) {
+  std::string plain = base::lower(name);
+  std::replace(plain.begin(), plain.end(), '_', '-');
+  return plain;
 }
 
 Status add_auth(const HttpTarget& target, webhook::SendRequest& request) {
@@ -91,6 +99,13 @@ void EndpointSink::start(std::span<const Outgoing* const> records, std::int64_t 
   if (!begun) done({SendResult{.outcome = SendResult::Outcome::kNotSent}});
 }
 
+// A publisher does not say again what the operator said: a receiver might take the later one.
+bool EndpointSink::is_configured(std::string_view name) const {
+  return std::any_of(blank_.headers.begin(), blank_.headers.end(), [&](const auto& header) {
+    return plain_name(header.first) == plain_name(name);
+  });
+}
+
 Result<webhook::SendRequest> EndpointSink::request_for(const Outgoing& record,
                                                        std::int64_t not_after_ms) const {
   const envelope::RecordFacts facts{.key = record.id,
@@ -100,7 +115,9 @@ Result<webhook::SendRequest> EndpointSink::request_for(const Outgoing& record,
                                     .content_type = content_type_of(record)};
   HAPAX_TRY(const envelope::RequestContent content, envelope::make_content(shape_, facts));
   std::vector<Header> published;
-  for (const auto& [name, value] : record.headers) published.push_back({name, value});
+  for (const auto& [name, value] : record.headers) {
+    if (!is_configured(name)) published.push_back({name, value});
+  }
   HAPAX_TRY(const auto fields,
             envelope::attempt_fields(content, {.key = record.id,
                                                .at = time_from_ms(clock_.wall_ms()),

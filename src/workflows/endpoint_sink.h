@@ -32,6 +32,7 @@ class EndpointSink final : public delivery::Sink {
                envelope::BodyShape shape)
       : sender_(sender), clock_(clock), blank_(std::move(blank)), shape_(shape) {}
 
+  [[nodiscard]] bool is_configured(std::string_view name) const;
   [[nodiscard]] Result<webhook::SendRequest> request_for(const delivery::Outgoing& record,
                                                          std::int64_t not_after_ms) const;
 

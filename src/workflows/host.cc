@@ -45,11 +45,15 @@ delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store
   const auto form = workflow.delivery.key.form == delivery::KeyForm::kShort
                         ? signing::KeyForm::kShort
                         : signing::KeyForm::kWhole;
-  return [store_id = std::move(store_id), form](const Record& record, std::uint64_t stream_uid) {
+  const std::string& source = std::get<delivery::FromStream>(*workflow.source).stream;
+  return [store_id = std::move(store_id), form, source](const Record& record,
+                                                        std::uint64_t stream_uid) {
     const std::string stream = base::format("{}", stream_uid);
     signing::StreamOrigin origin{.store = store_id, .stream = stream, .record = {}};
-    // A record that was put back has another sequence than the one it was first sent under.
-    const Sequence first = record.lineage ? record.lineage->sequence : record.sequence;
+    // A record that was put back has another sequence than the one it was first sent under. A dead
+    // letter of another stream tells of a sequence there.
+    const bool put_back = record.lineage && record.lineage->to && record.lineage->stream == source;
+    const Sequence first = put_back ? record.lineage->sequence : record.sequence;
     if (record.id.empty()) {
       origin.record = first;
     } else {
@@ -71,6 +75,16 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow, ports::Entropy& ent
     return delivery::pause_after(backoff, attempt, ports::draw_u64(entropy));
   };
   return policy;
+}
+
+// What an engine starts leaves at once: a request that waits in the sender would use up its time.
+std::size_t sum_of_concurrency(const std::vector<Workflow>& workflows) {
+  std::size_t sum = webhook::SendLimits{}.per_origin;
+  for (const Workflow& workflow : workflows) {
+    if (delivery::why_not_run(workflow)) continue;
+    sum += workflow.endpoints.front().concurrency.value_or(delivery::kConcurrencyDefault);
+  }
+  return sum;
 }
 
 delivery::EngineSettings engine_settings(const Workflow& workflow) {
@@ -180,7 +194,9 @@ Result<std::unique_ptr<Host>> Host::make(const std::vector<Workflow>& workflows,
     return !delivery::why_not_run(workflow);
   });
   if (!any) return host;
-  HAPAX_TRY(host->sender_, webhook::Sender::open({}));
+  webhook::SenderSettings sender;
+  sender.limits.per_origin = sum_of_concurrency(workflows);
+  HAPAX_TRY(host->sender_, webhook::Sender::open(std::move(sender)));
   for (const Workflow& workflow : workflows) {
     if (delivery::why_not_run(workflow)) continue;
     auto sink = EndpointSink::make(workflow, *host->sender_, host->ports_.clock);

@@ -71,7 +71,8 @@ workflows:
             return [json.loads(body)["data"]["order"] for _, body in endpoint.got]
 
     def arrives(self, endpoint, *orders):
-        wait_for(lambda: set(self.orders(endpoint)) >= set(orders), f"{orders} at the endpoint")
+        wait_for(lambda: set(self.orders(endpoint)) >= set(orders),
+                 lambda: f"{orders} at the endpoint, which has {self.orders(endpoint)}")
 
     def dead_letters(self, server):
         status, _, told = server.call("GET", "/api/v1/streams/erp.dead/records")
@@ -125,24 +126,24 @@ workflows:
         refuses.set()
 
         def hook(request):
-            return 422 if refuses.is_set() and b"bad" in request[1] else 200
+            return 422 if refuses.is_set() and b"poison" in request[1] else 200
         endpoint.hook = hook
         server = self.serve(self.workflow(
             endpoint.url, more="    delivery: {retries: {maxAttempts: 3, backoffMs: [10]}}"))
-        self.publish(server, "bad", "o2", group="customer-1")
+        self.publish(server, "poison", "o2", group="customer-1")
         self.publish(server, "o3")
         self.arrives(endpoint, "o2", "o3")
         dead = self.dead_letter(server)
-        self.assertEqual(dead["id"], "bad")
+        self.assertEqual(dead["id"], "poison")
         self.assertIn("HTTP 422", dead["lineage"]["reason"])
         with endpoint.lock:
-            tries = [head["webhook-id"] for head, body in endpoint.came if b"bad" in body]
+            tries = [head["webhook-id"] for head, body in endpoint.came if b"poison" in body]
         self.assertEqual(len(tries), 3)
         self.assertEqual(len(set(tries)), 1)
         refuses.clear()
         self.hapax("redrive", "erp.dead", str(dead["sequence"]), "--url", server.url)
-        self.arrives(endpoint, "bad")
-        head = next(head for head, body in endpoint.got if b"bad" in body)
+        self.arrives(endpoint, "poison")
+        head = next(head for head, body in endpoint.got if b"poison" in body)
         self.assertEqual(head["webhook-id"], tries[0])
         self.assertEqual(head["Hapax-Replay"], "1")
 
@@ -150,7 +151,7 @@ workflows:
         endpoint = self.endpoint()
         endpoint.hook = lambda _: 500
         server = self.serve(self.workflow(
-            endpoint.url, more="    delivery: {retries: {maxAttempts: 2, backoffMs: [3000]}}"))
+            endpoint.url, more="    delivery: {retries: {maxAttempts: 2, backoffMs: [8000]}}"))
         self.publish(server, "o1")
         wait_for(lambda: endpoint.came, "the first attempt")
 
@@ -203,7 +204,7 @@ workflows:
         endpoint.hook = hook
         server = self.serve(self.workflow(endpoint.url))
         self.publish(server, "o1")
-        came.wait(30)
+        self.assertTrue(came.wait(30))
         server.process.terminate()
         server.wait_for_log("stopping")
         answer.set()

@@ -8,6 +8,7 @@
 #include <hapax/postgres_store.h>
 
 #include "../postgres/cluster.h"
+#include "base/format.h"
 #include "journal/names.h"
 #include "shared_postgres/folder.h"
 #include "shared_postgres/log.h"

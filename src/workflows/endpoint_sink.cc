@@ -75,14 +75,13 @@ Result<webhook::SendRequest> blank_for(const HttpTarget& target) {
 
 }  // namespace
 
-Result<std::unique_ptr<EndpointSink>> EndpointSink::make(const delivery::Workflow& workflow,
+Result<std::unique_ptr<EndpointSink>> EndpointSink::make(const delivery::DeliveryTerms& terms,
+                                                         const HttpTarget& target,
                                                          webhook::Sender& sender,
                                                          ports::Clock& clock) {
-  const HttpTarget* target = workflow.endpoints.front().http();
-  HAPAX_ASSERT(target != nullptr, "only workflows that run over HTTP have such an endpoint");
-  HAPAX_TRY(webhook::SendRequest blank, blank_for(*target));
+  HAPAX_TRY(webhook::SendRequest blank, blank_for(target));
   return std::unique_ptr<EndpointSink>(
-      new EndpointSink(sender, clock, std::move(blank), shape_of(workflow.delivery)));
+      new EndpointSink(sender, clock, std::move(blank), shape_of(terms)));
 }
 
 void EndpointSink::start(std::span<const Outgoing* const> records, std::int64_t not_after_ms,

@@ -22,7 +22,8 @@ class EndpointSink final : public delivery::Sink {
   // The sender outlives the sink. kPreconditionFailed: a secret is not there; kInvalidArgument: a
   // request could never be sent.
   [[nodiscard]] static Result<std::unique_ptr<EndpointSink>> make(
-      const delivery::Workflow& workflow, webhook::Sender& sender, ports::Clock& clock);
+      const delivery::DeliveryTerms& terms, const delivery::HttpTarget& target,
+      webhook::Sender& sender, ports::Clock& clock);
 
   void start(std::span<const delivery::Outgoing* const> records, std::int64_t not_after_ms,
              Done done) override;

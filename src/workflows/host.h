@@ -12,11 +12,11 @@
 #include <hapax/store.h>
 #include <hapax/time.h>
 
-#include "delivery/engine.h"
 #include "delivery/workflow.h"
 #include "ports/clock.h"
 #include "ports/entropy.h"
 #include "webhook/sender.h"
+#include "workflows/running.h"
 
 namespace hapax::workflows {
 
@@ -47,8 +47,8 @@ class Host {
   [[nodiscard]] std::size_t size() const { return running_.size(); }
 
  private:
-  class Running;
   explicit Host(HostPorts ports);
+  [[nodiscard]] Result<std::unique_ptr<Running>> make_running(const delivery::Workflow& workflow);
 
   const HostPorts ports_;
   std::unique_ptr<webhook::Sender> sender_;

@@ -1,0 +1,90 @@
+#include "workflows/plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "base/format.h"
+#include "signing/delivery_key.h"
+
+namespace hapax::workflows {
+
+using delivery::Workflow;
+
+namespace {
+
+// What a process held that was killed is handed out again after so long. Leases are renewed while
+// a request is under way, so it may be shorter than a request.
+constexpr Duration kLease{10'000};
+
+}  // namespace
+
+// What the workflow has in the store. All its names begin with its own, so that they can lie
+// together.
+delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::string owner) {
+  const std::string& id = workflow.id.text();
+  delivery::StreamSourceSettings settings;
+  settings.stream = std::get<delivery::FromStream>(*workflow.source).stream;
+  settings.consumer = id;
+  settings.dead_letters = id + ".dead";
+  settings.attempts = id + ".attempts";
+  settings.owner = std::move(owner);
+  settings.give_up_after = workflow.delivery.retries.give_up_after;
+  settings.attempts_kept = settings.give_up_after + std::chrono::days{30};
+  return settings;
+}
+
+delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store_id) {
+  const auto form = workflow.delivery.key.form == delivery::KeyForm::kShort
+                        ? signing::KeyForm::kShort
+                        : signing::KeyForm::kWhole;
+  const std::string& source = std::get<delivery::FromStream>(*workflow.source).stream;
+  return [store_id = std::move(store_id), form, source](const Record& record,
+                                                        std::uint64_t stream_uid) {
+    const std::string stream = base::format("{}", stream_uid);
+    signing::StreamOrigin origin{.store = store_id, .stream = stream, .record = {}};
+    // A record that was put back has another sequence than the one it was first sent under. A dead
+    // letter of another stream tells of a sequence there.
+    const bool put_back = record.lineage && record.lineage->to && record.lineage->stream == source;
+    const Sequence first = put_back ? record.lineage->sequence : record.sequence;
+    if (record.id.empty()) {
+      origin.record = first;
+    } else {
+      origin.record = std::string_view(record.id);
+    }
+    return signing::DeliveryKey::make(origin).value().text(form);
+  };
+}
+
+std::uint32_t concurrency_of(const delivery::EndpointSettings& endpoint) {
+  return endpoint.concurrency.value_or(delivery::kConcurrencyDefault);
+}
+
+delivery::EndpointPolicy policy_of(const Workflow& workflow,
+                                   const delivery::EndpointSettings& endpoint,
+                                   ports::Entropy& entropy) {
+  delivery::EndpointPolicy policy;
+  policy.concurrency = concurrency_of(endpoint);
+  policy.rate = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(endpoint.rate, std::numeric_limits<std::uint32_t>::max()));
+  policy.attempts_max = workflow.delivery.retries.attempts_max;
+  policy.retry_after = [backoff = workflow.delivery.retries.backoff,
+                        &entropy](std::uint32_t attempt) {
+    return delivery::pause_after(backoff, attempt, ports::draw_u64(entropy));
+  };
+  return policy;
+}
+
+delivery::EngineSettings engine_settings(const Workflow& workflow) {
+  std::uint32_t concurrency = 0;
+  for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
+    concurrency += concurrency_of(endpoint);
+  }
+  delivery::EngineSettings settings;
+  settings.lease = kLease;
+  settings.window = std::clamp<std::uint32_t>(concurrency * 16, 256, 8'000);
+  return settings;
+}
+
+}  // namespace hapax::workflows

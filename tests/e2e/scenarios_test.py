@@ -139,7 +139,7 @@ class Scenarios(FolderTest):
         self.assertEqual(len(ledger.effects()), 1)
 
     def test_2_client_crash_mid_processing(self):
-        """The client dies within its transaction, which is rolled back. The retry has its effect."""
+        """The client dies within its transaction, which is rolled back. The retry has an effect."""
         ledger = Ledger(self.folder)
         died = []
 

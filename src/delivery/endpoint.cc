@@ -21,7 +21,7 @@ std::int64_t RateLimit::next_ms(std::int64_t now_ms) const {
 }
 
 std::optional<std::int64_t> Endpoint::next_ms(std::int64_t now_ms) const {
-  if (!gone.empty() || under_way >= policy.concurrency) return {};
+  if (under_way >= policy.concurrency) return {};
   if (!breaker.closed() && under_way != 0) return {};
   const std::optional<std::int64_t> due = queues.next_due_ms(now_ms);
   if (!due) return {};

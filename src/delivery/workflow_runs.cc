@@ -66,8 +66,8 @@ std::optional<std::string> why_not_run(const Workflow& workflow) {
   const auto later = [](std::string_view what) {
     return base::format("is declared only: {}{}", kLater, what);
   };
-  if (!std::holds_alternative<FromStream>(*workflow.source)) {
-    return later("whose source is not a stream");
+  if (std::holds_alternative<FromOutbox>(*workflow.source)) {
+    return later("whose source is an outbox");
   }
   if (workflow.transform) return later("with a transform");
   if (workflow.endpoints.size() != 1) return later("with several endpoints");

@@ -32,6 +32,11 @@ TEST_F(WorkflowRuns, FromAStreamToAnEndpoint) {
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
 }
 
+TEST_F(WorkflowRuns, FromEventsThatArePostedToAnEndpoint) {
+  workflow_.source = FromHttp{};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+}
+
 TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
   workflow_.enabled = false;
   EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("not enabled")));
@@ -46,8 +51,8 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
     EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr(std::string(words))));
     workflow_ = good;
   };
-  workflow_.source = FromHttp{};
-  expect("source is not a stream");
+  workflow_.source = FromOutbox{};
+  expect("source is an outbox");
   workflow_.transform = TransformSettings{.jq = "."};
   expect("with a transform");
   workflow_.endpoints.push_back(workflow_.endpoints.front());

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "signing/delivery_key.h"
+#include "workflows/own_streams.h"
 
 namespace hapax::workflows {
 
@@ -18,30 +19,23 @@ namespace {
 // a request is under way, so it may be shorter than a request.
 constexpr Duration kLease{10'000};
 
-}  // namespace
-
-// What the workflow has in the store. All its names begin with its own, so that they can lie
-// together.
-delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::string owner) {
-  const std::string& id = workflow.id.text();
-  delivery::StreamSourceSettings settings;
-  settings.stream = std::get<delivery::FromStream>(*workflow.source).stream;
-  settings.consumer = id;
-  settings.dead_letters = id + ".dead";
-  settings.attempts = id + ".attempts";
-  settings.owner = std::move(owner);
-  settings.give_up_after = workflow.delivery.retries.give_up_after;
-  settings.attempts_kept = settings.give_up_after + std::chrono::days{30};
-  return settings;
+signing::KeyForm form_of(const Workflow& workflow) {
+  return workflow.delivery.key.form == delivery::KeyForm::kShort ? signing::KeyForm::kShort
+                                                                 : signing::KeyForm::kWhole;
 }
 
-delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store_id) {
-  const auto form = workflow.delivery.key.form == delivery::KeyForm::kShort
-                        ? signing::KeyForm::kShort
-                        : signing::KeyForm::kWhole;
-  const std::string& source = std::get<delivery::FromStream>(*workflow.source).stream;
-  return [store_id = std::move(store_id), form, source](const Record& record,
-                                                        std::uint64_t stream_uid) {
+bool takes_events(const Workflow& workflow) {
+  return std::holds_alternative<delivery::FromHttp>(*workflow.source);
+}
+
+std::string source_stream_of(const Workflow& workflow) {
+  if (takes_events(workflow)) return events_stream_of(workflow.id);
+  return std::get<delivery::FromStream>(*workflow.source).stream;
+}
+
+delivery::StreamSource::KeyOf key_of_records(const Workflow& workflow, std::string store_id) {
+  return [store_id = std::move(store_id), form = form_of(workflow),
+          source = source_stream_of(workflow)](const Record& record, std::uint64_t stream_uid) {
     const std::string stream = base::format("{}", stream_uid);
     signing::StreamOrigin origin{.store = store_id, .stream = stream, .record = {}};
     // A record that was put back has another sequence than the one it was first sent under. A dead
@@ -55,6 +49,38 @@ delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store
     }
     return signing::DeliveryKey::make(origin).value().text(form);
   };
+}
+
+}  // namespace
+
+// What the workflow has in the store. All its names begin with its own, so that they can lie
+// together.
+delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::string owner) {
+  const std::string& id = workflow.id.text();
+  delivery::StreamSourceSettings settings;
+  settings.stream = source_stream_of(workflow);
+  settings.consumer = id;
+  settings.dead_letters = id + ".dead";
+  settings.attempts = id + ".attempts";
+  settings.owner = std::move(owner);
+  settings.give_up_after = workflow.delivery.retries.give_up_after;
+  settings.attempts_kept = settings.give_up_after + std::chrono::days{30};
+  return settings;
+}
+
+// An event has the id that its sender gave it, and so the same key in whichever stream it is kept.
+// What was appended to the stream of events by other ways may have no id; then it is a record of
+// that stream.
+delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store_id) {
+  auto key_of_record = key_of_records(workflow, std::move(store_id));
+  if (!takes_events(workflow)) return key_of_record;
+  return
+      [key_of_record = std::move(key_of_record), form = form_of(workflow), tenant = workflow.tenant,
+       id = workflow.id.text()](const Record& record, std::uint64_t stream_uid) {
+        if (record.id.empty()) return key_of_record(record, stream_uid);
+        const signing::IngestOrigin origin{.tenant = tenant, .workflow = id, .event = record.id};
+        return signing::DeliveryKey::make(origin).value().text(form);
+      };
 }
 
 std::uint32_t concurrency_of(const delivery::EndpointSettings& endpoint) {

@@ -239,7 +239,8 @@ class Pages(running.FolderTest):
         self.check_page("docs/reference/cli.md", HAPAX_URL=f"http://127.0.0.1:{self.http}")
 
     def test_http(self):
-        self.serve()
+        self.serve("workflows: [{id: shop, source: {type: http}, "
+                   'endpoint: {url: "http://127.0.0.1:1/hook"}}]\n')
         self.check_page("docs/reference/http.md")
 
     def test_resp(self):

@@ -55,10 +55,12 @@ void Engine::wind_down() {
 Result<Step> Engine::step() {
   const std::uint64_t taken_before = counts_.taken;
   collect();
-  if (settings_.announces) choose();
+  choose();
+  // What is held already need not wait until the source has answered.
+  if (!settings_.announces) begin_chosen();
   if (take_is_due()) HAPAX_CHECK(take());
   if (!settings_.announces) choose();
-  for (Start& start : std::exchange(chosen_, {})) begin(std::move(start));
+  begin_chosen();
   Step step{.taken = counts_.taken - taken_before, .under_way = starts_.size()};
   step.idle_for = idle_for();
   step.paused = std::any_of(active_.begin(), active_.end(), [this](std::uint32_t index) {
@@ -273,6 +275,10 @@ Engine::Start Engine::choose_from(Endpoint& endpoint, std::uint32_t index) {
     start.runs.push_back(*std::move(run));
   }
   return start;
+}
+
+void Engine::begin_chosen() {
+  for (Start& start : std::exchange(chosen_, {})) begin(std::move(start));
 }
 
 void Engine::begin(Start start) {

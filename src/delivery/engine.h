@@ -107,6 +107,7 @@ class Engine {
   void choose();
   [[nodiscard]] bool may_begin() const;
   [[nodiscard]] Start choose_from(Endpoint& endpoint, std::uint32_t index);
+  void begin_chosen();
   void begin(Start start);
   void drop_lost_of_chosen();
   void settle_unanswered(const Start& start);

@@ -56,7 +56,9 @@ Status add_auth(const HttpTarget& target, webhook::SendRequest& request) {
   return Ok{};
 }
 
-Result<webhook::SendRequest> blank_for(const HttpTarget& target) {
+}  // namespace
+
+Result<webhook::SendRequest> blank_request(const HttpTarget& target) {
   webhook::SendRequest request{.url = target.url.text(),
                                .method = std::string(delivery::word_for(target.method))};
   for (const delivery::EndpointHeader& header : target.headers) {
@@ -73,13 +75,11 @@ Result<webhook::SendRequest> blank_for(const HttpTarget& target) {
   return request;
 }
 
-}  // namespace
-
 Result<std::unique_ptr<EndpointSink>> EndpointSink::make(const delivery::DeliveryTerms& terms,
                                                          const HttpTarget& target,
                                                          webhook::Sender& sender,
                                                          ports::Clock& clock) {
-  HAPAX_TRY(webhook::SendRequest blank, blank_for(target));
+  HAPAX_TRY(webhook::SendRequest blank, blank_request(target));
   return std::unique_ptr<EndpointSink>(
       new EndpointSink(sender, clock, std::move(blank), shape_of(terms)));
 }

@@ -28,6 +28,8 @@ TEST_F(WorkflowRuns, FromAStreamToAnEndpoint) {
   workflow_.delivery.guarantee = Guarantee::kAtLeastOnce;
   target().nature = NatureIdempotent{};
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  target().auth = OAuth2Auth{url(), {}, SecretText::parse("${env:S}").value()};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
 }
 
 TEST_F(WorkflowRuns, FromEventsThatArePostedToAnEndpoint) {
@@ -61,11 +63,13 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   expect("nature manual");
   target().nature = NatureProbe{url()};
   expect("nature probe");
-  target().tls.server_name = "other";
-  expect("tls.serverName");
   target().auth = BearerAuth{SecretText::parse("${secret:erp}").value()};
   expect("${secret:NAME}");
+  target().auth = OAuth2Auth{url(), {}, SecretText::parse("${secret:erp}").value()};
+  expect("${secret:NAME}");
   target().headers = {{"X-Key", SecretText::parse("${secret:erp}").value()}};
+  expect("${secret:NAME}");
+  target().signing = {{SecretText::parse("${secret:erp}").value()}};
   expect("${secret:NAME}");
   workflow_.delivery.guarantee = Guarantee::kAtMostOnce;
   expect("guarantee at-most-once");

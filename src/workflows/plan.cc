@@ -91,6 +91,7 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow,
                                    const delivery::EndpointSettings& endpoint,
                                    ports::Entropy& entropy) {
   delivery::EndpointPolicy policy;
+  policy.name = endpoint.name;
   policy.concurrency = concurrency_of(endpoint);
   policy.rate = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(endpoint.rate, std::numeric_limits<std::uint32_t>::max()));

@@ -404,7 +404,7 @@ class NotingSource final : public Source {
   Result<Hand> take(const TakeCall& call) override {
     if (asked) asked();
     if (fails) return Error{Errc::kUnavailable, "away"};
-    noted.insert(noted.end(), call.beginning.begin(), call.beginning.end());
+    for (const Beginning& each : call.beginning) noted.push_back(each.number);
     settled.insert(settled.end(), call.settled.begin(), call.settled.end());
     Hand hand{.lost = lost, .lease_left = call.lease};
     if (call.room > 0) hand.records = std::exchange(next, {});

@@ -11,6 +11,7 @@
 
 namespace hapax::workflows {
 
+using delivery::Guarantee;
 using delivery::Workflow;
 
 namespace {
@@ -18,6 +19,30 @@ namespace {
 // What a process held that was killed is handed out again after so long. Leases are renewed while
 // a request is under way, so it may be shorter than a request.
 constexpr Duration kLease{10'000};
+
+bool repeats_in_doubt(const Workflow& workflow) {
+  const delivery::HttpTarget* target = workflow.endpoints.front().http();
+  return target != nullptr && std::holds_alternative<delivery::NatureIdempotent>(target->nature);
+}
+
+bool claims_attempts(const Workflow& workflow) {
+  const Guarantee guarantee = workflow.delivery.guarantee;
+  return guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce;
+}
+
+std::optional<delivery::AttemptTerms> attempt_terms(const Workflow& workflow) {
+  using InDoubt = delivery::AttemptTerms::InDoubt;
+  if (!claims_attempts(workflow)) return std::nullopt;
+  delivery::AttemptTerms terms{.scope = workflow.id.text() + ".deliveries"};
+  const auto ttl = std::chrono::duration_cast<std::chrono::seconds>(workflow.delivery.dedup_ttl);
+  terms.kept = Window{std::clamp(ttl, limits::kWindowMin, limits::kWindowMax)};
+  if (workflow.delivery.guarantee == Guarantee::kAtMostOnce) {
+    terms.in_doubt = InDoubt::kGiveUp;
+  } else if (repeats_in_doubt(workflow)) {
+    terms.in_doubt = InDoubt::kSendAgain;
+  }
+  return terms;
+}
 
 signing::KeyForm form_of(const Workflow& workflow) {
   return workflow.delivery.key.form == delivery::KeyForm::kShort ? signing::KeyForm::kShort
@@ -65,6 +90,7 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
   settings.owner = std::move(owner);
   settings.give_up_after = workflow.delivery.retries.give_up_after;
   settings.attempts_kept = settings.give_up_after + std::chrono::days{30};
+  settings.claims = attempt_terms(workflow);
   return settings;
 }
 
@@ -95,7 +121,10 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow,
   policy.concurrency = concurrency_of(endpoint);
   policy.rate = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(endpoint.rate, std::numeric_limits<std::uint32_t>::max()));
-  policy.attempts_max = workflow.delivery.retries.attempts_max;
+  const bool one = workflow.delivery.guarantee == Guarantee::kAtMostOnce;
+  policy.attempts_max = one ? 1 : workflow.delivery.retries.attempts_max;
+  const bool parks = claims_attempts(workflow) && (one || !repeats_in_doubt(workflow));
+  policy.on_unknown = parks ? delivery::OnUnknown::kPark : delivery::OnUnknown::kRetry;
   policy.retry_after = [backoff = workflow.delivery.retries.backoff,
                         &entropy](std::uint32_t attempt) {
     return delivery::pause_after(backoff, attempt, ports::draw_u64(entropy));
@@ -110,6 +139,7 @@ delivery::EngineSettings engine_settings(const Workflow& workflow) {
   }
   delivery::EngineSettings settings;
   settings.lease = kLease;
+  settings.announces = claims_attempts(workflow);
   settings.window = std::clamp<std::uint32_t>(concurrency * 16, 256, 8'000);
   return settings;
 }

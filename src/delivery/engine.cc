@@ -55,6 +55,7 @@ void Engine::wind_down() {
 Result<Step> Engine::step() {
   const std::uint64_t taken_before = counts_.taken;
   collect();
+  if (paused_) give_back_waiting();
   choose();
   // What is held already need not wait until the source has answered.
   if (!settings_.announces) begin_chosen();
@@ -96,7 +97,7 @@ bool Engine::take_is_due() const {
 }
 
 std::uint32_t Engine::room() const {
-  if (winding_down_ || entries_.size() >= settings_.window) return 0;
+  if (winding_down_ || paused_ || entries_.size() >= settings_.window) return 0;
   const auto room = settings_.window - static_cast<std::uint32_t>(entries_.size());
   if (endpoints_.size() == 1 && !endpoints_.front()->gone.empty()) return 0;
   if (endpoints_.size() != 1 || !endpoints_.front()->breaker.doubts()) return room;
@@ -184,6 +185,15 @@ void Engine::admit(Handout handout) {
   erase(number);
 }
 
+void Engine::give_back_waiting() {
+  for (const auto& endpoint : endpoints_) {
+    for (const HandoutNumber number : endpoint->queues.remove_all_waiting()) {
+      settle(entries_.at(number), Kind::kNotSent, Duration{0}, {});
+      erase(number);
+    }
+  }
+}
+
 void Engine::lose(HandoutNumber number) {
   const auto at = entries_.find(number);
   if (at == entries_.end() || at->second.lost) return;
@@ -235,7 +245,8 @@ void Engine::forget() {
 // --- start -----------------------------------------------------------------------------------
 
 bool Engine::may_begin() const {
-  return !winding_down_ && clock_.steady_ms() < lease_end_ms_ - settings_.margin.count();
+  return !winding_down_ && !paused_ &&
+         clock_.steady_ms() < lease_end_ms_ - settings_.margin.count();
 }
 
 void Engine::activate(std::uint32_t index) {
@@ -316,6 +327,7 @@ void Engine::begin(Start start) {
   }
   start.count = records.size();
   counts_.attempts += records.size();
+  if (auto* observer = endpoint.policy.observer) observer->began(records.size());
   const std::uint64_t number = ++start_count_;
   starts_.emplace(number, std::move(start));
   endpoint.sink.start(records, lease_end_ms_ - settings_.margin.count(),
@@ -538,6 +550,7 @@ void Engine::tell_breaker(Endpoint& endpoint, const Entry& entry, const SendResu
       clock_.steady_ms(), {.key = entry.key, .answered = result.answered, .asked = result.after});
   if (!opened) return;
   ++counts_.pauses;
+  if (auto* observer = endpoint.policy.observer) observer->paused();
   if (was_closed) say(endpoint.called() + " is unavailable, pausing: " + result.reason);
 }
 
@@ -550,7 +563,16 @@ void Engine::hold_back(const std::vector<HandoutNumber>& numbers) {
 
 void Engine::settle(const Entry& entry, Kind kind, Duration after, std::string reason,
                     bool may_have_arrived) {
+  tell_observer(entry, kind, reason);
   settlements_.push_back({entry.handout.number, kind, after, std::move(reason), may_have_arrived});
+}
+
+void Engine::tell_observer(const Entry& entry, Kind kind, std::string_view reason) const {
+  EndpointObserver* const observer = endpoints_[entry.handout.endpoint]->policy.observer;
+  if (observer == nullptr) return;
+  const Time published = entry.handout.record.time;
+  const Duration age = time_from_ms(clock_.wall_ms()) - published;
+  observer->settled(kind, published == Time{} ? Duration{0} : std::max(age, Duration{0}), reason);
 }
 
 void Engine::erase(HandoutNumber number) {

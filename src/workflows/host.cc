@@ -72,6 +72,7 @@ Result<std::unique_ptr<Running>> Host::make_running(const Workflow& workflow) {
             EndpointSink::make(workflow.delivery, *endpoint.http(), *sender_, ports_.clock));
   std::vector<RunningEndpoint> endpoints;
   endpoints.push_back({std::move(sink), policy_of(workflow, endpoint, ports_.entropy)});
+  endpoints.back().policy.observer = &figures_.add(workflow, endpoint);
   Store& store = ports_.store_of(workflow.tenant);
   if (std::holds_alternative<delivery::FromHttp>(*workflow.source)) {
     HAPAX_CHECK(make_stream(store, events_stream_of(workflow.id), events_settings_of(workflow)));

@@ -76,8 +76,8 @@ struct Endpoint {
         rate(endpoint_policy.rate) {}
 
   [[nodiscard]] bool may_start(std::int64_t now_ms) {
-    return under_way < policy.concurrency &&
-           breaker.lets_through(now_ms, under_way) && rate.allows(now_ms);
+    return under_way < policy.concurrency && breaker.lets_through(now_ms, under_way) &&
+           rate.allows(now_ms);
   }
   // Beyond the limit all are forgotten: their next failure costs nothing, which is safe.
   [[nodiscard]] Suspect& suspect(const std::string& id) {

@@ -468,10 +468,12 @@ TEST(Workflows, AJsonTextHasTheErrorsOfTheFileAllAtOnce) {
 
 TEST(Workflows, AServerSaysWhichOnesItDoesNotRun) {
   EXPECT_THAT(unsupported(load_text(workflow_text(kStream, kUrl)).config).ignored, IsEmpty());
-  const Loaded http = load_text(workflow_text("type: http", kUrl));
-  EXPECT_THAT(unsupported(http.config).ignored,
+  EXPECT_THAT(unsupported(load_text(workflow_text("type: http", kUrl)).config).ignored, IsEmpty());
+  const Loaded block =
+      load_text(workflow_text(kStream, kUrl, "    ordering: {onFailure: block}\n"));
+  EXPECT_THAT(unsupported(block.config).ignored,
               ElementsAre(AllOf(HasSubstr("'orders' is declared only"),
-                                HasSubstr("whose source is not a stream"))));
+                                HasSubstr("with ordering.onFailure block"))));
 }
 
 }  // namespace

@@ -107,9 +107,11 @@ class Engine {
   void choose();
   [[nodiscard]] bool may_begin() const;
   [[nodiscard]] Start choose_from(Endpoint& endpoint, std::uint32_t index);
+  void begin_chosen();
   void begin(Start start);
   void drop_lost_of_chosen();
   void settle_unanswered(const Start& start);
+  [[nodiscard]] std::vector<Beginning> beginning() const;
 
   // --- finish
   void collect();
@@ -117,6 +119,9 @@ class Engine {
   void finish_run(Endpoint& endpoint, const Start& start, std::size_t run,
                   std::vector<SendResult>& results, std::int64_t rest_ms);
   [[nodiscard]] Then judge(Endpoint& endpoint, Entry& entry, SendResult& result);
+  [[nodiscard]] Then judge_unknown(Endpoint& endpoint, Entry& entry, SendResult& result);
+  [[nodiscard]] Then give_back_unsent(const Entry& entry, std::int64_t rest_ms);
+  void settle_late(const Entry& entry, SendResult& result);
   [[nodiscard]] Then fail(Endpoint& endpoint, Entry& entry, SendResult& result);
   [[nodiscard]] Then refuse(Endpoint& endpoint, Entry& entry, const SendResult& result);
   [[nodiscard]] bool costs_an_attempt(const Endpoint& endpoint, const Suspect& suspect) const;
@@ -127,7 +132,8 @@ class Engine {
   void turn_away_waiting(Endpoint& endpoint);
   void tell_breaker(Endpoint& endpoint, const Entry& entry, const SendResult& result);
   void hold_back(const std::vector<HandoutNumber>& numbers);
-  void settle(const Entry& entry, Settlement::Kind kind, Duration after, std::string reason);
+  void settle(const Entry& entry, Settlement::Kind kind, Duration after, std::string reason,
+              bool may_have_arrived = false);
   void erase(HandoutNumber number);
 
   [[nodiscard]] Duration idle_for();

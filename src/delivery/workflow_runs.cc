@@ -38,17 +38,22 @@ bool needs_stored_secret(const HttpTarget& target) {
 std::optional<std::string> why_not_target(const EndpointSettings& endpoint) {
   const HttpTarget* target = endpoint.http();
   if (target == nullptr) return "into a stream";
-  // What these promise of an unknown outcome needs exactly-once.
   if (std::holds_alternative<NatureProbe>(target->nature)) return "with nature probe";
-  if (std::holds_alternative<NatureManual>(target->nature)) return "with nature manual";
   if (needs_stored_secret(*target)) return "with ${secret:NAME}";
   return std::nullopt;
 }
 
+// What nature manual promises of an unknown outcome: it is kept, and somebody decides.
+bool keeps_outcomes(Guarantee guarantee) {
+  return guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce;
+}
+
 std::optional<std::string> why_not_terms(const Workflow& workflow) {
-  const Guarantee guarantee = workflow.delivery.guarantee;
-  if (guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce) {
-    return base::format("with guarantee {}", word_for(guarantee));
+  const HttpTarget* target = workflow.endpoints.front().http();
+  const bool manual = target != nullptr && std::holds_alternative<NatureManual>(target->nature);
+  if (manual && !keeps_outcomes(workflow.delivery.guarantee)) {
+    return base::format("with nature manual and guarantee {}",
+                        word_for(workflow.delivery.guarantee));
   }
   if (workflow.delivery.key.format.fields() != KeyFormat().fields()) {
     return "with an idempotencyKey.format of their own";
@@ -66,8 +71,8 @@ std::optional<std::string> why_not_run(const Workflow& workflow) {
   const auto later = [](std::string_view what) {
     return base::format("is declared only: {}{}", kLater, what);
   };
-  if (!std::holds_alternative<FromStream>(*workflow.source)) {
-    return later("whose source is not a stream");
+  if (std::holds_alternative<FromOutbox>(*workflow.source)) {
+    return later("whose source is an outbox");
   }
   if (workflow.transform) return later("with a transform");
   if (workflow.endpoints.size() != 1) return later("with several endpoints");

@@ -32,6 +32,23 @@ TEST_F(WorkflowRuns, FromAStreamToAnEndpoint) {
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
 }
 
+TEST_F(WorkflowRuns, FromEventsThatArePostedToAnEndpoint) {
+  workflow_.source = FromHttp{};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+}
+
+TEST_F(WorkflowRuns, UnderEveryGuarantee) {
+  for (const Guarantee guarantee : {Guarantee::kAtMostOnce, Guarantee::kExactlyOnce}) {
+    workflow_.delivery.guarantee = guarantee;
+    target().nature = NatureNotSaid{};
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+    target().nature = NatureManual{};
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+    target().nature = NatureIdempotent{};
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  }
+}
+
 TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
   workflow_.enabled = false;
   EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("not enabled")));
@@ -46,8 +63,8 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
     EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr(std::string(words))));
     workflow_ = good;
   };
-  workflow_.source = FromHttp{};
-  expect("source is not a stream");
+  workflow_.source = FromOutbox{};
+  expect("source is an outbox");
   workflow_.transform = TransformSettings{.jq = "."};
   expect("with a transform");
   workflow_.endpoints.push_back(workflow_.endpoints.front());
@@ -55,7 +72,7 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   workflow_.endpoints.front().target = StreamTarget{"other"};
   expect("into a stream");
   target().nature = NatureManual{};
-  expect("nature manual");
+  expect("nature manual and guarantee idempotent-keys");
   target().nature = NatureProbe{url()};
   expect("nature probe");
   target().auth = BearerAuth{SecretText::parse("${secret:erp}").value()};
@@ -66,10 +83,6 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   expect("${secret:NAME}");
   target().signing = {{SecretText::parse("${secret:erp}").value()}};
   expect("${secret:NAME}");
-  workflow_.delivery.guarantee = Guarantee::kAtMostOnce;
-  expect("guarantee at-most-once");
-  workflow_.delivery.guarantee = Guarantee::kExactlyOnce;
-  expect("guarantee exactly-once");
   workflow_.delivery.key.format = KeyFormat::of({KeyField::kPrimaryKey});
   expect("idempotencyKey.format");
   workflow_.ordering = Ordering{.on_failure = BlockKey{}};

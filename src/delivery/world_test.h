@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include <hapax/store.h>
+
 #include "base/format.h"
 #include "delivery/engine.h"
 #include "sim/clock.h"
@@ -39,8 +41,16 @@ struct WorldRates {                // of a thousand
   static WorldRates none() { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}; }
 };
 
+// What must be true of every record in the end.
+enum class WorldPromise : std::uint8_t {
+  kArrives,     // or it is a dead letter, and only records that never pass are
+  kOnce,        // it arrives once at most; what is not known to have arrived is a dead letter
+  kAtMostOnce,  // it leaves once at most; what is not known to have arrived is told by its claim
+};
+
 struct WorldPlan {
   WorldRates rates{};
+  WorldPromise promise = WorldPromise::kArrives;
   EngineSettings engine{};
   EndpointPolicy policy{};
   std::size_t batch_max = 1;
@@ -85,6 +95,8 @@ class Stock {
   [[nodiscard]] virtual bool leased(const std::string& id) = 0;
   [[nodiscard]] virtual std::map<std::string, std::string> dead() = 0;  // ids and reasons
   [[nodiscard]] virtual bool all_done() = 0;
+  // Of ids whose attempts are claims.
+  [[nodiscard]] virtual std::map<std::string, ClaimState> claims() { return {}; }
 };
 
 // What a stock needs of its world.
@@ -119,6 +131,7 @@ class World {
   struct Published {
     std::string key;
     int place = 0;  // among those of its key
+    int left = 0;   // requests
     bool arrived = false;
     bool bad = false;
     bool failing = false;
@@ -150,6 +163,9 @@ class World {
   [[nodiscard]] Process* alive(int number);
   [[nodiscard]] bool all_done() const { return left_ == 0 && stock_->all_done(); }
   void check_end();
+  void check_claim(const std::string& id, const Published& record, bool dead,
+                   const std::map<std::string, ClaimState>& claims);
+  [[nodiscard]] std::set<std::string> given_up();
 
   sim::Random random_;
   WorldPlan plan_;

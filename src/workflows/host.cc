@@ -7,6 +7,7 @@
 #include "delivery/stream_source.h"
 #include "delivery/workflow_runs.h"
 #include "workflows/endpoint_sink.h"
+#include "workflows/own_streams.h"
 #include "workflows/plan.h"
 
 namespace hapax::workflows {
@@ -71,6 +72,9 @@ Result<std::unique_ptr<Running>> Host::make_running(const Workflow& workflow) {
   std::vector<RunningEndpoint> endpoints;
   endpoints.push_back({std::move(sink), policy_of(workflow, endpoint, ports_.entropy)});
   Store& store = ports_.store_of(workflow.tenant);
+  if (std::holds_alternative<delivery::FromHttp>(*workflow.source)) {
+    HAPAX_CHECK(make_stream(store, events_stream_of(workflow.id), events_settings_of(workflow)));
+  }
   const Running::Log log = [this, id = workflow.id.text()](std::string_view line) {
     ports_.log(id, line);
   };

@@ -31,7 +31,7 @@ bool needs_stored_secret(const HttpTarget& target) {
 
 std::optional<std::string> why_not_target(const EndpointSettings& endpoint) {
   const HttpTarget* target = endpoint.http();
-  if (target == nullptr) return "into a stream";
+  if (target == nullptr) return std::nullopt;
   if (std::holds_alternative<OAuth2Auth>(target->auth)) return "with auth type oauth2";
   // What these promise of an unknown outcome needs exactly-once.
   if (std::holds_alternative<NatureProbe>(target->nature)) return "with nature probe";
@@ -65,9 +65,9 @@ std::optional<std::string> why_not_run(const Workflow& workflow) {
   if (!std::holds_alternative<FromStream>(*workflow.source)) {
     return later("whose source is not a stream");
   }
-  if (workflow.transform) return later("with a transform");
-  if (workflow.endpoints.size() != 1) return later("with several endpoints");
-  if (const auto why = why_not_target(workflow.endpoints.front())) return later(*why);
+  for (const EndpointSettings& endpoint : workflow.endpoints) {
+    if (const auto why = why_not_target(endpoint)) return later(*why);
+  }
   if (const auto why = why_not_terms(workflow)) return later(*why);
   return std::nullopt;
 }

@@ -30,6 +30,17 @@ TEST_F(WorkflowRuns, FromAStreamToAnEndpoint) {
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
 }
 
+TEST_F(WorkflowRuns, WithATransformToSeveralEndpointsAndStreams) {
+  workflow_.transform = TransformSettings{.jq = "."};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  workflow_.endpoints.push_back(workflow_.endpoints.front());
+  workflow_.endpoints.push_back({.name = "copy", .target = StreamTarget{"other"}});
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  std::get<HttpTarget>(workflow_.endpoints[1].target).auth =
+      OAuth2Auth{url(), SecretText::parse("a").value(), SecretText::parse("b").value()};
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("oauth2")));
+}
+
 TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
   workflow_.enabled = false;
   EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("not enabled")));
@@ -46,12 +57,6 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   };
   workflow_.source = FromHttp{};
   expect("source is not a stream");
-  workflow_.transform = TransformSettings{.jq = "."};
-  expect("with a transform");
-  workflow_.endpoints.push_back(workflow_.endpoints.front());
-  expect("several endpoints");
-  workflow_.endpoints.front().target = StreamTarget{"other"};
-  expect("into a stream");
   target().nature = NatureManual{};
   expect("nature manual");
   target().nature = NatureProbe{url()};

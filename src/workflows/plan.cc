@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/format.h"
-#include "signing/delivery_key.h"
+#include "workflows/staging.h"
 
 namespace hapax::workflows {
 
@@ -18,14 +18,32 @@ namespace {
 // a request is under way, so it may be shorter than a request.
 constexpr Duration kLease{10'000};
 
+constexpr std::uint32_t kWindowMax = 8'000;
+
+// So many records of an endpoint are held, so that its next request never waits for the store.
+std::uint32_t held_of(const delivery::EndpointSettings& endpoint, std::size_t endpoints) {
+  const std::uint32_t concurrency = concurrency_of(endpoint);
+  const auto share = static_cast<std::uint32_t>(kWindowMax / std::max<std::size_t>(endpoints, 1));
+  return std::min(concurrency * 16, std::max(concurrency, share));
+}
+
 }  // namespace
+
+std::string source_stream_of(const Workflow& workflow) {
+  return std::get<delivery::FromStream>(*workflow.source).stream;
+}
 
 // What the workflow has in the store. All its names begin with its own, so that they can lie
 // together.
 delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::string owner) {
   const std::string& id = workflow.id.text();
   delivery::StreamSourceSettings settings;
-  settings.stream = std::get<delivery::FromStream>(*workflow.source).stream;
+  settings.stream = source_stream_of(workflow);
+  if (is_staged(workflow)) {
+    delivery::OwnStream outbox = outbox_of(workflow);
+    settings.stream = std::move(outbox.name);
+    settings.own = outbox.settings;
+  }
   settings.consumer = id;
   settings.dead_letters = id + ".dead";
   settings.attempts = id + ".attempts";
@@ -35,13 +53,12 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
   return settings;
 }
 
-delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store_id) {
+KeyMaker key_maker(const Workflow& workflow, std::string store_id) {
   const auto form = workflow.delivery.key.form == delivery::KeyForm::kShort
                         ? signing::KeyForm::kShort
                         : signing::KeyForm::kWhole;
-  const std::string& source = std::get<delivery::FromStream>(*workflow.source).stream;
-  return [store_id = std::move(store_id), form, source](const Record& record,
-                                                        std::uint64_t stream_uid) {
+  return [store_id = std::move(store_id), form, source = source_stream_of(workflow)](
+             const Record& record, std::uint64_t stream_uid, const signing::FanOut& fan_out) {
     const std::string stream = base::format("{}", stream_uid);
     signing::StreamOrigin origin{.store = store_id, .stream = stream, .record = {}};
     // A record that was put back has another sequence than the one it was first sent under. A dead
@@ -53,8 +70,16 @@ delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store
     } else {
       origin.record = std::string_view(record.id);
     }
-    return signing::DeliveryKey::make(origin).value().text(form);
+    return signing::DeliveryKey::make(origin, fan_out).value().text(form);
   };
+}
+
+// The message id of a record of the outbox is its key.
+delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store_id) {
+  if (is_staged(workflow)) return [](const Record& record, std::uint64_t) { return record.id; };
+  return
+      [make = key_maker(workflow, std::move(store_id))](
+          const Record& record, std::uint64_t stream_uid) { return make(record, stream_uid, {}); };
 }
 
 std::uint32_t concurrency_of(const delivery::EndpointSettings& endpoint) {
@@ -68,6 +93,10 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow,
   policy.concurrency = concurrency_of(endpoint);
   policy.rate = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(endpoint.rate, std::numeric_limits<std::uint32_t>::max()));
+  // One that takes nothing must not fill the window with its records: the others' would wait.
+  if (workflow.endpoints.size() > 1) {
+    policy.held_max = held_of(endpoint, workflow.endpoints.size());
+  }
   policy.attempts_max = workflow.delivery.retries.attempts_max;
   policy.retry_after = [backoff = workflow.delivery.retries.backoff,
                         &entropy](std::uint32_t attempt) {
@@ -77,13 +106,13 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow,
 }
 
 delivery::EngineSettings engine_settings(const Workflow& workflow) {
-  std::uint32_t concurrency = 0;
+  std::uint32_t held = 0;
   for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
-    concurrency += concurrency_of(endpoint);
+    if (endpoint.http() != nullptr) held += held_of(endpoint, workflow.endpoints.size());
   }
   delivery::EngineSettings settings;
   settings.lease = kLease;
-  settings.window = std::clamp<std::uint32_t>(concurrency * 16, 256, 8'000);
+  settings.window = std::clamp<std::uint32_t>(held, 256, kWindowMax);
   return settings;
 }
 

@@ -20,6 +20,7 @@
 #include "clients.h"
 #include "delivery/inline_relay.h"
 #include "host/clock.h"
+#include "measured.h"
 #include "options.h"
 #include "postgres/outbox_source.h"
 #include "relay/stream_sink.h"
@@ -31,23 +32,8 @@ namespace hapax::bench {
 using postgres::Connection;
 using postgres::Values;
 
-template <class Value>
-Value must(Result<Value> value) {
-  if (!value) fail(value.error().text());
-  return *std::move(value);
-}
-
 inline void run(Connection& connection, const std::string& sql) {
   if (const auto done = connection.run(sql); !done) fail(done.error().text());
-}
-
-inline void pause_ms(std::int64_t ms) {
-  std::this_thread::sleep_for(std::chrono::milliseconds{ms});
-}
-
-inline std::int64_t now_us() {
-  const auto now = Clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
 // --- throughput
@@ -187,12 +173,6 @@ inline void relay_until(relay::Source& source, TimedSink& sink, std::size_t reco
     if (round.idle_for > Duration{0}) source.wait(round.idle_for);
   }
   if (!engine.stop()) fail("the relay did not stop");
-}
-
-inline double quantile_ms(std::vector<std::int64_t> us, double q) {
-  std::sort(us.begin(), us.end());
-  const auto at = static_cast<std::size_t>(static_cast<double>(us.size() - 1) * q);
-  return static_cast<double>(us[at]) / 1e3;
 }
 
 inline void bench_latency(Table& table, const Options& options, const std::string& uri) {

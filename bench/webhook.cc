@@ -6,29 +6,24 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "deliver_limit.h"
+#include "held_port.h"
 #include "nginx.h"
 #include "options.h"
-#include "processes.h"
 #include "table.h"
 #include "webhook/sender.h"
 
 namespace {
 
-namespace fs = std::filesystem;
 namespace webhook = hapax::webhook;
 using namespace hapax::bench;
 
@@ -108,17 +103,6 @@ class Posts {
 
 constexpr std::size_t kWidth = 64;
 
-std::optional<double> yardstick(const std::string& limit_dir, const std::string& url,
-                                std::uint64_t count, std::size_t width) {
-  const fs::path program = fs::path(limit_dir) / "deliver";
-  if (limit_dir.empty() || !fs::exists(program)) return std::nullopt;
-  const std::string text = output_of("'" + fs::absolute(program).string() + "' " + url + " " +
-                                     std::to_string(count) + " " + std::to_string(width));
-  const std::size_t colon = text.rfind(": ");
-  if (colon == std::string::npos) fail("the yardstick answered '" + text + "'");
-  return std::strtod(text.c_str() + colon + 2, nullptr);
-}
-
 void bench_posts(Table& table, const Options& options) {
   const Nginx nginx;
   const std::string url = "http://127.0.0.1:" + std::to_string(nginx.port) + "/";
@@ -126,7 +110,7 @@ void bench_posts(Table& table, const Options& options) {
   std::vector<double> limit;
   std::vector<double> ours;
   for (int round = 0; round < options.rounds; ++round) {
-    if (const auto speed = yardstick(options.limit_dir, url, count, kWidth)) {
+    if (const auto speed = deliver_limit(options.limit_dir, url, count, kWidth)) {
       limit.push_back(*speed);
     }
     ours.push_back(Posts([&](std::uint64_t) { return url; }, count, kWidth).per_second());
@@ -140,26 +124,6 @@ void bench_posts(Table& table, const Options& options) {
   table.figure("yardstick limit/deliver", median(limit), "posts/s");
   table.ratio_at_least(name, median(ours), "posts/s", "limit/deliver", median(limit), 0.8);
 }
-
-// Holds a port of loopback; nobody is ever accepted there.
-struct Port {
-  int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  std::uint16_t number = 0;
-
-  explicit Port(bool listens) {
-    sockaddr_in address = loopback(0);
-    socklen_t size = sizeof address;
-    if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-        ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
-        (listens && ::listen(socket, 4'096) != 0)) {
-      fail("no free port");
-    }
-    number = ntohs(address.sin_port);
-  }
-  ~Port() { ::close(socket); }
-  Port(const Port&) = delete;
-  Port& operator=(const Port&) = delete;
-};
 
 // libcurl takes every name under localhost for this machine, and each for an origin of its own.
 std::string endpoint(const char* kind, std::uint64_t number, std::uint16_t port) {
@@ -177,8 +141,8 @@ void bench_endpoints(Table& table, const Options& options) {
   for (int round = 0; round < options.rounds; ++round) {
     for (std::vector<double>* speeds : {&alone, &beside}) {
       const Nginx nginx;
-      const Port refusing(false);
-      const Port silent(true);
+      const HeldPort refusing(false);
+      const HeldPort silent(true);
       const Url url = [&](std::uint64_t i) { return endpoint("e", i % kLiving, nginx.port); };
       Posts posts(url, count, kWidth);
       if (speeds == &beside) {

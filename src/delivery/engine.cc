@@ -55,10 +55,12 @@ void Engine::wind_down() {
 Result<Step> Engine::step() {
   const std::uint64_t taken_before = counts_.taken;
   collect();
-  if (settings_.announces) choose();
+  choose();
+  // What is held already need not wait until the source has answered.
+  if (!settings_.announces) begin_chosen();
   if (take_is_due()) HAPAX_CHECK(take());
   if (!settings_.announces) choose();
-  for (Start& start : std::exchange(chosen_, {})) begin(std::move(start));
+  begin_chosen();
   Step step{.taken = counts_.taken - taken_before, .under_way = starts_.size()};
   step.idle_for = idle_for();
   step.paused = std::any_of(active_.begin(), active_.end(), [this](std::uint32_t index) {
@@ -96,6 +98,7 @@ bool Engine::take_is_due() const {
 std::uint32_t Engine::room() const {
   if (winding_down_ || entries_.size() >= settings_.window) return 0;
   const auto room = settings_.window - static_cast<std::uint32_t>(entries_.size());
+  if (endpoints_.size() == 1 && !endpoints_.front()->gone.empty()) return 0;
   if (endpoints_.size() != 1 || !endpoints_.front()->breaker.doubts()) return room;
   // Z8: what is taken for an endpoint that takes nothing would only be held back. Some records are
   // wanted to find out how it is.
@@ -159,6 +162,8 @@ void Engine::admit(Handout handout) {
     settle(entry, Kind::kDead, Duration{0}, record.flaw);
   } else if (record.blocked) {
     settle(entry, Kind::kHeld, Duration{0}, {});
+  } else if (!endpoint.gone.empty()) {
+    turn_away(endpoint, entry);
   } else if (endpoint.policy.held_max != 0 && endpoint.held > endpoint.policy.held_max) {
     ++counts_.deferred;
     const std::int64_t open_ms = endpoint.breaker.until_ms() - clock_.steady_ms();
@@ -272,6 +277,10 @@ Engine::Start Engine::choose_from(Endpoint& endpoint, std::uint32_t index) {
   return start;
 }
 
+void Engine::begin_chosen() {
+  for (Start& start : std::exchange(chosen_, {})) begin(std::move(start));
+}
+
 void Engine::begin(Start start) {
   Endpoint& endpoint = *endpoints_[start.endpoint];
   // In the order in which the source gave them, whatever their keys.
@@ -332,6 +341,7 @@ void Engine::finish(Start start, std::vector<SendResult>& results) {
   for (std::size_t run = 0; run < start.runs.size(); ++run) {
     finish_run(endpoint, start, run, results, rest_ms);
   }
+  if (!endpoint.gone.empty()) turn_away_waiting(endpoint);
 }
 
 void Engine::finish_run(Endpoint& endpoint, const Start& start, std::size_t run,
@@ -384,7 +394,13 @@ Engine::Then Engine::judge(Endpoint& endpoint, Entry& entry, SendResult& result)
       endpoint.breaker.passed();
       return refuse(endpoint, entry, result);
     case Outcome::kNotSent:
+      // Nothing can be sent for a while, and no record is to blame.
+      if (result.after > Duration{0}) tell_breaker(endpoint, entry, result);
       return Then::kAgain;
+    case Outcome::kGone:
+      disable(endpoint, result);
+      turn_away(endpoint, entry);
+      return Then::kNext;
     case Outcome::kUnknown:
       // Y4: a lease that ends is no failure, unless a whole one was too short.
       if (result.cut_off && !std::exchange(entry.cut_off, true)) return Then::kAgain;
@@ -427,7 +443,7 @@ bool Engine::costs_an_attempt(const Endpoint& endpoint, const Suspect& suspect) 
 
 Engine::Then Engine::refuse(Endpoint& endpoint, Entry& entry, const SendResult& result) {
   const Outgoing& record = entry.handout.record;
-  if (record.attempt >= endpoint.policy.attempts_max) {
+  if (record.attempt >= endpoint.policy.attempts_max || result.hopeless) {
     ++counts_.dead;
     say(base::format("record {} is a dead letter after {} attempts: {}", record.id, record.attempt,
                      result.reason));
@@ -454,13 +470,36 @@ std::int64_t Engine::due_again_ms(Endpoint& endpoint, const Entry& entry,
   return std::max(now + pause.count(), endpoint.breaker.until_ms());
 }
 
+void Engine::disable(Endpoint& endpoint, const SendResult& result) {
+  if (!endpoint.gone.empty()) return;
+  ++counts_.gone;
+  endpoint.gone = endpoint.called() + " is disabled: " + result.reason;
+  say(base::format("{}; nothing is sent to it before the next start, and its records {}",
+                   endpoint.gone, endpoints_.size() == 1 ? "wait" : "become dead letters"));
+}
+
+// Z18: an endpoint that wants nothing any more holds up nobody else. Its records wait in the source
+// if that serves nobody else; otherwise they would fill it, so they become dead letters, unsent.
+void Engine::turn_away(const Endpoint& endpoint, const Entry& entry) {
+  if (endpoints_.size() == 1) return settle(entry, Kind::kNotSent, Duration{0}, endpoint.gone);
+  ++counts_.dead;
+  settle(entry, Kind::kDead, Duration{0}, endpoint.gone);
+}
+
+void Engine::turn_away_waiting(Endpoint& endpoint) {
+  for (const HandoutNumber number : endpoint.queues.remove_all_waiting()) {
+    turn_away(endpoint, entries_.at(number));
+    erase(number);
+  }
+}
+
 void Engine::tell_breaker(Endpoint& endpoint, const Entry& entry, const SendResult& result) {
   const bool was_closed = endpoint.breaker.closed();
   const bool opened = endpoint.breaker.failed(
       clock_.steady_ms(), {.key = entry.key, .answered = result.answered, .asked = result.after});
   if (!opened) return;
   ++counts_.pauses;
-  if (was_closed) say("the endpoint is unavailable, pausing: " + result.reason);
+  if (was_closed) say(endpoint.called() + " is unavailable, pausing: " + result.reason);
 }
 
 void Engine::hold_back(const std::vector<HandoutNumber>& numbers) {

@@ -40,6 +40,7 @@ struct EngineCounts {
   std::uint64_t deferred = 0;
   std::uint64_t lost = 0;  // held, and given to somebody else meanwhile
   std::uint64_t pauses = 0;
+  std::uint64_t gone = 0;  // endpoints
 };
 
 struct Step {
@@ -106,6 +107,7 @@ class Engine {
   void choose();
   [[nodiscard]] bool may_begin() const;
   [[nodiscard]] Start choose_from(Endpoint& endpoint, std::uint32_t index);
+  void begin_chosen();
   void begin(Start start);
   void drop_lost_of_chosen();
   void settle_unanswered(const Start& start);
@@ -121,6 +123,9 @@ class Engine {
   [[nodiscard]] bool costs_an_attempt(const Endpoint& endpoint, const Suspect& suspect) const;
   [[nodiscard]] std::int64_t due_again_ms(Endpoint& endpoint, const Entry& entry,
                                           const SendResult& result) const;
+  void disable(Endpoint& endpoint, const SendResult& result);
+  void turn_away(const Endpoint& endpoint, const Entry& entry);
+  void turn_away_waiting(Endpoint& endpoint);
   void tell_breaker(Endpoint& endpoint, const Entry& entry, const SendResult& result);
   void hold_back(const std::vector<HandoutNumber>& numbers);
   void settle(const Entry& entry, Settlement::Kind kind, Duration after, std::string reason);

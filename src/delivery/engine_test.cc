@@ -3,6 +3,7 @@
 #include "delivery/engine.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -398,8 +399,10 @@ class NotingSource final : public Source {
   std::vector<HandoutNumber> noted{};
   std::vector<Settlement> settled{};
   bool fails = false;
+  std::function<void()> asked{};  // while the engine waits
 
   Result<Hand> take(const TakeCall& call) override {
+    if (asked) asked();
     if (fails) return Error{Errc::kUnavailable, "away"};
     noted.insert(noted.end(), call.beginning.begin(), call.beginning.end());
     settled.insert(settled.end(), call.settled.begin(), call.settled.end());
@@ -483,6 +486,22 @@ TEST_F(AnnouncingEngine, WhatIsUnderWayAtTheEndIsUnknown) {
   ASSERT_TRUE(engine.stop());
   ASSERT_EQ(source.settled.size(), 1U);
   EXPECT_EQ(source.settled[0].kind, Settlement::Kind::kUnknown);
+}
+
+TEST(DeliveryEngines, WhatIsHeldDoesNotWaitForTheSource) {
+  sim::SimClock clock;
+  NotingSource source;
+  ScriptedSink sink;
+  Engine engine(source, clock, {});
+  engine.add_endpoint(sink, {.concurrency = 1});
+  for (HandoutNumber i = 1; i <= 2; ++i) source.next.push_back({i, {.id = std::to_string(i)}, 0});
+  ASSERT_TRUE(engine.step());
+  sink.deliver();
+  Ids sent_before;
+  source.asked = [&] { sent_before = sink.sent; };
+  ASSERT_TRUE(engine.step());
+  EXPECT_EQ(sent_before, (Ids{"1", "2"}));
+  EXPECT_EQ(source.settled.size(), 1U);
 }
 
 // One endpoint that takes nothing holds at most what it may hold; the rest goes back.

@@ -22,8 +22,14 @@ bool needs_stored_secret(const HttpTarget& target) {
   const bool header = std::any_of(target.headers.begin(), target.headers.end(),
                                   [](const EndpointHeader& one) { return is_stored(one.value); });
   if (header) return true;
+  const bool signing = std::any_of(target.signing.begin(), target.signing.end(),
+                                   [](const SigningTerm& one) { return is_stored(one.key); });
+  if (signing) return true;
   if (const auto* basic = std::get_if<BasicAuth>(&target.auth)) {
     return is_stored(basic->user) || is_stored(basic->password);
+  }
+  if (const auto* oauth = std::get_if<OAuth2Auth>(&target.auth)) {
+    return is_stored(oauth->client_id) || is_stored(oauth->client_secret);
   }
   const auto* bearer = std::get_if<BearerAuth>(&target.auth);
   return bearer != nullptr && is_stored(bearer->token);
@@ -32,11 +38,9 @@ bool needs_stored_secret(const HttpTarget& target) {
 std::optional<std::string> why_not_target(const EndpointSettings& endpoint) {
   const HttpTarget* target = endpoint.http();
   if (target == nullptr) return std::nullopt;
-  if (std::holds_alternative<OAuth2Auth>(target->auth)) return "with auth type oauth2";
   // What these promise of an unknown outcome needs exactly-once.
   if (std::holds_alternative<NatureProbe>(target->nature)) return "with nature probe";
   if (std::holds_alternative<NatureManual>(target->nature)) return "with nature manual";
-  if (!target->tls.server_name.empty()) return "with tls.serverName";
   if (needs_stored_secret(*target)) return "with ${secret:NAME}";
   return std::nullopt;
 }
@@ -62,8 +66,8 @@ std::optional<std::string> why_not_run(const Workflow& workflow) {
   const auto later = [](std::string_view what) {
     return base::format("is declared only: {}{}", kLater, what);
   };
-  if (!std::holds_alternative<FromStream>(*workflow.source)) {
-    return later("whose source is not a stream");
+  if (std::holds_alternative<FromOutbox>(*workflow.source)) {
+    return later("whose source is an outbox");
   }
   for (const EndpointSettings& endpoint : workflow.endpoints) {
     if (const auto why = why_not_target(endpoint)) return later(*why);

@@ -28,6 +28,13 @@ TEST_F(WorkflowRuns, FromAStreamToAnEndpoint) {
   workflow_.delivery.guarantee = Guarantee::kAtLeastOnce;
   target().nature = NatureIdempotent{};
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  target().auth = OAuth2Auth{url(), {}, SecretText::parse("${env:S}").value()};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+}
+
+TEST_F(WorkflowRuns, FromEventsThatArePostedToAnEndpoint) {
+  workflow_.source = FromHttp{};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
 }
 
 TEST_F(WorkflowRuns, WithATransformToSeveralEndpointsAndStreams) {
@@ -36,9 +43,8 @@ TEST_F(WorkflowRuns, WithATransformToSeveralEndpointsAndStreams) {
   workflow_.endpoints.push_back(workflow_.endpoints.front());
   workflow_.endpoints.push_back({.name = "copy", .target = StreamTarget{"other"}});
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
-  std::get<HttpTarget>(workflow_.endpoints[1].target).auth =
-      OAuth2Auth{url(), SecretText::parse("a").value(), SecretText::parse("b").value()};
-  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("oauth2")));
+  std::get<HttpTarget>(workflow_.endpoints[1].target).nature = NatureProbe{url()};
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("nature probe")));
 }
 
 TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
@@ -55,17 +61,19 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
     EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr(std::string(words))));
     workflow_ = good;
   };
-  workflow_.source = FromHttp{};
-  expect("source is not a stream");
+  workflow_.source = FromOutbox{};
+  expect("source is an outbox");
   target().nature = NatureManual{};
   expect("nature manual");
   target().nature = NatureProbe{url()};
   expect("nature probe");
-  target().tls.server_name = "other";
-  expect("tls.serverName");
   target().auth = BearerAuth{SecretText::parse("${secret:erp}").value()};
   expect("${secret:NAME}");
+  target().auth = OAuth2Auth{url(), {}, SecretText::parse("${secret:erp}").value()};
+  expect("${secret:NAME}");
   target().headers = {{"X-Key", SecretText::parse("${secret:erp}").value()}};
+  expect("${secret:NAME}");
+  target().signing = {{SecretText::parse("${secret:erp}").value()}};
   expect("${secret:NAME}");
   workflow_.delivery.guarantee = Guarantee::kAtMostOnce;
   expect("guarantee at-most-once");

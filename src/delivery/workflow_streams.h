@@ -21,7 +21,8 @@ struct OwnStream {
   StreamSettings settings;
 };
 
-// Makes it, or gives it these settings.
+// Makes it, or gives it these settings. A change that would forget something is refused, as it is
+// for everybody.
 [[nodiscard]] Status ensure_stream(Store& store, const OwnStream& stream);
 
 // Removes the records older than `before` that the consumer is done with. Age alone never removes

@@ -99,7 +99,10 @@ void World::wake(std::size_t slot) {
 
 void World::strike(std::size_t slot) {
   const bool kill = strikes(plan_.rates.kill);
-  const bool stop = !kill && strikes(plan_.rates.stop);
+  // Somebody starts a process again that sends nothing any more.
+  const bool told_gone =
+      told_gone_.contains(processes_[slot]->number) && (healing_ || random_.chance(1, 20));
+  const bool stop = !kill && (told_gone || strikes(plan_.rates.stop));
   if (!kill && !stop) return;
   ++troubles_;
   if (stop) {
@@ -119,6 +122,7 @@ bool World::send(Process* process, int number, std::vector<std::string> ids,
       witness_.blame(base::format("Z7: key {} has two starts under way", key));
     }
   }
+  if (told_gone_.contains(number)) witness_.blame("Z18: sent to an endpoint that is gone");
   for (const std::string& id : ids) process->keys_under_way.insert(ids_.at(id).key);
   const std::int64_t delay = random_.chance(1, 50)
                                  ? static_cast<std::int64_t>(random_.below(20'000))
@@ -144,6 +148,12 @@ void World::leave(int number, const std::vector<std::string>& ids, std::int64_t 
     done(std::vector<SendResult>(ids.size(), {.outcome = Outcome::kNotSent}));
     return;
   }
+  if (strikes(plan_.rates.unready)) {
+    ++troubles_;
+    const Duration after{static_cast<std::int64_t>(random_.between(100, 10'000))};
+    done(std::vector<SendResult>(ids.size(), {.outcome = Outcome::kNotSent, .after = after}));
+    return;
+  }
   for (const std::string& id : ids) {
     if (!stock_->leased(id)) {
       witness_.blame(base::format("Z1: {} left when its lease was over", id));
@@ -153,7 +163,12 @@ void World::leave(int number, const std::vector<std::string>& ids, std::int64_t 
   const bool hangs = strikes(plan_.rates.hangs);
   const auto way =
       static_cast<std::int64_t>(hangs ? random_.between(5'000, 30'000) : random_.below(20));
-  at(clock_.steady_ms() + way, [this, ids, done = std::move(done)] { done(judge(ids)); });
+  at(clock_.steady_ms() + way, [this, number, ids, done = std::move(done)] {
+    if (!strikes(plan_.rates.gone)) return done(judge(ids));
+    ++troubles_;
+    told_gone_.insert(number);
+    done(std::vector<SendResult>(ids.size(), {.outcome = Outcome::kGone, .reason = "410"}));
+  });
 }
 
 // In order; nothing of a key behind what was not delivered.
@@ -281,6 +296,22 @@ TEST_P(DeliveryWorld, LosesNothingAndKeepsOrder) {
 TEST_P(DeliveryWorld, LosesNothingWhenManyGoInOneStart) {
   WorldPlan plan{.policy = patient_world(), .batch_max = 20};
   plan.policy.concurrency = 2;
+  try_seeds(GetParam().make, plan, 40 / GetParam().part);
+}
+
+// Z18: whoever was told sends nothing more, and what waits is not lost and not blamed.
+TEST_P(DeliveryWorld, KeepsWhatCannotBeSent) {
+  WorldPlan plan{.policy = patient_world()};
+  // Every attempt that counts is one too many: nothing but that which costs none goes wrong.
+  plan.policy.failure_cost = FailureCost::kAttempt;
+  plan.policy.attempts_max = 1;
+  plan.rates = {.lost_answer = 0,
+                .refused_connect = 0,
+                .outages = 0,
+                .bad_records = 0,
+                .failing_records = 0,
+                .gone = 20,
+                .unready = 50};
   try_seeds(GetParam().make, plan, 40 / GetParam().part);
 }
 

@@ -33,6 +33,8 @@ struct WorldRates {                // of a thousand
   std::uint32_t outages = 1;           // 0 = none
   std::uint32_t bad_records = 20;      // always rejected
   std::uint32_t failing_records = 10;  // the receiver always fails over them
+  std::uint32_t gone = 0;              // the receiver tells a process that it is gone
+  std::uint32_t unready = 0;           // nothing can be sent for a while: a key is missing
 
   static WorldRates none() { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}; }
 };
@@ -158,6 +160,7 @@ class World {
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<std::string, Published> ids_;
   std::map<std::string, std::vector<std::string>> by_key_;
+  std::set<int> told_gone_;  // processes that were told by the receiver that it is gone
   std::int64_t outage_until_ms_ = 0;
   int spawned_ = 0;
   int left_ = 0;  // to publish

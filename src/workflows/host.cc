@@ -7,6 +7,7 @@
 #include "delivery/stream_source.h"
 #include "delivery/workflow_runs.h"
 #include "workflows/endpoint_sink.h"
+#include "workflows/own_streams.h"
 #include "workflows/plan.h"
 #include "workflows/staging.h"
 
@@ -70,6 +71,10 @@ Result<std::unique_ptr<Host>> Host::make(const std::vector<Workflow>& workflows,
 }
 
 Status Host::add(const Workflow& workflow) {
+  if (std::holds_alternative<delivery::FromHttp>(*workflow.source)) {
+    Store& store = ports_.store_of(workflow.tenant);
+    HAPAX_CHECK(delivery::ensure_stream(store, events_of(workflow)));
+  }
   if (is_staged(workflow)) {
     HAPAX_TRY(auto staging, make_staging(workflow));
     staging_.push_back(std::move(staging));

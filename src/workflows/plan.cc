@@ -6,6 +6,8 @@
 #include <variant>
 
 #include "base/format.h"
+#include "signing/delivery_key.h"
+#include "workflows/own_streams.h"
 #include "workflows/staging.h"
 
 namespace hapax::workflows {
@@ -27,9 +29,14 @@ std::uint32_t held_of(const delivery::EndpointSettings& endpoint, std::size_t en
   return std::min(concurrency * 16, std::max(concurrency, share));
 }
 
+bool takes_events(const Workflow& workflow) {
+  return std::holds_alternative<delivery::FromHttp>(*workflow.source);
+}
+
 }  // namespace
 
 std::string source_stream_of(const Workflow& workflow) {
+  if (takes_events(workflow)) return events_stream_of(workflow.id);
   return std::get<delivery::FromStream>(*workflow.source).stream;
 }
 
@@ -53,12 +60,20 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
   return settings;
 }
 
+// An event has the id that its sender gave it, and so the same key in whichever stream it is kept.
+// What was appended to the stream of events by other ways may have no id; then it is a record of
+// that stream.
 KeyMaker key_maker(const Workflow& workflow, std::string store_id) {
   const auto form = workflow.delivery.key.form == delivery::KeyForm::kShort
                         ? signing::KeyForm::kShort
                         : signing::KeyForm::kWhole;
-  return [store_id = std::move(store_id), form, source = source_stream_of(workflow)](
+  return [store_id = std::move(store_id), form, source = source_stream_of(workflow),
+          events = takes_events(workflow), tenant = workflow.tenant, id = workflow.id.text()](
              const Record& record, std::uint64_t stream_uid, const signing::FanOut& fan_out) {
+    if (events && !record.id.empty()) {
+      const signing::IngestOrigin origin{.tenant = tenant, .workflow = id, .event = record.id};
+      return signing::DeliveryKey::make(origin, fan_out).value().text(form);
+    }
     const std::string stream = base::format("{}", stream_uid);
     signing::StreamOrigin origin{.store = store_id, .stream = stream, .record = {}};
     // A record that was put back has another sequence than the one it was first sent under. A dead
@@ -90,6 +105,7 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow,
                                    const delivery::EndpointSettings& endpoint,
                                    ports::Entropy& entropy) {
   delivery::EndpointPolicy policy;
+  policy.name = endpoint.name;
   policy.concurrency = concurrency_of(endpoint);
   policy.rate = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(endpoint.rate, std::numeric_limits<std::uint32_t>::max()));

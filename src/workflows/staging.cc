@@ -13,6 +13,7 @@
 #include "base/hex.h"
 #include "base/words.h"
 #include "digest/hash.h"
+#include "workflows/own_streams.h"
 #include "workflows/plan.h"
 
 namespace hapax::workflows {
@@ -150,19 +151,6 @@ bool has_outbox(const Workflow& workflow) {
   return is_staged(workflow) &&
          std::any_of(endpoints.begin(), endpoints.end(),
                      [](const EndpointSettings& each) { return each.http() != nullptr; });
-}
-
-// Its ids are remembered for as long as its records may be there, and as long as the workflow
-// remembers keys.
-delivery::OwnStream outbox_of(const Workflow& workflow) {
-  const Duration window = std::max({workflow.delivery.dedup_ttl, workflow.retention.delivered,
-                                    workflow.delivery.retries.give_up_after});
-  delivery::OwnStream outbox{.name = workflow.id.text() + ".outbox", .settings = {}};
-  outbox.settings.window = Window{std::clamp(std::chrono::ceil<std::chrono::seconds>(window),
-                                             limits::kWindowMin, limits::kWindowMax)};
-  outbox.settings.record_bytes_max = limits::kRecordBytesMax;
-  outbox.settings.track_groups = false;
-  return outbox;
 }
 
 delivery::StagerSettings stager_settings(const Workflow& workflow, std::string owner) {

@@ -19,7 +19,6 @@ namespace hapax::workflows {
 [[nodiscard]] bool is_staged(const delivery::Workflow& workflow);
 // Whether it has an outbox: endpoints that are no streams.
 [[nodiscard]] bool has_outbox(const delivery::Workflow& workflow);
-[[nodiscard]] delivery::OwnStream outbox_of(const delivery::Workflow& workflow);
 
 [[nodiscard]] delivery::StagerSettings stager_settings(const delivery::Workflow& workflow,
                                                        std::string owner);

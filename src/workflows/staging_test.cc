@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "signing/delivery_key.h"
+#include "workflows/own_streams.h"
 #include "workflows/plan.h"
 
 namespace hapax::workflows {

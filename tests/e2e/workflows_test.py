@@ -1,87 +1,16 @@
 """Workflows that `hapax serve` runs: from a stream to an endpoint, under a guarantee."""
 
-import http.server
 import json
 import os
 import subprocess
 import threading
 import unittest
 
-from running import FolderTest, arguments, wait_for
+from delivering import DeliveryTest
+from running import arguments, wait_for
 
 
-class Endpoint(http.server.BaseHTTPRequestHandler):
-    """Answers what the hook says; notes what it answered with success."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        request = (self.headers, body)
-        with self.server.lock:
-            self.server.came.append(request)
-        status = self.server.hook(request) if self.server.hook else 200
-        if status == 200:
-            with self.server.lock:
-                self.server.got.append(request)
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-class WorkflowsTest(FolderTest):
-    def endpoint(self):
-        endpoint = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-        endpoint.came, endpoint.got, endpoint.hook = [], [], None
-        endpoint.lock = threading.Lock()
-        endpoint.url = f"http://127.0.0.1:{endpoint.server_port}/in"
-        endpoint.closing = threading.Event()
-        thread = threading.Thread(target=endpoint.serve_forever)
-        thread.start()
-        self.addCleanup(endpoint.server_close)
-        self.addCleanup(thread.join)
-        self.addCleanup(endpoint.shutdown)
-        self.addCleanup(endpoint.closing.set)
-        return endpoint
-
-    def workflow(self, url, endpoint="", more=""):
-        return f"""
-streams: [{{stream: orders}}]
-workflows:
-  - id: erp
-    source: {{type: stream, stream: orders}}
-    endpoint: {{url: "{url}"{endpoint}}}
-{more}
-"""
-
-    def publish(self, server, *ids, group=None, event_type="OrderCreated"):
-        for each in ids:
-            body = {"id": each, "payload": json.dumps({"order": each}),
-                    "headers": [["event_type", event_type], ["traceparent", "00-ab-cd-01"]]}
-            if group:
-                body["group"] = group
-            status, _, text = server.call("POST", "/api/v1/streams/orders/records", body)
-            self.assertIn(status, (200, 201), text)
-
-    def orders(self, endpoint):
-        with endpoint.lock:
-            return [json.loads(body)["data"]["order"] for _, body in endpoint.got]
-
-    def arrives(self, endpoint, *orders):
-        wait_for(lambda: set(self.orders(endpoint)) >= set(orders),
-                 lambda: f"{orders} at the endpoint, which has {self.orders(endpoint)}")
-
-    def dead_letters(self, server):
-        status, _, told = server.call("GET", "/api/v1/streams/erp.dead/records")
-        return told["records"] if status == 200 else []
-
-    def dead_letter(self, server):
-        wait_for(lambda: self.dead_letters(server), "a dead letter")
-        return self.dead_letters(server)[0]
-
+class WorkflowsTest(DeliveryTest):
     def test_records_arrive_with_key_and_envelope(self):
         endpoint = self.endpoint()
         server = self.serve(self.workflow(

@@ -1,0 +1,22 @@
+// Streams that belong to workflows. Their names begin with that of the workflow, so that all that
+// one workflow has in the store can lie together.
+#pragma once
+
+#include <string>
+
+#include "delivery/workflow.h"
+#include "delivery/workflow_streams.h"
+
+namespace hapax::workflows {
+
+// What is posted to the workflow is kept there. Ids are known for as long as the workflow remembers
+// keys. An event stays until it was given up at the latest, and as long after that as delivered
+// records and dead letters are kept.
+[[nodiscard]] std::string events_stream_of(const delivery::WorkflowId& id);
+[[nodiscard]] delivery::OwnStream events_of(const delivery::Workflow& workflow);
+
+// What waits for the endpoints of a workflow in two steps. Ids are known for as long as the
+// workflow remembers keys, and as long as records are there.
+[[nodiscard]] delivery::OwnStream outbox_of(const delivery::Workflow& workflow);
+
+}  // namespace hapax::workflows

@@ -45,7 +45,8 @@ workflows:
         server = self.serve(self.workflow_with(
             f"    transform: {{jq: '{jq}'}}\n"
             f"    endpoint: {{url: \"{endpoint.url}\"}}"))
-        self.append(server, {"id": "o1", "group": "c1", "payload": '{"id": 1, "lines": ["a", "b"]}'},
+        self.append(server,
+                    {"id": "o1", "group": "c1", "payload": '{"id": 1, "lines": ["a", "b"]}'},
                     {"id": "o2", "group": "c1", "payload": '{"id": 2}'},
                     {"id": "o3", "group": "c1", "payload": '{"id": 3, "lines": ["c"]}',
                      "headers": [["event_type", "Late"], ["traceparent", "00-ab-cd-01"]]})
@@ -113,7 +114,8 @@ workflows:
         hangs.hook = hook
         server = self.serve(self.workflow_with(
             "    endpoints:\n"
-            f"      - {{name: crm, url: \"{hangs.url}\", eventTypes: [\"Order*\"], concurrency: 2}}\n"
+            f"      - {{name: crm, url: \"{hangs.url}\", eventTypes: [\"Order*\"],\n"
+            "         concurrency: 2}\n"
             f"      - {{name: search, url: \"{flows.url}\", concurrency: 2}}"))
         records = [{"id": f"o{n}", "payload": json.dumps({"order": f"o{n}"}),
                     "headers": [["event_type", "OrderCreated" if n % 2 else "ProductMade"]],

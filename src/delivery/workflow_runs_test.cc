@@ -51,6 +51,29 @@ TEST_F(WorkflowRuns, UnderEveryGuarantee) {
   EXPECT_EQ(why_not_run(workflow_), std::nullopt) << "exactly-once";
 }
 
+TEST_F(WorkflowRuns, WithATransformToSeveralEndpointsAndStreams) {
+  workflow_.transform = TransformSettings{.jq = "."};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  workflow_.endpoints.push_back(workflow_.endpoints.front());
+  workflow_.endpoints.push_back({.name = "copy", .target = StreamTarget{"other"}});
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+}
+
+TEST_F(WorkflowRuns, ExactlyOnceToSeveralEndpointsOfOneNature) {
+  workflow_.delivery.guarantee = Guarantee::kExactlyOnce;
+  workflow_.endpoints.push_back(workflow_.endpoints.front());
+  auto& second = std::get<HttpTarget>(workflow_.endpoints[1].target);
+  target().nature = NatureIdempotent{};
+  second.nature = NatureIdempotent{};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  second.nature = NatureManual{};
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("endpoints of different nature")));
+  target().nature = NatureNotSaid{};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  second.nature = NatureProbe{url()};
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("nature probe and several endpoints")));
+}
+
 TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
   workflow_.enabled = false;
   EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("not enabled")));
@@ -67,12 +90,6 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   };
   workflow_.source = FromOutbox{};
   expect("source is an outbox");
-  workflow_.transform = TransformSettings{.jq = "."};
-  expect("with a transform");
-  workflow_.endpoints.push_back(workflow_.endpoints.front());
-  expect("several endpoints");
-  workflow_.endpoints.front().target = StreamTarget{"other"};
-  expect("into a stream");
   target().nature = NatureManual{};
   expect("nature manual and guarantee idempotent-keys");
   target().nature = NatureProbe{url()};

@@ -41,6 +41,22 @@ std::optional<std::string> why_not_target(const EndpointSettings& endpoint) {
   return std::nullopt;
 }
 
+std::optional<std::string> why_not_source(const Workflow& workflow) {
+  if (std::holds_alternative<FromStream>(*workflow.source)) return std::nullopt;
+  const auto* outbox = std::get_if<FromOutbox>(&*workflow.source);
+  if (outbox == nullptr) return "whose source is HTTP";
+  if (!std::holds_alternative<OwnOutboxTables>(outbox->tables)) {
+    return "whose source is a table that hapax migrate did not make";
+  }
+  if (is_stored(outbox->database)) return "with ${secret:NAME}";
+  // Lanes note nothing before a record is sent.
+  const Guarantee guarantee = workflow.delivery.guarantee;
+  if (guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce) {
+    return base::format("from an outbox with guarantee {}", word_for(guarantee));
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> why_not_terms(const Workflow& workflow) {
   const Guarantee guarantee = workflow.delivery.guarantee;
   if (guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce) {
@@ -62,9 +78,7 @@ std::optional<std::string> why_not_run(const Workflow& workflow) {
   const auto later = [](std::string_view what) {
     return base::format("is declared only: {}{}", kLater, what);
   };
-  if (!std::holds_alternative<FromStream>(*workflow.source)) {
-    return later("whose source is not a stream");
-  }
+  if (const auto why = why_not_source(workflow)) return later(*why);
   if (workflow.transform) return later("with a transform");
   if (workflow.endpoints.size() != 1) return later("with several endpoints");
   if (const auto why = why_not_target(workflow.endpoints.front())) return later(*why);

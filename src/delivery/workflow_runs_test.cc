@@ -30,6 +30,20 @@ TEST_F(WorkflowRuns, FromAStreamToAnEndpoint) {
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
 }
 
+TEST_F(WorkflowRuns, FromAnOutboxThatWasMigrated) {
+  FromOutbox outbox{SecretText::parse("${env:SHOP}").value(), OwnOutboxTables{}};
+  workflow_.source = outbox;
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  workflow_.delivery.guarantee = Guarantee::kExactlyOnce;
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("from an outbox with guarantee exactly")));
+  workflow_.delivery.guarantee = Guarantee::kAtLeastOnce;
+  workflow_.source = FromOutbox{SecretText::parse("${secret:shop}").value(), OwnOutboxTables{}};
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("with ${secret:NAME}")));
+  outbox.tables = MappedOutboxTable{.table = "orders"};
+  workflow_.source = outbox;
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("table that hapax migrate did not make")));
+}
+
 TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
   workflow_.enabled = false;
   EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("not enabled")));
@@ -45,7 +59,7 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
     workflow_ = good;
   };
   workflow_.source = FromHttp{};
-  expect("source is not a stream");
+  expect("source is HTTP");
   workflow_.transform = TransformSettings{.jq = "."};
   expect("with a transform");
   workflow_.endpoints.push_back(workflow_.endpoints.front());

@@ -7,6 +7,7 @@
 #include "delivery/stream_source.h"
 #include "delivery/workflow_runs.h"
 #include "workflows/endpoint_sink.h"
+#include "workflows/outbox.h"
 #include "workflows/plan.h"
 
 namespace hapax::workflows {
@@ -70,15 +71,26 @@ Result<std::unique_ptr<Running>> Host::make_running(const Workflow& workflow) {
             EndpointSink::make(workflow.delivery, *endpoint.http(), *sender_, ports_.clock));
   std::vector<RunningEndpoint> endpoints;
   endpoints.push_back({std::move(sink), policy_of(workflow, endpoint, ports_.entropy)});
-  Store& store = ports_.store_of(workflow.tenant);
   const Running::Log log = [this, id = workflow.id.text()](std::string_view line) {
     ports_.log(id, line);
   };
-  auto source = std::make_unique<delivery::StreamSource>(
-      store, ports_.clock, source_settings(workflow, drawn_owner(ports_.entropy)),
-      key_of(workflow, store.id()), wanted_by(endpoint), log);
+  HAPAX_TRY(auto source, make_source(workflow, log));
   return std::make_unique<Running>(std::move(source), std::move(endpoints),
                                    engine_settings(workflow), ports_.clock, log);
+}
+
+Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& workflow,
+                                                            const Running::Log& log) {
+  Store& store = ports_.store_of(workflow.tenant);
+  const auto wanted = wanted_by(workflow.endpoints.front());
+  if (const auto* outbox = std::get_if<delivery::FromOutbox>(&*workflow.source)) {
+    const OutboxPorts ports{ports_.open_outbox, ports_.clock, store.id(),
+                            drawn_owner(ports_.entropy)};
+    return make_outbox_source(workflow, *outbox, ports, wanted, log);
+  }
+  return std::unique_ptr<delivery::Source>(std::make_unique<delivery::StreamSource>(
+      store, ports_.clock, source_settings(workflow, drawn_owner(ports_.entropy)),
+      key_of(workflow, store.id()), wanted, log));
 }
 
 void Host::start() {

@@ -15,6 +15,7 @@
 #include "delivery/workflow.h"
 #include "ports/clock.h"
 #include "ports/entropy.h"
+#include "relay/open_outbox.h"
 #include "webhook/sender.h"
 #include "workflows/running.h"
 
@@ -25,6 +26,7 @@ struct HostPorts {
   ports::Clock& clock;
   ports::Entropy& entropy;
   std::function<void(const std::string& workflow, std::string_view line)> log;
+  relay::OpenOutbox open_outbox{};  // none: no workflow has an outbox as its source
 };
 
 class Host {
@@ -49,6 +51,8 @@ class Host {
  private:
   explicit Host(HostPorts ports);
   [[nodiscard]] Result<std::unique_ptr<Running>> make_running(const delivery::Workflow& workflow);
+  [[nodiscard]] Result<std::unique_ptr<delivery::Source>> make_source(
+      const delivery::Workflow& workflow, const Running::Log& log);
 
   const HostPorts ports_;
   std::unique_ptr<webhook::Sender> sender_;

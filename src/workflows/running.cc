@@ -40,6 +40,7 @@ void Running::wind_down(Duration patience) {
   patience_ = patience;
   stop_ = true;
   engine_.wind_down();
+  source_->hurry();
   source_->nudge();
 }
 
@@ -62,9 +63,11 @@ void Running::run() {
   if (!ended) log_(ended.error().text());
 }
 
-// Told once, however long it lasts.
+// Told once, however long it lasts, and again when it is something else.
 void Running::fail(const Error& error) {
-  if (trouble_ == Duration{0}) log_(error.text());
+  const std::string text = error.text();
+  if (trouble_ == Duration{0} || text != told_) log_(text);
+  told_ = text;
   trouble_ = trouble_ == Duration{0} ? kTroubleFirst : std::min(trouble_ * 2, kTroubleMax);
   const std::int64_t until = clock_.steady_ms() + trouble_.count();
   while (!stop_ && clock_.steady_ms() < until) {

@@ -50,6 +50,7 @@ class Running {
   const std::vector<RunningEndpoint> endpoints_;
   delivery::Engine engine_;
   Duration trouble_{0};
+  std::string told_;      // the trouble
   Duration patience_{0};  // written before stop_, read after it
   std::atomic<bool> winding_down_ = false;
   std::atomic<bool> stop_ = false;

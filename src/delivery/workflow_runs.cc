@@ -42,6 +42,24 @@ std::optional<std::string> why_not_target(const EndpointSettings& endpoint) {
   return std::nullopt;
 }
 
+std::optional<std::string> why_not_source(const Workflow& workflow) {
+  const auto* outbox = std::get_if<FromOutbox>(&*workflow.source);
+  if (outbox == nullptr) return std::nullopt;
+  if (!std::holds_alternative<OwnOutboxTables>(outbox->tables)) {
+    return "whose source is a table that hapax migrate did not make";
+  }
+  if (is_stored(outbox->database)) return "with ${secret:NAME}";
+  // Lanes note nothing before a record is sent.
+  const Guarantee guarantee = workflow.delivery.guarantee;
+  if (guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce) {
+    return base::format("from an outbox with guarantee {}", word_for(guarantee));
+  }
+  if (workflow.transform) return "from an outbox with a transform";
+  if (workflow.endpoints.size() != 1) return "from an outbox to several endpoints";
+  if (workflow.endpoints.front().http() == nullptr) return "from an outbox into a stream";
+  return std::nullopt;
+}
+
 // What nature manual and probe promise of an unknown outcome needs a guarantee that keeps it.
 std::optional<std::string> why_not_nature(Guarantee guarantee, const EndpointNature& nature) {
   const bool manual = std::holds_alternative<NatureManual>(nature);
@@ -98,9 +116,7 @@ std::optional<std::string> why_not_run(const Workflow& workflow) {
   const auto later = [](std::string_view what) {
     return base::format("is declared only: {}{}", kLater, what);
   };
-  if (std::holds_alternative<FromOutbox>(*workflow.source)) {
-    return later("whose source is an outbox");
-  }
+  if (const auto why = why_not_source(workflow)) return later(*why);
   for (const EndpointSettings& endpoint : workflow.endpoints) {
     if (const auto why = why_not_target(endpoint)) return later(*why);
   }

@@ -8,6 +8,7 @@
 #include "delivery/workflow_runs.h"
 #include "workflows/endpoint_probe.h"
 #include "workflows/endpoint_sink.h"
+#include "workflows/outbox.h"
 #include "workflows/own_streams.h"
 #include "workflows/plan.h"
 #include "workflows/staging.h"
@@ -115,18 +116,30 @@ Result<std::unique_ptr<Running>> Host::make_running(const Workflow& workflow) {
     endpoints.push_back({std::move(sink), policy_of(workflow, endpoint, ports_.entropy)});
     endpoints.back().policy.observer = &figures_.add(workflow, endpoint);
   }
+  HAPAX_TRY(auto source, make_source(workflow));
+  return std::make_unique<Running>(std::move(source), std::move(endpoints),
+                                   engine_settings(workflow), ports_.clock, log_of(workflow));
+}
+
+Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& workflow) {
   Store& store = ports_.store_of(workflow.tenant);
-  auto route =
-      is_staged(workflow) ? route_from_outbox(workflow) : route_to(workflow.endpoints.front());
-  auto settings = source_settings(workflow, drawn_owner(ports_.entropy));
+  const std::string owner = drawn_owner(ports_.entropy);
+  if (const auto* outbox = std::get_if<delivery::FromOutbox>(&*workflow.source)) {
+    const OutboxPorts ports{ports_.open_outbox, ports_.clock, store.id(), owner};
+    const auto wanted = [endpoint = workflow.endpoints.front()](const delivery::Outgoing& record) {
+      return endpoint.takes(record.type);
+    };
+    return make_outbox_source(workflow, *outbox, ports, wanted, log_of(workflow));
+  }
+  auto settings = source_settings(workflow, owner);
   if (const delivery::HttpTarget* target = probed_target(workflow)) {
     HAPAX_TRY(settings.claims->probe, EndpointProbe::make(*target, *sender_));
   }
-  auto source = std::make_unique<delivery::StreamSource>(store, ports_.clock, std::move(settings),
-                                                         key_of(workflow, store.id()),
-                                                         std::move(route), log_of(workflow));
-  return std::make_unique<Running>(std::move(source), std::move(endpoints),
-                                   engine_settings(workflow), ports_.clock, log_of(workflow));
+  auto route =
+      is_staged(workflow) ? route_from_outbox(workflow) : route_to(workflow.endpoints.front());
+  return std::unique_ptr<delivery::Source>(std::make_unique<delivery::StreamSource>(
+      store, ports_.clock, std::move(settings), key_of(workflow, store.id()), std::move(route),
+      log_of(workflow)));
 }
 
 void Host::start() {

@@ -16,6 +16,7 @@
 #include "delivery/workflow.h"
 #include "ports/clock.h"
 #include "ports/entropy.h"
+#include "relay/open_outbox.h"
 #include "transform/pool.h"
 #include "webhook/sender.h"
 #include "workflows/figures.h"
@@ -29,6 +30,7 @@ struct HostPorts {
   ports::Clock& clock;
   ports::Entropy& entropy;
   std::function<void(const std::string& workflow, std::string_view line)> log;
+  relay::OpenOutbox open_outbox{};  // none: no workflow has an outbox as its source
 };
 
 class Host {
@@ -58,6 +60,8 @@ class Host {
   [[nodiscard]] Result<std::unique_ptr<StagingRun>> make_staging(
       const delivery::Workflow& workflow);
   [[nodiscard]] Result<std::unique_ptr<Running>> make_running(const delivery::Workflow& workflow);
+  [[nodiscard]] Result<std::unique_ptr<delivery::Source>> make_source(
+      const delivery::Workflow& workflow);
   [[nodiscard]] std::function<void(std::string_view)> log_of(const delivery::Workflow& workflow);
 
   const HostPorts ports_;

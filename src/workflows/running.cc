@@ -33,6 +33,7 @@ void Running::wind_down(Duration patience) {
   patience_ = patience;
   stop_ = true;
   engine_.wind_down();
+  source_->hurry();
   source_->nudge();
 }
 

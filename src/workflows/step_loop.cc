@@ -1,6 +1,7 @@
 #include "workflows/step_loop.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace hapax::workflows {
@@ -14,6 +15,7 @@ constexpr Duration kTroubleMax{15'000};
 
 void run_steps(const StepLoop& loop, ports::Clock& clock, const std::atomic<bool>& stop) {
   Duration trouble{0};
+  std::string told;
   while (!stop) {
     const auto idle = loop.step();
     if (idle) {
@@ -21,7 +23,9 @@ void run_steps(const StepLoop& loop, ports::Clock& clock, const std::atomic<bool
       if (*idle > Duration{0} && !stop) loop.wait(*idle);
       continue;
     }
-    if (trouble == Duration{0}) loop.log(idle.error().text());
+    const std::string text = idle.error().text();
+    if (trouble == Duration{0} || text != told) loop.log(text);
+    told = text;
     trouble = trouble == Duration{0} ? kTroubleFirst : std::min(trouble * 2, kTroubleMax);
     const std::int64_t until = clock.steady_ms() + trouble.count();
     while (!stop && clock.steady_ms() < until) loop.wait(Duration{until - clock.steady_ms()});

@@ -19,7 +19,7 @@ struct StepLoop {
 };
 
 // Until `stop` is set. After an error it rests, longer each time, and tells it once, however long
-// it lasts.
+// it lasts; another error is told, too.
 void run_steps(const StepLoop& loop, ports::Clock& clock, const std::atomic<bool>& stop);
 
 }  // namespace hapax::workflows

@@ -555,6 +555,48 @@ TEST(DeliveryEngines, AnObserverIsToldWhatBecomesOfRecords) {
   EXPECT_EQ(observer.told, (Ids{"began 1", "0 after 40 "}));
 }
 
+// Z13
+TEST_F(AnnouncingEngine, WhatBecameOfWhatIsLostMeanwhileIsSettled) {
+  hand_out(1, "a");
+  steps(2);
+  source.lost = {1};
+  hand_out(2, "b");
+  steps(2);
+  sink.answer(0, Outcome::kDelivered);
+  steps(1);
+  ASSERT_EQ(source.settled.size(), 1U);
+  EXPECT_EQ(source.settled[0].number, 1U);
+  EXPECT_EQ(source.settled[0].kind, Settlement::Kind::kDelivered);
+  EXPECT_EQ(engine.counts().delivered, 0U) << "it is somebody else's";
+}
+
+// Z13
+TEST_F(AnnouncingEngine, WhatIsUnderWayAndLostIsUnknownAtTheEnd) {
+  hand_out(1, "a");
+  steps(2);
+  source.fails = true;
+  hand_out(2, "a");
+  EXPECT_FALSE(engine.step());
+  source.fails = false;
+  ASSERT_TRUE(engine.stop());
+  ASSERT_EQ(source.settled.size(), 1U);
+  EXPECT_EQ(source.settled[0].kind, Settlement::Kind::kUnknown);
+  EXPECT_TRUE(source.settled[0].may_have_arrived);
+}
+
+// Z13: its note says that it was sent, so it goes back with what was behind it.
+TEST_F(AnnouncingEngine, WhatWasNotSentGoesBack) {
+  hand_out(1, "a");
+  hand_out(2, "a");
+  steps(2);
+  sink.answer(0, Outcome::kNotSent);
+  steps(1);
+  ASSERT_EQ(source.settled.size(), 2U);
+  EXPECT_EQ(source.settled[0].kind, Settlement::Kind::kNotSent);
+  EXPECT_EQ(source.settled[1].kind, Settlement::Kind::kHeld);
+  EXPECT_EQ(engine.held(), 0U);
+}
+
 // One endpoint that takes nothing holds at most what it may hold; the rest goes back.
 TEST(DeliveryEngines, AnEndpointHoldsNoMoreThanItMay) {
   sim::SimClock clock;

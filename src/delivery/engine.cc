@@ -170,7 +170,7 @@ void Engine::admit(Handout handout) {
   } else if (record.blocked) {
     settle(entry, Kind::kHeld, Duration{0}, {});
   } else if (!endpoint.gone.empty()) {
-    turn_away(endpoint, entry);
+    turn_away(endpoint, entry, Kind::kNotSent);
   } else if (endpoint.policy.held_max != 0 && endpoint.held > endpoint.policy.held_max) {
     ++counts_.deferred;
     const std::int64_t open_ms = endpoint.breaker.until_ms() - clock_.steady_ms();
@@ -345,13 +345,22 @@ void Engine::finish(Start start, std::vector<SendResult>& results) {
     return result.outcome != Outcome::kNotSent;
   });
   const std::int64_t rest_ms = sent ? 0 : clock_.steady_ms() + kNotSentRest.count();
-  for (const SendResult& result : results) {
-    if (result.outcome == Outcome::kGone) disable(endpoint, result);  // Also of a lost record.
-  }
+  for (std::size_t run = 0; run < start.runs.size(); ++run) heed(endpoint, start, run, results);
   for (std::size_t run = 0; run < start.runs.size(); ++run) {
     finish_run(endpoint, start, run, results, rest_ms);
   }
   if (!endpoint.gone.empty()) turn_away_waiting(endpoint);
+}
+
+// What a result says of the endpoint and not of its record, so that it counts for a lost one, too.
+void Engine::heed(Endpoint& endpoint, const Start& start, std::size_t run,
+                  const std::vector<SendResult>& results) {
+  for (std::size_t i = 0; i < start.runs[run].numbers.size(); ++i) {
+    const SendResult& result = results[start.places[run][i]];
+    if (result.outcome == Outcome::kGone) disable(endpoint, result);
+    if (result.outcome != Outcome::kNotSent || result.after == Duration{0}) continue;
+    tell_breaker(endpoint, entries_.at(start.runs[run].numbers[i]), result);
+  }
 }
 
 void Engine::finish_run(Endpoint& endpoint, const Start& start, std::size_t run,
@@ -409,11 +418,9 @@ Engine::Then Engine::judge(Endpoint& endpoint, Entry& entry, SendResult& result)
       endpoint.breaker.passed();
       return refuse(endpoint, entry, result);
     case Outcome::kNotSent:
-      // Nothing can be sent for a while, and no record is to blame.
-      if (result.after > Duration{0}) tell_breaker(endpoint, entry, result);
       return Then::kAgain;
     case Outcome::kGone:
-      turn_away(endpoint, entry);
+      turn_away(endpoint, entry, Kind::kDeferred);  // It was sent.
       return Then::kNext;
     case Outcome::kUnknown:
       return judge_unknown(endpoint, entry, result);
@@ -521,15 +528,15 @@ void Engine::disable(Endpoint& endpoint, const SendResult& result) {
 
 // Z18: an endpoint that wants nothing any more holds up nobody else. Its records wait in the source
 // if that serves nobody else; otherwise they would fill it, so they become dead letters, unsent.
-void Engine::turn_away(const Endpoint& endpoint, const Entry& entry) {
-  if (endpoints_.size() == 1) return settle(entry, Kind::kNotSent, Duration{0}, endpoint.gone);
+void Engine::turn_away(const Endpoint& endpoint, const Entry& entry, Kind if_alone) {
+  if (endpoints_.size() == 1) return settle(entry, if_alone, Duration{0}, endpoint.gone);
   ++counts_.dead;
   settle(entry, Kind::kDead, Duration{0}, endpoint.gone);
 }
 
 void Engine::turn_away_waiting(Endpoint& endpoint) {
   for (const HandoutNumber number : endpoint.queues.remove_all_waiting()) {
-    turn_away(endpoint, entries_.at(number));
+    turn_away(endpoint, entries_.at(number), Kind::kNotSent);
     erase(number);
   }
 }

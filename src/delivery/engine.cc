@@ -55,6 +55,7 @@ void Engine::wind_down() {
 Result<Step> Engine::step() {
   const std::uint64_t taken_before = counts_.taken;
   collect();
+  if (paused_) give_back_waiting();
   choose();
   // What is held already need not wait until the source has answered.
   if (!settings_.announces) begin_chosen();
@@ -96,7 +97,7 @@ bool Engine::take_is_due() const {
 }
 
 std::uint32_t Engine::room() const {
-  if (winding_down_ || entries_.size() >= settings_.window) return 0;
+  if (winding_down_ || paused_ || entries_.size() >= settings_.window) return 0;
   const auto room = settings_.window - static_cast<std::uint32_t>(entries_.size());
   if (endpoints_.size() == 1 && !endpoints_.front()->gone.empty()) return 0;
   if (endpoints_.size() != 1 || !endpoints_.front()->breaker.doubts()) return room;
@@ -235,7 +236,8 @@ void Engine::forget() {
 // --- start -----------------------------------------------------------------------------------
 
 bool Engine::may_begin() const {
-  return !winding_down_ && clock_.steady_ms() < lease_end_ms_ - settings_.margin.count();
+  return !winding_down_ && !paused_ &&
+         clock_.steady_ms() < lease_end_ms_ - settings_.margin.count();
 }
 
 void Engine::activate(std::uint32_t index) {
@@ -316,6 +318,7 @@ void Engine::begin(Start start) {
   }
   start.count = records.size();
   counts_.attempts += records.size();
+  if (auto* observer = endpoint.policy.observer) observer->began(records.size());
   const std::uint64_t number = ++start_count_;
   starts_.emplace(number, std::move(start));
   endpoint.sink.start(records, lease_end_ms_ - settings_.margin.count(),
@@ -350,17 +353,6 @@ void Engine::finish(Start start, std::vector<SendResult>& results) {
     finish_run(endpoint, start, run, results, rest_ms);
   }
   if (!endpoint.gone.empty()) turn_away_waiting(endpoint);
-}
-
-// What a result says of the endpoint and not of its record, so that it counts for a lost one, too.
-void Engine::heed(Endpoint& endpoint, const Start& start, std::size_t run,
-                  const std::vector<SendResult>& results) {
-  for (std::size_t i = 0; i < start.runs[run].numbers.size(); ++i) {
-    const SendResult& result = results[start.places[run][i]];
-    if (result.outcome == Outcome::kGone) disable(endpoint, result);
-    if (result.outcome != Outcome::kNotSent || result.after == Duration{0}) continue;
-    tell_breaker(endpoint, entries_.at(start.runs[run].numbers[i]), result);
-  }
 }
 
 void Engine::finish_run(Endpoint& endpoint, const Start& start, std::size_t run,
@@ -518,35 +510,13 @@ std::int64_t Engine::due_again_ms(Endpoint& endpoint, const Entry& entry,
   return std::max(now + pause.count(), endpoint.breaker.until_ms());
 }
 
-void Engine::disable(Endpoint& endpoint, const SendResult& result) {
-  if (!endpoint.gone.empty()) return;
-  ++counts_.gone;
-  endpoint.gone = endpoint.called() + " is disabled: " + result.reason;
-  say(base::format("{}; nothing is sent to it before the next start, and its records {}",
-                   endpoint.gone, endpoints_.size() == 1 ? "wait" : "become dead letters"));
-}
-
-// Z18: an endpoint that wants nothing any more holds up nobody else. Its records wait in the source
-// if that serves nobody else; otherwise they would fill it, so they become dead letters, unsent.
-void Engine::turn_away(const Endpoint& endpoint, const Entry& entry, Kind if_alone) {
-  if (endpoints_.size() == 1) return settle(entry, if_alone, Duration{0}, endpoint.gone);
-  ++counts_.dead;
-  settle(entry, Kind::kDead, Duration{0}, endpoint.gone);
-}
-
-void Engine::turn_away_waiting(Endpoint& endpoint) {
-  for (const HandoutNumber number : endpoint.queues.remove_all_waiting()) {
-    turn_away(endpoint, entries_.at(number), Kind::kNotSent);
-    erase(number);
-  }
-}
-
 void Engine::tell_breaker(Endpoint& endpoint, const Entry& entry, const SendResult& result) {
   const bool was_closed = endpoint.breaker.closed();
   const bool opened = endpoint.breaker.failed(
       clock_.steady_ms(), {.key = entry.key, .answered = result.answered, .asked = result.after});
   if (!opened) return;
   ++counts_.pauses;
+  if (auto* observer = endpoint.policy.observer) observer->paused();
   if (was_closed) say(endpoint.called() + " is unavailable, pausing: " + result.reason);
 }
 
@@ -559,7 +529,16 @@ void Engine::hold_back(const std::vector<HandoutNumber>& numbers) {
 
 void Engine::settle(const Entry& entry, Kind kind, Duration after, std::string reason,
                     bool may_have_arrived) {
+  tell_observer(entry, kind, reason);
   settlements_.push_back({entry.handout.number, kind, after, std::move(reason), may_have_arrived});
+}
+
+void Engine::tell_observer(const Entry& entry, Kind kind, std::string_view reason) const {
+  EndpointObserver* const observer = endpoints_[entry.handout.endpoint]->policy.observer;
+  if (observer == nullptr) return;
+  const Time published = entry.handout.record.time;
+  const Duration age = time_from_ms(clock_.wall_ms()) - published;
+  observer->settled(kind, published == Time{} ? Duration{0} : std::max(age, Duration{0}), reason);
 }
 
 void Engine::erase(HandoutNumber number) {

@@ -68,6 +68,9 @@ class Engine {
   [[nodiscard]] Result<Step> step();
   // From now on nothing begins; what is under way is waited for by step(). From any thread.
   void wind_down();
+  // While it is paused nothing is taken and nothing begins. What waits is given back with the next
+  // step; what is under way is waited for as ever.
+  void set_paused(bool paused) { paused_ = paused; }
   // Settles what is known and gives the rest back.
   [[nodiscard]] Status stop();
 
@@ -96,6 +99,7 @@ class Engine {
   // --- take
   [[nodiscard]] Status take();
   [[nodiscard]] bool take_is_due() const;
+  void give_back_waiting();
   [[nodiscard]] std::uint32_t room() const;
   [[nodiscard]] Duration renewal_after(Duration left) const;
   void admit(Handout handout);
@@ -136,6 +140,7 @@ class Engine {
   void hold_back(const std::vector<HandoutNumber>& numbers);
   void settle(const Entry& entry, Settlement::Kind kind, Duration after, std::string reason,
               bool may_have_arrived = false);
+  void tell_observer(const Entry& entry, Settlement::Kind kind, std::string_view reason) const;
   void erase(HandoutNumber number);
 
   [[nodiscard]] Duration idle_for();
@@ -164,6 +169,7 @@ class Engine {
   std::int64_t next_due_ms_ = 0;  // of the source
   std::int64_t look_at_ms_ = 0;   // not before, while the only endpoint is in doubt
   bool more_ = false;
+  bool paused_ = false;
   std::atomic<bool> winding_down_ = false;
   EngineCounts counts_;
 };

@@ -91,8 +91,9 @@ TEST_F(EnginesOfGoneEndpoints, RecordsOfTheOnlyOneWaitInTheSource) {
   EXPECT_THAT(sink.sent, ElementsAre("1", "3"));
   EXPECT_EQ(engine.held(), 0U);
   EXPECT_EQ(engine.counts().gone, 1U);
-  EXPECT_THAT(said, ElementsAre("the endpoint is disabled: HTTP 410; nothing is sent to it before "
-                                "the next start, and its records wait"));
+  EXPECT_THAT(said, ElementsAre("the endpoint is disabled: HTTP 410; nothing is sent to it until "
+                                "the workflow is paused and resumed or the process starts again, "
+                                "and its records wait"));
 }
 
 TEST_F(EnginesOfGoneEndpoints, WhatWasUnderWayIsNotSentAgain) {
@@ -105,6 +106,21 @@ TEST_F(EnginesOfGoneEndpoints, WhatWasUnderWayIsNotSentAgain) {
   steps();
   EXPECT_THAT(settled(), ElementsAre(std::pair(1, Kind::kDeferred), std::pair(2, Kind::kNotSent)));
   EXPECT_EQ(engine.held(), 0U);
+}
+
+TEST_F(EnginesOfGoneEndpoints, APauseEnablesItAgain) {
+  engine.add_endpoint(sink, {});
+  publish(1);
+  steps(2);
+  sink.answer(0, [](const Outgoing&) { return gone(); });
+  publish(2);
+  steps();
+  ASSERT_THAT(sink.sent, ElementsAre("1"));
+  engine.set_paused(true);
+  steps();
+  engine.set_paused(false);
+  steps();
+  EXPECT_THAT(sink.sent, ElementsAre("1", "2"));
 }
 
 // Z18: what is said about a record that somebody else has by now does not count, but this does.

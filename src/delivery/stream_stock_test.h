@@ -259,9 +259,8 @@ inline AttemptTerms attempts_of_world(AttemptTerms::InDoubt in_doubt) {
   return {.scope = "erp.deliveries", .in_doubt = in_doubt, .kept = Window{limits::kWindowMax}};
 }
 inline std::unique_ptr<Stock> make_claiming_stock(const WorldTroubles& troubles,
-                                                  AttemptTerms::InDoubt in_doubt) {
-  return std::make_unique<StreamStock>(troubles, StreamStock::Groups::kKeys,
-                                       attempts_of_world(in_doubt));
+                                                  AttemptTerms terms) {
+  return std::make_unique<StreamStock>(troubles, StreamStock::Groups::kKeys, std::move(terms));
 }
 
 }  // namespace hapax::delivery

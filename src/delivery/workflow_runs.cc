@@ -38,23 +38,31 @@ bool needs_stored_secret(const HttpTarget& target) {
 std::optional<std::string> why_not_target(const EndpointSettings& endpoint) {
   const HttpTarget* target = endpoint.http();
   if (target == nullptr) return "into a stream";
-  if (std::holds_alternative<NatureProbe>(target->nature)) return "with nature probe";
   if (needs_stored_secret(*target)) return "with ${secret:NAME}";
   return std::nullopt;
 }
 
-// What nature manual promises of an unknown outcome: it is kept, and somebody decides.
-bool keeps_outcomes(Guarantee guarantee) {
-  return guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce;
+// What the nature of an endpoint promises of an unknown outcome: somebody is asked about it.
+bool needs_outcomes(const HttpTarget& target) {
+  return std::holds_alternative<NatureManual>(target.nature) ||
+         std::holds_alternative<NatureProbe>(target.nature);
+}
+
+std::optional<std::string> why_not_nature(const Workflow& workflow) {
+  const HttpTarget* target = workflow.endpoints.front().http();
+  const Guarantee guarantee = workflow.delivery.guarantee;
+  if (target == nullptr || guarantee == Guarantee::kExactlyOnce || !needs_outcomes(*target)) {
+    return std::nullopt;
+  }
+  const bool manual = std::holds_alternative<NatureManual>(target->nature);
+  // One attempt, which stays unknown: a person is all there is.
+  if (manual && guarantee == Guarantee::kAtMostOnce) return std::nullopt;
+  return base::format("with nature {} and guarantee {}", manual ? "manual" : "probe",
+                      word_for(guarantee));
 }
 
 std::optional<std::string> why_not_terms(const Workflow& workflow) {
-  const HttpTarget* target = workflow.endpoints.front().http();
-  const bool manual = target != nullptr && std::holds_alternative<NatureManual>(target->nature);
-  if (manual && !keeps_outcomes(workflow.delivery.guarantee)) {
-    return base::format("with nature manual and guarantee {}",
-                        word_for(workflow.delivery.guarantee));
-  }
+  if (const auto why = why_not_nature(workflow)) return why;
   if (workflow.delivery.key.format.fields() != KeyFormat().fields()) {
     return "with an idempotencyKey.format of their own";
   }

@@ -47,6 +47,8 @@ TEST_F(WorkflowRuns, UnderEveryGuarantee) {
     target().nature = NatureIdempotent{};
     EXPECT_EQ(why_not_run(workflow_), std::nullopt);
   }
+  target().nature = NatureProbe{url()};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt) << "exactly-once";
 }
 
 TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
@@ -74,7 +76,10 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   target().nature = NatureManual{};
   expect("nature manual and guarantee idempotent-keys");
   target().nature = NatureProbe{url()};
-  expect("nature probe");
+  expect("nature probe and guarantee idempotent-keys");
+  target().nature = NatureProbe{url()};
+  workflow_.delivery.guarantee = Guarantee::kAtMostOnce;
+  expect("nature probe and guarantee at-most-once");
   target().auth = BearerAuth{SecretText::parse("${secret:erp}").value()};
   expect("${secret:NAME}");
   target().auth = OAuth2Auth{url(), {}, SecretText::parse("${secret:erp}").value()};

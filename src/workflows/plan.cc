@@ -40,6 +40,9 @@ std::optional<delivery::AttemptTerms> attempt_terms(const Workflow& workflow) {
     terms.in_doubt = InDoubt::kGiveUp;
   } else if (repeats_in_doubt(workflow)) {
     terms.in_doubt = InDoubt::kSendAgain;
+  } else if (probed_target(workflow) != nullptr) {
+    terms.in_doubt = InDoubt::kAsk;
+    terms.ask_after = probed_target(workflow)->timeouts.request;
   }
   return terms;
 }
@@ -77,6 +80,13 @@ delivery::StreamSource::KeyOf key_of_records(const Workflow& workflow, std::stri
 }
 
 }  // namespace
+
+const delivery::HttpTarget* probed_target(const Workflow& workflow) {
+  const delivery::HttpTarget* target = workflow.endpoints.front().http();
+  const bool probed = workflow.delivery.guarantee == Guarantee::kExactlyOnce && target != nullptr &&
+                      std::holds_alternative<delivery::NatureProbe>(target->nature);
+  return probed ? target : nullptr;
+}
 
 // What the workflow has in the store. All its names begin with its own, so that they can lie
 // together.

@@ -44,7 +44,8 @@ Duration pause_asked_by(const SendReply& reply) {
 }
 
 std::string answer_in_words(const SendReply& reply) {
-  return base::format("HTTP {} {}", reply.status, reply.body.substr(0, kWordsMax));
+  const std::string_view words = std::string_view(reply.body).substr(0, kWordsMax);
+  return base::format("HTTP {}{}{}", reply.status, words.empty() ? "" : " ", words);
 }
 
 SendResult send_result_of(const SendReply& reply) {

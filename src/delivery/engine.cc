@@ -171,7 +171,7 @@ void Engine::admit(Handout handout) {
   } else if (record.blocked) {
     settle(entry, Kind::kHeld, Duration{0}, {});
   } else if (!endpoint.gone.empty()) {
-    turn_away(endpoint, entry);
+    turn_away(endpoint, entry, Kind::kNotSent);
   } else if (endpoint.policy.held_max != 0 && endpoint.held > endpoint.policy.held_max) {
     ++counts_.deferred;
     const std::int64_t open_ms = endpoint.breaker.until_ms() - clock_.steady_ms();
@@ -183,15 +183,6 @@ void Engine::admit(Handout handout) {
     return;
   }
   erase(number);
-}
-
-void Engine::give_back_waiting() {
-  for (const auto& endpoint : endpoints_) {
-    for (const HandoutNumber number : endpoint->queues.remove_all_waiting()) {
-      settle(entries_.at(number), Kind::kNotSent, Duration{0}, {});
-      erase(number);
-    }
-  }
 }
 
 void Engine::lose(HandoutNumber number) {
@@ -357,9 +348,7 @@ void Engine::finish(Start start, std::vector<SendResult>& results) {
     return result.outcome != Outcome::kNotSent;
   });
   const std::int64_t rest_ms = sent ? 0 : clock_.steady_ms() + kNotSentRest.count();
-  for (const SendResult& result : results) {
-    if (result.outcome == Outcome::kGone) disable(endpoint, result);  // Also of a lost record.
-  }
+  for (std::size_t run = 0; run < start.runs.size(); ++run) heed(endpoint, start, run, results);
   for (std::size_t run = 0; run < start.runs.size(); ++run) {
     finish_run(endpoint, start, run, results, rest_ms);
   }
@@ -421,11 +410,9 @@ Engine::Then Engine::judge(Endpoint& endpoint, Entry& entry, SendResult& result)
       endpoint.breaker.passed();
       return refuse(endpoint, entry, result);
     case Outcome::kNotSent:
-      // Nothing can be sent for a while, and no record is to blame.
-      if (result.after > Duration{0}) tell_breaker(endpoint, entry, result);
       return Then::kAgain;
     case Outcome::kGone:
-      turn_away(endpoint, entry);
+      turn_away(endpoint, entry, Kind::kDeferred);  // It was sent.
       return Then::kNext;
     case Outcome::kUnknown:
       return judge_unknown(endpoint, entry, result);
@@ -521,29 +508,6 @@ std::int64_t Engine::due_again_ms(Endpoint& endpoint, const Entry& entry,
   for (std::uint32_t i = 1; i < failures && pause < settings.pause_max; ++i) pause *= 2;
   pause = std::max({std::min(pause, settings.pause_max), result.after, Duration{1}});
   return std::max(now + pause.count(), endpoint.breaker.until_ms());
-}
-
-void Engine::disable(Endpoint& endpoint, const SendResult& result) {
-  if (!endpoint.gone.empty()) return;
-  ++counts_.gone;
-  endpoint.gone = endpoint.called() + " is disabled: " + result.reason;
-  say(base::format("{}; nothing is sent to it before the next start, and its records {}",
-                   endpoint.gone, endpoints_.size() == 1 ? "wait" : "become dead letters"));
-}
-
-// Z18: an endpoint that wants nothing any more holds up nobody else. Its records wait in the source
-// if that serves nobody else; otherwise they would fill it, so they become dead letters, unsent.
-void Engine::turn_away(const Endpoint& endpoint, const Entry& entry) {
-  if (endpoints_.size() == 1) return settle(entry, Kind::kNotSent, Duration{0}, endpoint.gone);
-  ++counts_.dead;
-  settle(entry, Kind::kDead, Duration{0}, endpoint.gone);
-}
-
-void Engine::turn_away_waiting(Endpoint& endpoint) {
-  for (const HandoutNumber number : endpoint.queues.remove_all_waiting()) {
-    turn_away(endpoint, entries_.at(number));
-    erase(number);
-  }
 }
 
 void Engine::tell_breaker(Endpoint& endpoint, const Entry& entry, const SendResult& result) {

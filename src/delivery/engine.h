@@ -120,6 +120,8 @@ class Engine {
   // --- finish
   void collect();
   void finish(Start start, std::vector<SendResult>& results);
+  void heed(Endpoint& endpoint, const Start& start, std::size_t run,
+            const std::vector<SendResult>& results);
   void finish_run(Endpoint& endpoint, const Start& start, std::size_t run,
                   std::vector<SendResult>& results, std::int64_t rest_ms);
   [[nodiscard]] Then judge(Endpoint& endpoint, Entry& entry, SendResult& result);
@@ -132,7 +134,7 @@ class Engine {
   [[nodiscard]] std::int64_t due_again_ms(Endpoint& endpoint, const Entry& entry,
                                           const SendResult& result) const;
   void disable(Endpoint& endpoint, const SendResult& result);
-  void turn_away(const Endpoint& endpoint, const Entry& entry);
+  void turn_away(const Endpoint& endpoint, const Entry& entry, Settlement::Kind if_alone);
   void turn_away_waiting(Endpoint& endpoint);
   void tell_breaker(Endpoint& endpoint, const Entry& entry, const SendResult& result);
   void hold_back(const std::vector<HandoutNumber>& numbers);

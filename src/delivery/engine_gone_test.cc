@@ -80,7 +80,7 @@ TEST_F(EnginesOfGoneEndpoints, RecordsOfTheOnlyOneWaitInTheSource) {
   ASSERT_THAT(sink.sent, ElementsAre("1", "3"));
   sink.answer(0, [](const Outgoing&) { return gone(); });
   steps();
-  EXPECT_THAT(settled(), ElementsAre(std::pair(1, Kind::kNotSent), std::pair(4, Kind::kNotSent),
+  EXPECT_THAT(settled(), ElementsAre(std::pair(1, Kind::kDeferred), std::pair(4, Kind::kNotSent),
                                      std::pair(2, Kind::kNotSent)))
       << "no attempt counts";
   EXPECT_EQ(source.next.size(), 1U) << "and no more is taken";
@@ -91,8 +91,9 @@ TEST_F(EnginesOfGoneEndpoints, RecordsOfTheOnlyOneWaitInTheSource) {
   EXPECT_THAT(sink.sent, ElementsAre("1", "3"));
   EXPECT_EQ(engine.held(), 0U);
   EXPECT_EQ(engine.counts().gone, 1U);
-  EXPECT_THAT(said, ElementsAre("the endpoint is disabled: HTTP 410; nothing is sent to it before "
-                                "the next start, and its records wait"));
+  EXPECT_THAT(said, ElementsAre("the endpoint is disabled: HTTP 410; nothing is sent to it until "
+                                "the workflow is paused and resumed or the process starts again, "
+                                "and its records wait"));
 }
 
 TEST_F(EnginesOfGoneEndpoints, WhatWasUnderWayIsNotSentAgain) {
@@ -103,8 +104,23 @@ TEST_F(EnginesOfGoneEndpoints, WhatWasUnderWayIsNotSentAgain) {
   sink.answer(0, [](const Outgoing&) { return gone(); });
   sink.answer(0, Outcome::kNotSent);
   steps();
-  EXPECT_THAT(settled(), ElementsAre(std::pair(1, Kind::kNotSent), std::pair(2, Kind::kNotSent)));
+  EXPECT_THAT(settled(), ElementsAre(std::pair(1, Kind::kDeferred), std::pair(2, Kind::kNotSent)));
   EXPECT_EQ(engine.held(), 0U);
+}
+
+TEST_F(EnginesOfGoneEndpoints, APauseEnablesItAgain) {
+  engine.add_endpoint(sink, {});
+  publish(1);
+  steps(2);
+  sink.answer(0, [](const Outgoing&) { return gone(); });
+  publish(2);
+  steps();
+  ASSERT_THAT(sink.sent, ElementsAre("1"));
+  engine.set_paused(true);
+  steps();
+  engine.set_paused(false);
+  steps();
+  EXPECT_THAT(sink.sent, ElementsAre("1", "2"));
 }
 
 // Z18: what is said about a record that somebody else has by now does not count, but this does.

@@ -33,7 +33,7 @@ struct Settlement {
     kDead,       // given up: a dead letter with `reason`
     kUnknown,    // sent, and nobody knows whether it arrived: somebody must find out
     kHeld,       // not sent, because an earlier record of its key waits for another attempt
-    kDeferred,   // not sent, because its endpoint takes nothing: not before `after`
+    kDeferred,   // its endpoint takes nothing, and no attempt counts: not before `after`
     kNotSent,    // nothing is known about it, and no attempt counts
   };
   HandoutNumber number = 0;

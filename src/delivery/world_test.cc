@@ -356,19 +356,23 @@ TEST_P(DeliveryWorld, LosesNothingWhenManyGoInOneStart) {
   try_seeds(GetParam().make, plan, 40 / GetParam().part);
 }
 
+WorldRates gone_or_unready() {
+  return {.lost_answer = 0,
+          .refused_connect = 0,
+          .outages = 0,
+          .bad_records = 0,
+          .failing_records = 0,
+          .gone = 20,
+          .unready = 50};
+}
+
 // Z18: whoever was told sends nothing more, and what waits is not lost and not blamed.
 TEST_P(DeliveryWorld, KeepsWhatCannotBeSent) {
   WorldPlan plan{.policy = patient_world()};
   // Every attempt that counts is one too many: nothing but that which costs none goes wrong.
   plan.policy.failure_cost = FailureCost::kAttempt;
   plan.policy.attempts_max = 1;
-  plan.rates = {.lost_answer = 0,
-                .refused_connect = 0,
-                .outages = 0,
-                .bad_records = 0,
-                .failing_records = 0,
-                .gone = 20,
-                .unready = 50};
+  plan.rates = gone_or_unready();
   try_seeds(GetParam().make, plan, 40 / GetParam().part);
 }
 
@@ -469,6 +473,17 @@ TEST(DeliveryWorldOfClaims, NothingLeavesTwiceWithOneAttempt) {
 
 TEST(DeliveryWorldOfClaims, NothingIsLostWhereRepetitionsAreRecognised) {
   try_seeds(claiming(InDoubt::kSendAgain), plan_of(WorldPromise::kArrives), 12);
+}
+
+// Z18: also where every attempt is a claim.
+TEST(DeliveryWorldOfClaims, KeepsWhatCannotBeSent) {
+  for (const auto& [in_doubt, promise] : {std::pair(InDoubt::kPark, WorldPromise::kOnce),
+                                          std::pair(InDoubt::kGiveUp, WorldPromise::kAtMostOnce),
+                                          std::pair(InDoubt::kSendAgain, WorldPromise::kArrives)}) {
+    WorldPlan plan = plan_of(promise);
+    plan.rates = gone_or_unready();
+    try_seeds(claiming(in_doubt), plan, 8);
+  }
 }
 
 // Requests of the dead may be on their way for half a minute.

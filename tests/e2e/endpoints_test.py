@@ -119,8 +119,9 @@ class Answers(DeliveryTest):
             f"    endpoint: {{url: \"{living.url}\"}}\n")
         server = self.serve(config)
         self.publish(server, "o1")
-        server.wait_for_log("the endpoint is disabled: HTTP 410 ; nothing is sent to it before the "
-                            "next start, and its records wait")
+        server.wait_for_log("the endpoint is disabled: HTTP 410; nothing is sent to it until the "
+                            "workflow is paused and resumed or the process starts again, and its "
+                            "records wait")
         self.publish(server, "o2", "o3")
         self.arrives(living, "o1", "o2", "o3")
         self.assertEqual(len(gone.came), 1)

@@ -10,6 +10,7 @@
 #include <hapax/time.h>
 
 #include "delivery/breaker.h"
+#include "delivery/endpoint_observer.h"
 #include "delivery/key_queues.h"
 #include "delivery/sink.h"
 
@@ -40,6 +41,7 @@ struct EndpointPolicy {
   // Of one record, when no other record shows how the endpoint is; then they count as attempts.
   std::uint32_t lone_failures_max = 100;
   BreakerSettings breaker{};
+  EndpointObserver* observer = nullptr;  // outlives the engine
 };
 
 // Records a second, with a tenth of a second's worth at once after a rest.

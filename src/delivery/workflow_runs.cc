@@ -38,18 +38,47 @@ bool needs_stored_secret(const HttpTarget& target) {
 std::optional<std::string> why_not_target(const EndpointSettings& endpoint) {
   const HttpTarget* target = endpoint.http();
   if (target == nullptr) return std::nullopt;
-  // What these promise of an unknown outcome needs exactly-once.
-  if (std::holds_alternative<NatureProbe>(target->nature)) return "with nature probe";
-  if (std::holds_alternative<NatureManual>(target->nature)) return "with nature manual";
   if (needs_stored_secret(*target)) return "with ${secret:NAME}";
   return std::nullopt;
 }
 
-std::optional<std::string> why_not_terms(const Workflow& workflow) {
+// What the nature of an endpoint promises of an unknown outcome: somebody is asked about it.
+bool needs_outcomes(const HttpTarget& target) {
+  return std::holds_alternative<NatureManual>(target.nature) ||
+         std::holds_alternative<NatureProbe>(target.nature);
+}
+
+std::optional<std::string> why_not_nature(const HttpTarget& target, Guarantee guarantee) {
+  if (guarantee == Guarantee::kExactlyOnce || !needs_outcomes(target)) return std::nullopt;
+  const bool manual = std::holds_alternative<NatureManual>(target.nature);
+  // One attempt, which stays unknown: a person is all there is.
+  if (manual && guarantee == Guarantee::kAtMostOnce) return std::nullopt;
+  return base::format("with nature {} and guarantee {}", manual ? "manual" : "probe",
+                      word_for(guarantee));
+}
+
+// What an attempt in doubt comes to is said once for a workflow.
+std::optional<std::string> why_not_natures(const Workflow& workflow) {
   const Guarantee guarantee = workflow.delivery.guarantee;
-  if (guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce) {
-    return base::format("with guarantee {}", word_for(guarantee));
+  const HttpTarget* first = nullptr;
+  for (const EndpointSettings& endpoint : workflow.endpoints) {
+    const HttpTarget* target = endpoint.http();
+    if (target == nullptr) continue;
+    if (const auto why = why_not_nature(*target, guarantee)) return why;
+    if (first == nullptr) first = target;
+    if (first == target || guarantee != Guarantee::kExactlyOnce) continue;
+    if (std::holds_alternative<NatureProbe>(target->nature)) {
+      return "with nature probe and several endpoints";
+    }
+    if (first->nature.index() != target->nature.index()) {
+      return "with endpoints of several natures and guarantee exactly-once";
+    }
   }
+  return std::nullopt;
+}
+
+std::optional<std::string> why_not_terms(const Workflow& workflow) {
+  if (const auto why = why_not_natures(workflow)) return why;
   if (workflow.delivery.key.format.fields() != KeyFormat().fields()) {
     return "with an idempotencyKey.format of their own";
   }

@@ -37,14 +37,34 @@ TEST_F(WorkflowRuns, FromEventsThatArePostedToAnEndpoint) {
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
 }
 
+TEST_F(WorkflowRuns, UnderEveryGuarantee) {
+  for (const Guarantee guarantee : {Guarantee::kAtMostOnce, Guarantee::kExactlyOnce}) {
+    workflow_.delivery.guarantee = guarantee;
+    target().nature = NatureNotSaid{};
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+    target().nature = NatureManual{};
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+    target().nature = NatureIdempotent{};
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  }
+  target().nature = NatureProbe{url()};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt) << "exactly-once";
+}
+
 TEST_F(WorkflowRuns, WithATransformToSeveralEndpointsAndStreams) {
   workflow_.transform = TransformSettings{.jq = "."};
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
   workflow_.endpoints.push_back(workflow_.endpoints.front());
   workflow_.endpoints.push_back({.name = "copy", .target = StreamTarget{"other"}});
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
-  std::get<HttpTarget>(workflow_.endpoints[1].target).nature = NatureProbe{url()};
-  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("nature probe")));
+  workflow_.delivery.guarantee = Guarantee::kExactlyOnce;
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  target().nature = NatureIdempotent{};
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("endpoints of several natures")));
+  for (const std::size_t i : {0U, 1U}) {
+    std::get<HttpTarget>(workflow_.endpoints[i].target).nature = NatureProbe{url()};
+  }
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("nature probe and several endpoints")));
 }
 
 TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
@@ -64,9 +84,12 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   workflow_.source = FromOutbox{};
   expect("source is an outbox");
   target().nature = NatureManual{};
-  expect("nature manual");
+  expect("nature manual and guarantee idempotent-keys");
   target().nature = NatureProbe{url()};
-  expect("nature probe");
+  expect("nature probe and guarantee idempotent-keys");
+  target().nature = NatureProbe{url()};
+  workflow_.delivery.guarantee = Guarantee::kAtMostOnce;
+  expect("nature probe and guarantee at-most-once");
   target().auth = BearerAuth{SecretText::parse("${secret:erp}").value()};
   expect("${secret:NAME}");
   target().auth = OAuth2Auth{url(), {}, SecretText::parse("${secret:erp}").value()};
@@ -75,10 +98,6 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   expect("${secret:NAME}");
   target().signing = {{SecretText::parse("${secret:erp}").value()}};
   expect("${secret:NAME}");
-  workflow_.delivery.guarantee = Guarantee::kAtMostOnce;
-  expect("guarantee at-most-once");
-  workflow_.delivery.guarantee = Guarantee::kExactlyOnce;
-  expect("guarantee exactly-once");
   workflow_.delivery.key.format = KeyFormat::of({KeyField::kPrimaryKey});
   expect("idempotencyKey.format");
   workflow_.ordering = Ordering{.on_failure = BlockKey{}};

@@ -14,8 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include <hapax/store.h>
+
 #include "base/format.h"
 #include "delivery/engine.h"
+#include "delivery/outcome_probe.h"
 #include "sim/clock.h"
 #include "sim/random.h"
 
@@ -39,8 +42,16 @@ struct WorldRates {                // of a thousand
   static WorldRates none() { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}; }
 };
 
+// What must be true of every record in the end.
+enum class WorldPromise : std::uint8_t {
+  kArrives,     // or it is a dead letter, and only records that never pass are
+  kOnce,        // it arrives once at most; what is not known to have arrived is a dead letter
+  kAtMostOnce,  // it leaves once at most; what is not known to have arrived is told by its claim
+};
+
 struct WorldPlan {
   WorldRates rates{};
+  WorldPromise promise = WorldPromise::kArrives;
   EngineSettings engine{};
   EndpointPolicy policy{};
   std::size_t batch_max = 1;
@@ -85,6 +96,8 @@ class Stock {
   [[nodiscard]] virtual bool leased(const std::string& id) = 0;
   [[nodiscard]] virtual std::map<std::string, std::string> dead() = 0;  // ids and reasons
   [[nodiscard]] virtual bool all_done() = 0;
+  // Of ids whose attempts are claims.
+  [[nodiscard]] virtual std::map<std::string, ClaimState> claims() { return {}; }
 };
 
 // What a stock needs of its world.
@@ -93,6 +106,8 @@ struct WorldTroubles {
   sim::Random& random;
   std::function<bool()> error;        // the next call fails, and has done nothing
   std::function<bool()> answer_lost;  // it fails, and has done what it was asked for
+  // Asks the receiver whether it has the record.
+  std::function<void(const std::string& id, OutcomeProbe::Done done)> ask{};
 };
 using MakeStock = std::function<std::unique_ptr<Stock>(const WorldTroubles&)>;
 
@@ -119,6 +134,7 @@ class World {
   struct Published {
     std::string key;
     int place = 0;  // among those of its key
+    int left = 0;   // requests
     bool arrived = false;
     bool bad = false;
     bool failing = false;
@@ -147,9 +163,13 @@ class World {
   [[nodiscard]] std::vector<SendResult> judge(const std::vector<std::string>& ids);
   [[nodiscard]] SendResult judge_one(const std::string& id);
   void arrive(const std::string& id);
+  void ask(const std::string& id, OutcomeProbe::Done done);
   [[nodiscard]] Process* alive(int number);
   [[nodiscard]] bool all_done() const { return left_ == 0 && stock_->all_done(); }
   void check_end();
+  void check_claim(const std::string& id, const Published& record, bool dead,
+                   const std::map<std::string, ClaimState>& claims);
+  [[nodiscard]] std::set<std::string> given_up();
 
   sim::Random random_;
   WorldPlan plan_;

@@ -386,6 +386,9 @@ class Process {
                                 options_.slos,
                                 [this](Time now, const access::Ledger::Visit& visit) {
                                   if (open_) entry_->ledger().each_key_bytes(now, visit);
+                                },
+                                [this](const workflows::FiguresBoard::Visit& visit) {
+                                  if (open_) workflows_->figures().each(visit);
                                 }};
   const MetricsPage metrics_page_ = [this](const std::optional<std::string>& tenant) {
     return metrics_page(sources_, server_->statistics(), tenant);

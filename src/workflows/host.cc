@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "delivery/stream_source.h"
 #include "delivery/workflow_runs.h"
+#include "workflows/endpoint_probe.h"
 #include "workflows/endpoint_sink.h"
 #include "workflows/own_streams.h"
 #include "workflows/plan.h"
@@ -112,13 +113,18 @@ Result<std::unique_ptr<Running>> Host::make_running(const Workflow& workflow) {
     HAPAX_TRY(auto sink,
               EndpointSink::make(workflow.delivery, *endpoint.http(), *sender_, ports_.clock));
     endpoints.push_back({std::move(sink), policy_of(workflow, endpoint, ports_.entropy)});
+    endpoints.back().policy.observer = &figures_.add(workflow, endpoint);
   }
   Store& store = ports_.store_of(workflow.tenant);
   auto route =
       is_staged(workflow) ? route_from_outbox(workflow) : route_to(workflow.endpoints.front());
-  auto source = std::make_unique<delivery::StreamSource>(
-      store, ports_.clock, source_settings(workflow, drawn_owner(ports_.entropy)),
-      key_of(workflow, store.id()), std::move(route), log_of(workflow));
+  auto settings = source_settings(workflow, drawn_owner(ports_.entropy));
+  if (const delivery::HttpTarget* target = probed_target(workflow)) {
+    HAPAX_TRY(settings.claims->probe, EndpointProbe::make(*target, *sender_));
+  }
+  auto source = std::make_unique<delivery::StreamSource>(store, ports_.clock, std::move(settings),
+                                                         key_of(workflow, store.id()),
+                                                         std::move(route), log_of(workflow));
   return std::make_unique<Running>(std::move(source), std::move(endpoints),
                                    engine_settings(workflow), ports_.clock, log_of(workflow));
 }

@@ -18,6 +18,7 @@
 #include "ports/entropy.h"
 #include "transform/pool.h"
 #include "webhook/sender.h"
+#include "workflows/figures.h"
 #include "workflows/running.h"
 #include "workflows/staging_run.h"
 
@@ -49,6 +50,7 @@ class Host {
   void wait();
 
   [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] const FiguresBoard& figures() const { return figures_; }
 
  private:
   explicit Host(HostPorts ports);
@@ -59,6 +61,7 @@ class Host {
   [[nodiscard]] std::function<void(std::string_view)> log_of(const delivery::Workflow& workflow);
 
   const HostPorts ports_;
+  FiguresBoard figures_;  // outlives what counts
   std::unique_ptr<webhook::Sender> sender_;
   std::unique_ptr<transform::TransformPool> transforms_;
   std::vector<std::unique_ptr<StagingRun>> staging_;  // ends before the pool

@@ -12,6 +12,7 @@
 
 namespace hapax::workflows {
 
+using delivery::Guarantee;
 using delivery::Workflow;
 
 namespace {
@@ -29,6 +30,41 @@ std::uint32_t held_of(const delivery::EndpointSettings& endpoint, std::size_t en
   return std::min(concurrency * 16, std::max(concurrency, share));
 }
 
+// Where it matters, all of them have the same nature.
+const delivery::HttpTarget* first_web_target(const Workflow& workflow) {
+  for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
+    if (endpoint.http() != nullptr) return endpoint.http();
+  }
+  return nullptr;
+}
+
+bool repeats_in_doubt(const Workflow& workflow) {
+  const delivery::HttpTarget* target = first_web_target(workflow);
+  return target != nullptr && std::holds_alternative<delivery::NatureIdempotent>(target->nature);
+}
+
+bool claims_attempts(const Workflow& workflow) {
+  const Guarantee guarantee = workflow.delivery.guarantee;
+  return guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce;
+}
+
+std::optional<delivery::AttemptTerms> attempt_terms(const Workflow& workflow) {
+  using InDoubt = delivery::AttemptTerms::InDoubt;
+  if (!claims_attempts(workflow)) return std::nullopt;
+  delivery::AttemptTerms terms{.scope = workflow.id.text() + ".deliveries"};
+  const auto ttl = std::chrono::duration_cast<std::chrono::seconds>(workflow.delivery.dedup_ttl);
+  terms.kept = Window{std::clamp(ttl, limits::kWindowMin, limits::kWindowMax)};
+  if (workflow.delivery.guarantee == Guarantee::kAtMostOnce) {
+    terms.in_doubt = InDoubt::kGiveUp;
+  } else if (repeats_in_doubt(workflow)) {
+    terms.in_doubt = InDoubt::kSendAgain;
+  } else if (probed_target(workflow) != nullptr) {
+    terms.in_doubt = InDoubt::kAsk;
+    terms.ask_after = probed_target(workflow)->timeouts.request;
+  }
+  return terms;
+}
+
 bool takes_events(const Workflow& workflow) {
   return std::holds_alternative<delivery::FromHttp>(*workflow.source);
 }
@@ -38,6 +74,13 @@ bool takes_events(const Workflow& workflow) {
 std::string source_stream_of(const Workflow& workflow) {
   if (takes_events(workflow)) return events_stream_of(workflow.id);
   return std::get<delivery::FromStream>(*workflow.source).stream;
+}
+
+const delivery::HttpTarget* probed_target(const Workflow& workflow) {
+  const delivery::HttpTarget* target = first_web_target(workflow);
+  const bool probed = workflow.delivery.guarantee == Guarantee::kExactlyOnce && target != nullptr &&
+                      std::holds_alternative<delivery::NatureProbe>(target->nature);
+  return probed ? target : nullptr;
 }
 
 // What the workflow has in the store. All its names begin with its own, so that they can lie
@@ -57,6 +100,7 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
   settings.owner = std::move(owner);
   settings.give_up_after = workflow.delivery.retries.give_up_after;
   settings.attempts_kept = settings.give_up_after + std::chrono::days{30};
+  settings.claims = attempt_terms(workflow);
   return settings;
 }
 
@@ -113,7 +157,10 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow,
   if (workflow.endpoints.size() > 1) {
     policy.held_max = held_of(endpoint, workflow.endpoints.size());
   }
-  policy.attempts_max = workflow.delivery.retries.attempts_max;
+  const bool one = workflow.delivery.guarantee == Guarantee::kAtMostOnce;
+  policy.attempts_max = one ? 1 : workflow.delivery.retries.attempts_max;
+  const bool parks = claims_attempts(workflow) && (one || !repeats_in_doubt(workflow));
+  policy.on_unknown = parks ? delivery::OnUnknown::kPark : delivery::OnUnknown::kRetry;
   policy.retry_after = [backoff = workflow.delivery.retries.backoff,
                         &entropy](std::uint32_t attempt) {
     return delivery::pause_after(backoff, attempt, ports::draw_u64(entropy));
@@ -128,6 +175,7 @@ delivery::EngineSettings engine_settings(const Workflow& workflow) {
   }
   delivery::EngineSettings settings;
   settings.lease = kLease;
+  settings.announces = claims_attempts(workflow);
   settings.window = std::clamp<std::uint32_t>(held, 256, kWindowMax);
   return settings;
 }

@@ -21,6 +21,9 @@ using KeyMaker = std::function<std::string(const Record&, std::uint64_t stream_u
                                            const signing::FanOut& fan_out)>;
 [[nodiscard]] KeyMaker key_maker(const delivery::Workflow& workflow, std::string store_id);
 
+// The endpoint that is asked for unknown outcomes: the settings of the source need a probe of it.
+// Null: none is.
+[[nodiscard]] const delivery::HttpTarget* probed_target(const delivery::Workflow& workflow);
 // Of the engine's source: the stream itself, or the outbox of a workflow in two steps.
 [[nodiscard]] delivery::StreamSourceSettings source_settings(const delivery::Workflow& workflow,
                                                              std::string owner);

@@ -3,8 +3,8 @@
 import json
 import unittest
 
+import delivering
 import running
-import workflows_test
 from running import jwt, wait_for
 
 running.arguments()
@@ -22,9 +22,7 @@ workflows:
 """
 
 
-class Posting(running.FolderTest):
-    endpoint = workflows_test.WorkflowsTest.endpoint
-
+class Posting(delivering.DeliveryTest):
     def delivered(self, endpoint):
         with endpoint.lock:
             return [json.loads(body) for _, body in endpoint.got]
@@ -140,6 +138,43 @@ workflows:
         day = 86400
         self.assertEqual(settings["window_s"], 20 * day)
         self.assertEqual(settings["retention_age_ms"], 42 * day * 1000)
+
+
+class Figures(delivering.DeliveryTest):
+    def series(self, server, name):
+        page = server.call("GET", "/metrics").body.decode()
+        found = [line for line in page.splitlines() if line.startswith(name + "{")]
+        return {line.rsplit(" ", 1)[0].removeprefix(name): float(line.rsplit(" ", 1)[1])
+                for line in found}
+
+    def test_what_becomes_of_records_is_counted_by_workflow_and_endpoint(self):
+        endpoint = self.endpoint()
+        failed = set()
+
+        def hook(request):
+            data = json.loads(request[1])["data"]
+            if data == "poison":
+                return 422
+            if data == "slow" and "slow" not in failed:
+                failed.add("slow")
+                return 500
+            return 200
+        endpoint.hook = hook
+        server = self.serve(workflow(
+            endpoint.url, "    delivery: {retries: {maxAttempts: 2, backoffMs: [10]}}"))
+        for payload in ("good", "slow", "poison"):
+            server.call("POST", EVENTS, {"id": payload, "payload": json.dumps(payload)})
+        mine = '{workflow="shop",endpoint=""}'
+        expected = {"attempts": 5, "delivered": 2, "retries": 2, "dead_letters": 1, "unknown": 0}
+
+        def counted():
+            return {name: self.series(server, f"hapax_delivery_{name}_total").get(mine)
+                    for name in expected}
+        wait_for(lambda: counted() == expected, lambda: f"{expected}; there is {counted()}")
+        took = self.series(server, "hapax_delivery_duration_seconds_count")
+        self.assertEqual(took[mine], 2)
+        buckets = self.series(server, "hapax_delivery_duration_seconds_bucket")
+        self.assertEqual(buckets['{workflow="shop",endpoint="",le="+Inf"}'], 2)
 
 
 class Tenants(running.SignedInTest):

@@ -83,7 +83,8 @@ Result<std::unique_ptr<Running>> Host::make_running(const Workflow& workflow) {
       store, ports_.clock, source_settings(workflow, drawn_owner(ports_.entropy)),
       key_of(workflow, store.id()), wanted_by(endpoint), log);
   return std::make_unique<Running>(std::move(source), std::move(endpoints),
-                                   engine_settings(workflow), ports_.clock, log);
+                                   engine_settings(workflow), ports_.clock, log,
+                                   std::make_unique<PauseSwitch>(store, ports_.clock, workflow.id));
 }
 
 void Host::start() {

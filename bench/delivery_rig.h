@@ -2,7 +2,9 @@
 // it as `hapax serve` runs them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -39,6 +41,8 @@ class TimedStore final : public Store {
   [[nodiscard]] std::int64_t acked_us(const std::string& stream, std::size_t sequence) const {
     return acked_us_.at(stream).at(sequence);
   }
+  // Of the records that it remembers.
+  [[nodiscard]] std::uint64_t acked() const { return acked_; }
 
   [[nodiscard]] std::string id() override { return store_.id(); }
   [[nodiscard]] Result<Answer> commit(const Commit& commit) override {
@@ -87,12 +91,15 @@ class TimedStore final : public Store {
       const auto* ack = std::get_if<Ack>(&op);
       if (ack == nullptr) continue;
       const auto at = acked_us_.find(std::string(ack->stream));
-      if (at != acked_us_.end()) at->second.at(ack->receipt.sequence.value) = now;
+      if (at == acked_us_.end()) continue;
+      at->second.at(ack->receipt.sequence.value) = now;
+      ++acked_;
     }
   }
 
   Store& store_;
   std::unordered_map<std::string, std::vector<std::int64_t>> acked_us_;
+  std::atomic<std::uint64_t> acked_ = 0;
 };
 
 // Records of a stream, numbered from 0: their sequences count from 1. Each has an id of its own, a
@@ -208,27 +215,32 @@ class DeliveryRig {
   std::unique_ptr<workflows::Host> workflows_;  // ends before all that it uses
 };
 
-// Appends to the streams of a rig at a pace, by turns, and knows when each record was durable.
+// Appends to the streams of a rig, by turns, and knows when each record was durable.
 class Feed {
  public:
-  Feed(DeliveryRig& rig, double per_second, double seconds)
-      : rig_(rig), per_second_(per_second), durable_us_(count_of(rig, per_second, seconds)) {
+  Feed(DeliveryRig& rig, std::uint64_t records)
+      : rig_(rig), durable_us_(records - records % rig.streams().size()) {
     for (const std::string& stream : rig_.streams()) {
       rig_.timed().remember(stream, durable_us_.size() / rig_.streams().size());
     }
   }
 
-  void run() {
+  // Each record when it is due, or with those that are due two milliseconds later.
+  void run_at(double per_second) {
     const auto from = Clock::now();
-    for (std::uint64_t i = 0; i < durable_us_.size();) {
-      const auto due = from + std::chrono::duration<double>(static_cast<double>(i) / per_second_);
-      std::this_thread::sleep_until(due);
+    while (done_ < durable_us_.size()) {
+      const std::chrono::microseconds due(
+          static_cast<std::int64_t>(1e6 * static_cast<double>(done_) / per_second));
+      std::this_thread::sleep_until(std::max(from + due, last_ + kTick));
       const std::chrono::duration<double> gone = Clock::now() - from;
-      const auto upto = static_cast<std::uint64_t>(gone.count() * per_second_) + 1;
-      const std::uint64_t count = std::min<std::uint64_t>({upto - i, 1'000, left(i)});
-      rig_.maker.append(rig_.store(), rig_.streams(), i, count);
-      const std::int64_t now = now_us();
-      for (const std::uint64_t end = i + count; i < end; ++i) durable_us_[i] = now;
+      append(static_cast<std::uint64_t>(gone.count() * per_second) + 1 - done_);
+    }
+  }
+  // As fast as they are acked, some ahead of them.
+  void run_ahead(std::uint64_t ahead) {
+    while (done_ < durable_us_.size()) {
+      std::this_thread::sleep_until(last_ + kTick);
+      append(rig_.timed().acked() + ahead - done_);
     }
   }
 
@@ -249,15 +261,23 @@ class Feed {
   }
 
  private:
-  static std::size_t count_of(const DeliveryRig& rig, double per_second, double seconds) {
-    const auto all = static_cast<std::size_t>(per_second * seconds);
-    return all - all % rig.streams().size();
+  // More often it would be the feed that is measured: a commit for each few records.
+  static constexpr std::chrono::milliseconds kTick{2};
+
+  void append(std::uint64_t most) {
+    const std::uint64_t left = durable_us_.size() - done_;
+    const std::uint64_t count = std::min<std::uint64_t>({most, left, 1'000});
+    last_ = Clock::now();
+    if (count == 0) return;
+    rig_.maker.append(rig_.store(), rig_.streams(), done_, count);
+    const std::int64_t now = now_us();
+    for (const std::uint64_t end = done_ + count; done_ < end; ++done_) durable_us_[done_] = now;
   }
-  [[nodiscard]] std::uint64_t left(std::uint64_t i) const { return durable_us_.size() - i; }
 
   DeliveryRig& rig_;
-  double per_second_;
   std::vector<std::int64_t> durable_us_;
+  std::uint64_t done_ = 0;
+  Clock::time_point last_{};
 };
 
 }  // namespace hapax::bench

@@ -357,6 +357,9 @@ void Engine::finish(Start start, std::vector<SendResult>& results) {
     return result.outcome != Outcome::kNotSent;
   });
   const std::int64_t rest_ms = sent ? 0 : clock_.steady_ms() + kNotSentRest.count();
+  for (const SendResult& result : results) {
+    if (result.outcome == Outcome::kGone) disable(endpoint, result);  // Also of a lost record.
+  }
   for (std::size_t run = 0; run < start.runs.size(); ++run) {
     finish_run(endpoint, start, run, results, rest_ms);
   }
@@ -422,7 +425,6 @@ Engine::Then Engine::judge(Endpoint& endpoint, Entry& entry, SendResult& result)
       if (result.after > Duration{0}) tell_breaker(endpoint, entry, result);
       return Then::kAgain;
     case Outcome::kGone:
-      disable(endpoint, result);
       turn_away(endpoint, entry);
       return Then::kNext;
     case Outcome::kUnknown:

@@ -25,10 +25,11 @@ class GivingSource final : public Source {
  public:
   std::vector<Handout> next{};
   std::vector<Settlement> settled{};
+  std::vector<HandoutNumber> lost{};
 
   Result<Hand> take(const TakeCall& call) override {
     settled.insert(settled.end(), call.settled.begin(), call.settled.end());
-    Hand hand{.lease_left = call.lease};
+    Hand hand{.lost = std::exchange(lost, {}), .lease_left = call.lease};
     while (!next.empty() && hand.records.size() < call.room) {
       hand.records.push_back(next.front());
       next.erase(next.begin());
@@ -104,6 +105,21 @@ TEST_F(EnginesOfGoneEndpoints, WhatWasUnderWayIsNotSentAgain) {
   steps();
   EXPECT_THAT(settled(), ElementsAre(std::pair(1, Kind::kNotSent), std::pair(2, Kind::kNotSent)));
   EXPECT_EQ(engine.held(), 0U);
+}
+
+// Z18: what is said about a record that somebody else has by now does not count, but this does.
+TEST_F(EnginesOfGoneEndpoints, ALostRecordTellsItToo) {
+  engine.add_endpoint(sink, {.concurrency = 1});
+  publish(1);
+  publish(2);
+  steps(2);
+  source.lost = {1};
+  clock.advance(10'000);
+  steps(1);
+  sink.answer(0, [](const Outgoing&) { return gone(); });
+  steps();
+  EXPECT_THAT(sink.sent, ElementsAre("1"));
+  EXPECT_THAT(settled(), ElementsAre(std::pair(2, Kind::kNotSent)));
 }
 
 // Z18: they would fill the source, and the others would get nothing.

@@ -20,21 +20,36 @@ using testing::SizeIs;
 
 constexpr Duration kTestLease{10'000};
 
+class ScriptedProbe final : public OutcomeProbe {
+ public:
+  void ask(const std::string& key, Done done) override {
+    asked.push_back(key);
+    if (answers) done(told);
+  }
+  std::vector<std::string> asked{};
+  bool answers = true;
+  Told told = Told::kNothing;
+};
+
 class StreamAttempts : public testing::Test {
  protected:
   // A process of its own, whose answers of the store may get lost.
   struct Sender {
-    Sender(StreamAttempts& test, const std::string& owner, InDoubt in_doubt)
+    Sender(StreamAttempts& test, const std::string& owner, InDoubt in_doubt,
+           std::shared_ptr<OutcomeProbe> probe = {})
         : store({.clock = test.clock_,
                  .random = test.random_,
                  .error = [this] { return away; },
                  .answer_lost = [this] { return answer_lost; }},
                 test.store_),
-          source(store, test.clock_, settings(owner, in_doubt),
+          source(store, test.clock_, settings(owner, in_doubt, std::move(probe)),
                  [](const Record& record, std::uint64_t) { return record.id; }) {}
-    static StreamSourceSettings settings(const std::string& owner, InDoubt in_doubt) {
+    static StreamSourceSettings settings(const std::string& owner, InDoubt in_doubt,
+                                         std::shared_ptr<OutcomeProbe> probe) {
       StreamSourceSettings settings = stream_of_world(owner);
       settings.claims = attempts_of_world(in_doubt);
+      settings.claims->probe = std::move(probe);
+      settings.claims->ask_after = Duration{5'000};
       settings.give_up_after = Duration{60'000};
       return settings;
     }
@@ -309,6 +324,75 @@ TEST_F(StreamAttempts, AKeyWithAnotherPayloadIsNotTakenForARepetition) {
   EXPECT_FALSE(sender.begin(sender.take_one()));
   sender.take();
   EXPECT_THAT(dead(), ElementsAre(HasSubstr("with another payload")));
+}
+
+class AskedEndpoint : public StreamAttempts {
+ protected:
+  using Told = OutcomeProbe::Told;
+
+  // Whether there is something to send when the record came back and the endpoint was asked.
+  bool begins_later() {
+    for (int i = 0; i < 400; ++i) {
+      clock_.advance(250);
+      for (const Handout& each : sender_.take().records) {
+        if (sender_.begin(each)) return true;
+      }
+      if (claim() != ClaimState::kUnknown || !dead().empty()) break;
+    }
+    const Hand hand = sender_.take();
+    return !hand.records.empty() && sender_.begin(hand.records.front());
+  }
+
+  const std::shared_ptr<ScriptedProbe> probe_ = std::make_shared<ScriptedProbe>();
+  Sender sender_{*this, "p1", InDoubt::kAsk, probe_};
+};
+
+TEST_F(AskedEndpoint, HasItSoItIsNotSentAgain) {
+  probe_->told = Told::kDelivered;
+  sender_.take({unknown(sender_.take_and_begin())});
+  EXPECT_EQ(claim(), ClaimState::kUnknown);
+  EXPECT_FALSE(begins_later());
+  EXPECT_EQ(claim(), ClaimState::kCompleted);
+  EXPECT_THAT(probe_->asked, ElementsAre("a"));
+  expect_nothing_left(sender_);
+  EXPECT_THAT(dead(), IsEmpty());
+}
+
+TEST_F(AskedEndpoint, DoesNotHaveItSoItIsSentAgain) {
+  probe_->told = Told::kNotArrived;
+  sender_.take({unknown(sender_.take_and_begin())});
+  EXPECT_TRUE(begins_later());
+  EXPECT_THAT(probe_->asked, ElementsAre("a"));
+  EXPECT_EQ(claim(), ClaimState::kProcessing);
+}
+
+TEST_F(AskedEndpoint, IsNotAskedWhileTheRequestMayBeOnItsWay) {
+  probe_->told = Told::kNotArrived;
+  sender_.take({unknown(sender_.take_and_begin())});
+  clock_.advance(4'999);
+  EXPECT_THAT(sender_.take().records, IsEmpty());
+  EXPECT_THAT(probe_->asked, IsEmpty());
+}
+
+TEST_F(AskedEndpoint, SaysNothingUntilTheRecordIsGivenUp) {
+  sender_.take({unknown(sender_.take_and_begin())});
+  EXPECT_FALSE(begins_later());
+  EXPECT_THAT(dead(), ElementsAre("unknown outcome of erp.deliveries/a: reset"));
+  EXPECT_EQ(claim(), ClaimState::kUnknown);
+  EXPECT_GT(probe_->asked.size(), 2U);
+}
+
+// What it said of the attempt before says nothing of the next one.
+TEST_F(AskedEndpoint, IsAskedOfEachAttempt) {
+  Doubts doubts(probe_, Duration{0});
+  const Time first = RuleStore::kStart;
+  const Time second = first + Duration{1'000};
+  probe_->told = Told::kNotArrived;
+  EXPECT_EQ(doubts.look("a", first, first).told, Told::kNothing);
+  probe_->told = Told::kDelivered;
+  EXPECT_EQ(doubts.look("a", second, second).told, Told::kNothing);
+  EXPECT_EQ(doubts.look("a", second, second).told, Told::kDelivered);
+  EXPECT_THAT(probe_->asked, SizeIs(2));
 }
 
 TEST_F(StreamAttempts, WhoStopsSettlesItsAttempts) {

@@ -21,8 +21,10 @@ void WorldSink::start(std::span<const Outgoing* const> records, std::int64_t not
 World::World(std::uint64_t seed, WorldPlan plan, const MakeStock& make_stock)
     : random_(seed),
       plan_(std::move(plan)),
-      stock_(make_stock({clock_, random_, trouble(plan_.rates.source_error),
-                         trouble(plan_.rates.source_answer_lost)})),
+      stock_(make_stock(
+          {clock_, random_, trouble(plan_.rates.source_error),
+           trouble(plan_.rates.source_answer_lost),
+           [this](const std::string& id, OutcomeProbe::Done done) { ask(id, std::move(done)); }})),
       left_(plan_.records) {
   processes_.resize(1 + random_.below(3));
   for (std::size_t slot = 0; slot < processes_.size(); ++slot) spawn(slot);
@@ -223,6 +225,19 @@ void World::arrive(const std::string& id) {
   }
 }
 
+// It says the truth, and what it said may be old when it is heard.
+void World::ask(const std::string& id, OutcomeProbe::Done done) {
+  using Told = OutcomeProbe::Told;
+  at(clock_.steady_ms() + static_cast<std::int64_t>(random_.below(100)),
+     [this, id, done = std::move(done)] {
+       const bool nothing = strikes(plan_.rates.lost_answer);
+       const Told truth = ids_.at(id).arrived ? Told::kDelivered : Told::kNotArrived;
+       const Told told = nothing ? Told::kNothing : truth;
+       at(clock_.steady_ms() + static_cast<std::int64_t>(random_.below(5'000)),
+          [told, done] { done(told); });
+     });
+}
+
 std::set<std::string> World::given_up() {
   std::set<std::string> all;
   for (const auto& [id, reason] : stock_->dead()) all.insert(id);
@@ -327,6 +342,7 @@ class DeliveryWorld : public testing::TestWithParam<StockKind> {};
 
 INSTANTIATE_TEST_SUITE_P(From, DeliveryWorld,
                          testing::Values(StockKind{"Outbox", make_lane_stock},
+                                         StockKind{"Database", make_database_stock, 2},
                                          StockKind{"Stream", make_stream_stock, 5}),
                          [](const auto& kind) { return kind.param.name; });
 
@@ -420,8 +436,27 @@ WorldPlan plan_of(WorldPromise promise) {
 }
 
 MakeStock claiming(InDoubt in_doubt) {
-  return
-      [in_doubt](const WorldTroubles& troubles) { return make_claiming_stock(troubles, in_doubt); };
+  return [in_doubt](const WorldTroubles& troubles) {
+    return make_claiming_stock(troubles, attempts_of_world(in_doubt));
+  };
+}
+
+class WorldProbe final : public OutcomeProbe {
+ public:
+  explicit WorldProbe(const WorldTroubles& troubles) : ask_(troubles.ask) {}
+  void ask(const std::string& key, Done done) override { ask_(key, std::move(done)); }
+
+ private:
+  const std::function<void(const std::string&, Done)> ask_;
+};
+
+MakeStock asking(Duration after) {
+  return [after](const WorldTroubles& troubles) {
+    AttemptTerms terms = attempts_of_world(InDoubt::kAsk);
+    terms.probe = std::make_shared<WorldProbe>(troubles);
+    terms.ask_after = after;
+    return make_claiming_stock(troubles, std::move(terms));
+  };
 }
 
 TEST(DeliveryWorldOfClaims, NothingArrivesTwiceWhereSomebodyDecides) {
@@ -434,6 +469,16 @@ TEST(DeliveryWorldOfClaims, NothingLeavesTwiceWithOneAttempt) {
 
 TEST(DeliveryWorldOfClaims, NothingIsLostWhereRepetitionsAreRecognised) {
   try_seeds(claiming(InDoubt::kSendAgain), plan_of(WorldPromise::kArrives), 12);
+}
+
+// Requests of the dead may be on their way for half a minute.
+TEST(DeliveryWorldOfClaims, NothingArrivesTwiceWhereTheEndpointTells) {
+  try_seeds(asking(Duration{40'000}), plan_of(WorldPromise::kOnce), 12);
+}
+
+TEST(DeliveryWorldOfClaims, FindsASourceThatAsksTooEarly) {
+  const StockKind stock{"Stream", asking(Duration{0})};
+  EXPECT_TRUE(is_found(stock, plan_of(WorldPromise::kOnce), "Z14"));
 }
 
 TEST(DeliveryWorldOfClaims, WithoutFaultsEverythingArrivesOnce) {

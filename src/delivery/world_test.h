@@ -18,6 +18,7 @@
 
 #include "base/format.h"
 #include "delivery/engine.h"
+#include "delivery/outcome_probe.h"
 #include "sim/clock.h"
 #include "sim/random.h"
 
@@ -105,6 +106,8 @@ struct WorldTroubles {
   sim::Random& random;
   std::function<bool()> error;        // the next call fails, and has done nothing
   std::function<bool()> answer_lost;  // it fails, and has done what it was asked for
+  // Asks the receiver whether it has the record.
+  std::function<void(const std::string& id, OutcomeProbe::Done done)> ask{};
 };
 using MakeStock = std::function<std::unique_ptr<Stock>(const WorldTroubles&)>;
 
@@ -160,6 +163,7 @@ class World {
   [[nodiscard]] std::vector<SendResult> judge(const std::vector<std::string>& ids);
   [[nodiscard]] SendResult judge_one(const std::string& id);
   void arrive(const std::string& id);
+  void ask(const std::string& id, OutcomeProbe::Done done);
   [[nodiscard]] Process* alive(int number);
   [[nodiscard]] bool all_done() const { return left_ == 0 && stock_->all_done(); }
   void check_end();

@@ -62,7 +62,9 @@ void add_way(const HttpTarget& target, webhook::SendRequest& request) {
   request.guarded = false;  // The operator of the server names the endpoint.
 }
 
-Result<webhook::SendRequest> blank_for(const HttpTarget& target) {
+}  // namespace
+
+Result<webhook::SendRequest> blank_request(const HttpTarget& target) {
   webhook::SendRequest request{.url = target.url.text(),
                                .method = std::string(delivery::word_for(target.method))};
   add_way(target, request);
@@ -74,6 +76,8 @@ Result<webhook::SendRequest> blank_for(const HttpTarget& target) {
   HAPAX_CHECK(webhook::check_request(request));
   return request;
 }
+
+namespace {
 
 // Nothing unless the target wants tokens.
 Result<std::shared_ptr<client::AccessTokens>> tokens_for(const HttpTarget& target,
@@ -177,7 +181,7 @@ Result<std::unique_ptr<EndpointSink>> EndpointSink::make(const delivery::Deliver
                                                          const HttpTarget& target,
                                                          webhook::Sender& sender,
                                                          ports::Clock& clock) {
-  HAPAX_TRY(webhook::SendRequest blank, blank_for(target));
+  HAPAX_TRY(webhook::SendRequest blank, blank_request(target));
   auto plan = std::make_shared<Plan>(Plan{.blank = std::move(blank)});
   plan_body(*plan, terms, target.body);
   HAPAX_CHECK(plan_signing(*plan, target));

@@ -22,6 +22,9 @@
 
 namespace hapax::workflows {
 
+// What all requests to an endpoint have in common: its URL, header fields, credentials and limits.
+[[nodiscard]] Result<webhook::SendRequest> blank_request(const delivery::HttpTarget& target);
+
 class EndpointSink final : public delivery::Sink {
  public:
   // The sender outlives the sink. kPreconditionFailed: a secret is not there; kInvalidArgument: a

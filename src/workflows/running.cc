@@ -1,18 +1,11 @@
 #include "workflows/running.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "delivery/engine_end.h"
+#include "workflows/step_loop.h"
 
 namespace hapax::workflows {
-
-namespace {
-
-constexpr Duration kTroubleFirst{500};  // after an error of the store, doubled …
-constexpr Duration kTroubleMax{15'000};
-
-}  // namespace
 
 Running::Running(std::unique_ptr<delivery::Source> source, std::vector<RunningEndpoint> endpoints,
                  const delivery::EngineSettings& settings, ports::Clock& clock, Log log,
@@ -42,6 +35,7 @@ void Running::wind_down(Duration patience) {
   patience_ = patience;
   stop_ = true;
   engine_.wind_down();
+  source_->hurry();
   source_->nudge();
 }
 
@@ -50,17 +44,10 @@ void Running::wait() {
 }
 
 void Running::run() {
-  while (!stop_) {
-    look_at_pause();
-    const auto step = engine_.step();
-    if (!step) {
-      fail(step.error());
-      continue;
-    }
-    if (std::exchange(trouble_, Duration{0}) != Duration{0}) log_("runs again");
-    const Duration most = pause_ ? PauseSwitch::kLookEvery : step->idle_for;
-    if (step->idle_for > Duration{0} && !stop_) source_->wait(std::min(step->idle_for, most));
-  }
+  const StepLoop loop{.step = [this] { return step(); },
+                      .wait = [this](Duration most) { source_->wait(most); },
+                      .log = log_};
+  run_steps(loop, clock_, stop_);
   const Status ended = delivery::end_engine(engine_, clock_, patience_,
                                             [this](Duration span) { source_->wait(span); });
   if (!ended) log_(ended.error().text());
@@ -73,14 +60,10 @@ void Running::look_at_pause() {
   engine_.set_paused(paused);
 }
 
-// Told once, however long it lasts.
-void Running::fail(const Error& error) {
-  if (trouble_ == Duration{0}) log_(error.text());
-  trouble_ = trouble_ == Duration{0} ? kTroubleFirst : std::min(trouble_ * 2, kTroubleMax);
-  const std::int64_t until = clock_.steady_ms() + trouble_.count();
-  while (!stop_ && clock_.steady_ms() < until) {
-    source_->wait(Duration{until - clock_.steady_ms()});
-  }
+Result<Duration> Running::step() {
+  look_at_pause();
+  HAPAX_TRY(const delivery::Step step, engine_.step());
+  return pause_ ? std::min(step.idle_for, PauseSwitch::kLookEvery) : step.idle_for;
 }
 
 }  // namespace hapax::workflows

@@ -45,7 +45,7 @@ class Running {
  private:
   void run();
   void look_at_pause();
-  void fail(const Error& error);
+  [[nodiscard]] Result<Duration> step();
 
   ports::Clock& clock_;
   const Log log_;
@@ -53,7 +53,6 @@ class Running {
   const std::vector<RunningEndpoint> endpoints_;
   const std::unique_ptr<PauseSwitch> pause_;  // none: it is never paused
   delivery::Engine engine_;
-  Duration trouble_{0};
   bool paused_ = false;
   Duration patience_{0};  // written before stop_, read after it
   std::atomic<bool> winding_down_ = false;

@@ -13,6 +13,16 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
+    def do_GET(self):
+        """What became of a key, which is the end of the path."""
+        key = self.path.rsplit("/", 1)[1]
+        with self.server.lock:
+            self.server.asked.append(key)
+            has = any(head["webhook-id"] == key for head, _ in self.server.got)
+        self.send_response(200 if has else 404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         request = (self.headers, body)
@@ -39,7 +49,7 @@ class DeliveryTest(FolderTest):
 
     def endpoint(self):
         endpoint = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-        endpoint.came, endpoint.got, endpoint.hook = [], [], None
+        endpoint.came, endpoint.got, endpoint.asked, endpoint.hook = [], [], [], None
         endpoint.lock = threading.Lock()
         endpoint.url = f"http://127.0.0.1:{endpoint.server_port}/in"
         endpoint.closing = threading.Event()

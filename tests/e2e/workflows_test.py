@@ -214,6 +214,40 @@ class WorkflowsTest(DeliveryTest):
         self.assertEqual(first, again)
         self.assertEqual(self.dead_letters(server), [])
 
+    def test_exactly_once_asks_the_endpoint_where_it_can_be_asked(self):
+        endpoint = self.endpoint()
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+
+        def hook(request):
+            if gate.is_set():
+                return 200
+            if b"kept" in request[1]:
+                with endpoint.lock:
+                    endpoint.got.append(request)
+            gate.wait(120)
+            return 503  # Nobody hears it any more.
+        endpoint.hook = hook
+        status_url = endpoint.url.replace("/in", "/of/{key}")
+        server = self.serve(self.workflow(
+            endpoint.url,
+            f", nature: probe, statusUrl: '{status_url}', timeouts: {{request: 1s}}",
+            "    delivery: {guarantee: exactly-once}"))
+        self.publish(server, "kept", "lost")
+        wait_for(lambda: len(endpoint.came) == 2, "both requests")
+        server.restart(gate.set)
+        self.arrives(endpoint, "kept", "lost")
+        wait_for(lambda: self.is_acked(server), "both to be acked")
+        self.assertEqual(sorted(self.orders(endpoint)), ["kept", "lost"])
+        [kept] = self.keys_of(endpoint, "kept")
+        lost, *again = self.keys_of(endpoint, "lost")
+        self.assertEqual(set(again), {lost})
+        self.assertGreaterEqual(set(endpoint.asked), {kept, lost})
+        self.assertEqual(self.dead_letters(server), [])
+        for key in (kept, lost):
+            _, _, claim = server.call("GET", f"/api/v1/claims/erp.deliveries/{key}")
+            self.assertEqual(claim["state"], "completed")
+
     def test_sigterm_waits_for_the_answer(self):
         endpoint = self.endpoint()
         came, answer = threading.Event(), threading.Event()
@@ -251,9 +285,10 @@ class WorkflowsTest(DeliveryTest):
     def test_check_says_what_does_not_run(self):
         server = self.serve(self.workflow("http://127.0.0.1:1/in"))
         probe = ", nature: probe, statusUrl: 'http://127.0.0.1:1/of/{key}'"
-        for endpoint, words in (("", None), (probe, "with nature probe")):
-            server.write(self.workflow("http://127.0.0.1:1/in", endpoint,
-                                       "    delivery: {guarantee: exactly-once}"))
+        for guarantee, words in (("exactly-once", None),
+                                 ("idempotent-keys", "with nature probe and guarantee idempot")):
+            server.write(self.workflow("http://127.0.0.1:1/in", probe,
+                                       f"    delivery: {{guarantee: {guarantee}}}"))
             done = subprocess.run([self.HAPAX, "check", server.path], capture_output=True,
                                   text=True, timeout=60, check=False)
             self.assertEqual("does not run" in done.stdout + done.stderr, words is not None)

@@ -79,20 +79,21 @@ std::uint64_t records_of(const StreamStats& stream) {
   return stream.last.value + 1 - std::min(stream.first.value, stream.last.value + 1);
 }
 
-struct Backlog {
+struct WaitingRecords {
   std::uint64_t waiting = 0;
   std::uint64_t in_flight = 0;
 };
 
 // Before it has begun it will take every record that is there.
-void count_backlog(Backlog& backlog, const StreamStats& stream, const std::string& consumer) {
+void count_waiting(WaitingRecords& records, const StreamStats& stream,
+                   const std::string& consumer) {
   std::uint64_t waiting = records_of(stream);
   for (const ConsumerStats& one : stream.consumers) {
     if (one.consumer != consumer) continue;
     waiting = stream.last.value - std::min(one.floor.value, stream.last.value);
-    backlog.in_flight += one.in_flight;
+    records.in_flight += one.in_flight;
   }
-  backlog.waiting += waiting;
+  records.waiting += waiting;
 }
 
 void tell_endpoint(wire::JsonObject& out, const workflows::EndpointFigures& figures) {
@@ -115,13 +116,13 @@ Result<wire::JsonObject> DeclaredWorkflows::told(const Workflow& workflow, Store
     out.add("state", paused ? "paused" : "running");
   }
   if (const auto source = source_of(workflow)) {
-    Backlog backlog;
+    WaitingRecords records;
     // The outbox of a workflow in two steps.
     for (const std::string& name : {*source, workflows::outbox_of(workflow).name}) {
       HAPAX_TRY(const auto stream, find_stream(store, name));
-      if (stream) count_backlog(backlog, *stream, workflow.id.text());
+      if (stream) count_waiting(records, *stream, workflow.id.text());
     }
-    out.add("waiting", backlog.waiting).add("in_flight", backlog.in_flight);
+    out.add("waiting", records.waiting).add("in_flight", records.in_flight);
   }
   HAPAX_TRY(const auto dead, find_stream(store, workflow.id.text() + ".dead"));
   out.add("dead_letters", dead ? records_of(*dead) : 0);

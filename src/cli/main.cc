@@ -196,7 +196,8 @@ void arrange(CLI::App& app) {
   const auto arrange_as = [&](const char* group, std::initializer_list<const char*> names) {
     for (const char* name : names) app.get_subcommand(name)->group(group);
   };
-  arrange_as("Server", {"serve", "relay", "check", "explain", "token", "doctor", "stats", "bench"});
+  arrange_as("Server", {"serve", "relay", "check", "explain", "workflows", "token", "doctor",
+                        "stats", "bench"});
   arrange_as("Streams", {"stream", "append", "tail", "producer", "consumer", "receive", "ack",
                          "nack", "extend", "redrive"});
   arrange_as("Keys", {"claim", "renew", "settle", "resolve", "forget", "status", "trace"});
@@ -236,6 +237,7 @@ int run(int argc, char** argv) {
   declare_tail(app, exit_code);
   declare_consumers(app, exit_code);
   declare_dead(app, exit_code);
+  declare_workflows(app, exit_code);
   declare_claims(app, exit_code);
   declare_trace(app, exit_code);
   declare_stats(app, exit_code);

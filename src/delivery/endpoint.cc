@@ -29,4 +29,12 @@ std::optional<std::int64_t> Endpoint::next_ms(std::int64_t now_ms) const {
   return std::max({*due, open, rate.next_ms(now_ms)});
 }
 
+void Endpoint::tell_settled(ports::Clock& clock, const Outgoing& record, Settlement::Kind kind,
+                            std::string_view reason) const {
+  if (policy.observer == nullptr) return;
+  const Duration age = time_from_ms(clock.wall_ms()) - record.time;
+  const bool known = record.time != Time{};
+  policy.observer->settled(kind, known ? std::max(age, Duration{0}) : Duration{0}, reason);
+}
+
 }  // namespace hapax::delivery

@@ -13,6 +13,7 @@
 #include "delivery/endpoint_observer.h"
 #include "delivery/key_queues.h"
 #include "delivery/sink.h"
+#include "ports/clock.h"
 
 namespace hapax::delivery {
 
@@ -86,6 +87,8 @@ struct Endpoint {
     if (suspects.size() >= kSuspectsMax && !suspects.contains(id)) suspects.clear();
     return suspects[id];
   }
+  void tell_settled(ports::Clock& clock, const Outgoing& record, Settlement::Kind kind,
+                    std::string_view reason) const;
   // How sentences about it begin.
   [[nodiscard]] std::string called() const {
     return policy.name.empty() ? "the endpoint" : "endpoint '" + policy.name + "'";

@@ -529,16 +529,8 @@ void Engine::hold_back(const std::vector<HandoutNumber>& numbers) {
 
 void Engine::settle(const Entry& entry, Kind kind, Duration after, std::string reason,
                     bool may_have_arrived) {
-  tell_observer(entry, kind, reason);
+  endpoints_[entry.handout.endpoint]->tell_settled(clock_, entry.handout.record, kind, reason);
   settlements_.push_back({entry.handout.number, kind, after, std::move(reason), may_have_arrived});
-}
-
-void Engine::tell_observer(const Entry& entry, Kind kind, std::string_view reason) const {
-  EndpointObserver* const observer = endpoints_[entry.handout.endpoint]->policy.observer;
-  if (observer == nullptr) return;
-  const Time published = entry.handout.record.time;
-  const Duration age = time_from_ms(clock_.wall_ms()) - published;
-  observer->settled(kind, published == Time{} ? Duration{0} : std::max(age, Duration{0}), reason);
 }
 
 void Engine::erase(HandoutNumber number) {

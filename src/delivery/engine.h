@@ -140,7 +140,6 @@ class Engine {
   void hold_back(const std::vector<HandoutNumber>& numbers);
   void settle(const Entry& entry, Settlement::Kind kind, Duration after, std::string reason,
               bool may_have_arrived = false);
-  void tell_observer(const Entry& entry, Settlement::Kind kind, std::string_view reason) const;
   void erase(HandoutNumber number);
 
   [[nodiscard]] Duration idle_for();

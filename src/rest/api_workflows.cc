@@ -1,4 +1,4 @@
-// Workflows over HTTP: events that are posted to them.
+// Workflows over HTTP: events that are posted to them, how they do, and whether they are paused.
 #include <string>
 #include <utility>
 #include <variant>
@@ -7,6 +7,7 @@
 #include "rest/commits.h"
 #include "rest/replies.h"
 #include "wire/event_fields.h"
+#include "wire/json_text.h"
 
 namespace hapax::rest {
 
@@ -23,9 +24,81 @@ Complete into_stream_of(const WorkflowDirectory& directory) {
   };
 }
 
+void respond_json(const SharedCall& call, const Result<std::string>& json) {
+  respond_read(call, json, [](const std::string& text) { return text; });
+}
+
+Act list_workflows(access::Entry& entry, const WorkflowDirectory& directory) {
+  return [&entry, &directory](const SharedCall& call) {
+    const auto list = [&directory, tenant = call->caller().tenant](Store& store) {
+      return directory.list(tenant, store);
+    };
+    entry.ask(call->from(), call->caller(), list,
+              [call](const Result<std::string>& json) { respond_json(call, json); });
+  };
+}
+
+Act show_workflow(access::Entry& entry, const WorkflowDirectory& directory) {
+  return [&entry, &directory](const SharedCall& call) {
+    const auto show = [&directory, tenant = call->caller().tenant,
+                       workflow = std::string(call->name("workflow"))](Store& store) {
+      return directory.show(tenant, workflow, store);
+    };
+    entry.ask(call->from(), call->caller(), show,
+              [call](const Result<std::string>& json) { respond_json(call, json); });
+  };
+}
+
+// A13: who pauses a workflow of a tenant is written to its audit.
+void audit_pause(access::Entry& entry, const Call& call, bool paused) {
+  if (call.caller().tenant.empty()) return;
+  entry.audit(call.caller().tenant, wire::JsonObject()
+                                        .add("act", paused ? "pause" : "resume")
+                                        .add("subject", call.name("workflow"))
+                                        .add("actor", call.caller().subject)
+                                        .text());
+}
+
+Act set_paused(access::Entry& entry, const WorkflowDirectory& directory, bool paused) {
+  return [&entry, &directory, paused](const SharedCall& call) {
+    const auto set =
+        [&directory, paused, tenant = call->caller().tenant,
+         workflow = std::string(call->name("workflow"))](Store& store) -> Result<std::string> {
+      HAPAX_CHECK(directory.set_paused(tenant, workflow, paused, store));
+      return directory.show(tenant, workflow, store);
+    };
+    entry.ask(call->from(), call->caller(), set,
+              [&entry, call, paused](const Result<std::string>& json) {
+                if (json) audit_pause(entry, *call, paused);
+                respond_json(call, json);
+              });
+  };
+}
+
+void add_route(Router& router, std::string method, std::string_view path, Act act,
+               std::string summary, std::string answer) {
+  Route route{std::move(method), std::string(kRoot).append(path), std::move(act),
+              std::move(summary), ""};
+  route.answer = std::move(answer);
+  router.add(std::move(route));
+}
+
 }  // namespace
 
 void add_workflow_routes(Router& router, access::Entry& entry, const WorkflowDirectory& directory) {
+  using access::Right;
+  const auto seen_by = {Right::kAdmin, Right::kConsume, Right::kProduce};
+  add_route(router, "GET", "/workflows", guarded(seen_by, list_workflows(entry, directory)),
+            "Workflows, and how they do", "Workflows");
+  add_route(router, "GET", "/workflows/{workflow}",
+            guarded({Right::kAdmin}, show_workflow(entry, directory)),
+            "A workflow: its declaration, and how it does", "Workflow");
+  add_route(router, "POST", "/workflows/{workflow}/pause",
+            guarded({Right::kAdmin}, set_paused(entry, directory, true)),
+            "Send nothing of a workflow until it is resumed", "Workflow");
+  add_route(router, "POST", "/workflows/{workflow}/resume",
+            guarded({Right::kAdmin}, set_paused(entry, directory, false)), "Let a workflow go on",
+            "Workflow");
   const std::string op(wire::kEvent);
   const std::string list = "events";
   const auto post =

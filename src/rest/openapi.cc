@@ -219,6 +219,27 @@ std::string schema_of(const std::vector<Verdict>& samples) {
   return JsonObject().raw("allOf", both.text()).text();
 }
 
+// A declaration is what the configuration may say, which has a schema of its own.
+void add_workflow_schemas(JsonObject& out) {
+  constexpr std::string_view kEndpoint =
+      R"({"type":"object","properties":{"name":{"type":"string"},)"
+      R"("attempts":{"type":"integer"},"delivered":{"type":"integer"},)"
+      R"("retries":{"type":"integer"},"dead_letters":{"type":"integer"},)"
+      R"("unknown":{"type":"integer"},"pauses":{"type":"integer"},)"
+      R"("last_error":{"type":"string"}},"required":["name","attempts","delivered"],)"
+      R"("additionalProperties":false})";
+  out.raw("Workflow",
+          R"({"type":"object","properties":{"id":{"type":"string"},)"
+          R"("state":{"enum":["running","paused","not_running"]},"reason":{"type":"string"},)"
+          R"("waiting":{"type":"integer"},"in_flight":{"type":"integer"},)"
+          R"("dead_letters":{"type":"integer"},"endpoints":{"type":"array","items":)" +
+              std::string(kEndpoint) +
+              R"(},"declaration":{"type":"object"}},"required":["id","state","dead_letters",)"
+              R"("endpoints"],"additionalProperties":false})");
+  out.raw("Workflows", R"({"type":"object","properties":{"workflows":{"type":"array","items":)" +
+                           reference("Workflow") + R"(}},"required":["workflows"]})");
+}
+
 std::string schemas(wire::Callers callers) {
   JsonArray verdicts;
   for (const auto& samples : verdict_samples()) verdicts.add(schema_of(samples));
@@ -238,6 +259,7 @@ std::string schemas(wire::Callers callers) {
   for (const Samples& samples : answer_samples()) {
     out.raw(samples.name, wire::schema_of(samples.texts));
   }
+  add_workflow_schemas(out);
   out.raw("OutboxPending",
           R"({"type":"object","properties":{"pending":{"type":"integer"},"events":{"type":"array",)"
           R"("items":{"type":"object","required":["metadata","status","created_at"]}}},)"

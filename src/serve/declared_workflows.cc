@@ -4,8 +4,10 @@
 #include <variant>
 
 #include "base/format.h"
+#include "config/workflows.h"
 #include "delivery/workflow_runs.h"
 #include "workflows/own_streams.h"
+#include "workflows/pause.h"
 
 namespace hapax::serve {
 
@@ -51,6 +53,119 @@ Result<std::string> DeclaredWorkflows::stream_of_events(std::string_view tenant,
     return takes_none(other_source(*found));
   }
   return workflows::events_stream_of(found->id);
+}
+
+namespace {
+
+// The stream that the workflow consumes; nothing: its records are elsewhere.
+std::optional<std::string> source_of(const Workflow& workflow) {
+  if (!workflow.source) return std::nullopt;
+  if (const auto* from = std::get_if<delivery::FromStream>(&*workflow.source)) return from->stream;
+  if (std::holds_alternative<delivery::FromHttp>(*workflow.source)) {
+    return workflows::events_stream_of(workflow.id);
+  }
+  return std::nullopt;
+}
+
+// Nothing: there is no such stream.
+Result<std::optional<StreamStats>> find_stream(Store& store, std::string_view stream) {
+  auto stats = store.describe(stream);
+  if (!stats && stats.error().code == Errc::kNotFound) return std::optional<StreamStats>();
+  if (!stats) return std::move(stats).error();
+  return std::optional(*std::move(stats));
+}
+
+std::uint64_t records_of(const StreamStats& stream) {
+  return stream.last.value + 1 - std::min(stream.first.value, stream.last.value + 1);
+}
+
+struct WaitingRecords {
+  std::uint64_t waiting = 0;
+  std::uint64_t in_flight = 0;
+};
+
+// Before it has begun it will take every record that is there.
+void count_waiting(WaitingRecords& records, const StreamStats& stream,
+                   const std::string& consumer) {
+  std::uint64_t waiting = records_of(stream);
+  for (const ConsumerStats& one : stream.consumers) {
+    if (one.consumer != consumer) continue;
+    waiting = stream.last.value - std::min(one.floor.value, stream.last.value);
+    records.in_flight += one.in_flight;
+  }
+  records.waiting += waiting;
+}
+
+void tell_endpoint(wire::JsonObject& out, const workflows::EndpointFigures& figures) {
+  out.add("name", figures.endpoint()).add("attempts", figures.attempts());
+  out.add("delivered", figures.delivered()).add("retries", figures.retried());
+  out.add("dead_letters", figures.dead()).add("unknown", figures.unknown());
+  out.add("pauses", figures.pauses());
+  if (const std::string error = figures.last_error(); !error.empty()) out.add("last_error", error);
+}
+
+}  // namespace
+
+Result<wire::JsonObject> DeclaredWorkflows::told(const Workflow& workflow, Store& store) const {
+  wire::JsonObject out;
+  out.add("id", workflow.id.text());
+  if (const auto why = delivery::why_not_run(workflow)) {
+    out.add("state", "not_running").add("reason", *why);
+  } else {
+    HAPAX_TRY(const bool paused, workflows::is_paused(store, workflow.id));
+    out.add("state", paused ? "paused" : "running");
+  }
+  if (const auto source = source_of(workflow)) {
+    WaitingRecords records;
+    // The outbox of a workflow in two steps.
+    for (const std::string& name : {*source, workflows::outbox_of(workflow).name}) {
+      HAPAX_TRY(const auto stream, find_stream(store, name));
+      if (stream) count_waiting(records, *stream, workflow.id.text());
+    }
+    out.add("waiting", records.waiting).add("in_flight", records.in_flight);
+  }
+  HAPAX_TRY(const auto dead, find_stream(store, workflow.id.text() + ".dead"));
+  out.add("dead_letters", dead ? records_of(*dead) : 0);
+  std::vector<const workflows::EndpointFigures*> endpoints;
+  if (each_endpoint_) {
+    each_endpoint_([&](const workflows::EndpointFigures& one) {
+      const bool ours = one.tenant() == workflow.tenant && one.workflow() == workflow.id.text();
+      if (ours) endpoints.push_back(&one);
+    });
+  }
+  out.list("endpoints", endpoints,
+           [](wire::JsonObject& object, const auto* one) { tell_endpoint(object, *one); });
+  return out;
+}
+
+Result<std::string> DeclaredWorkflows::list(std::string_view tenant, Store& store) const {
+  wire::JsonArray all;
+  for (const Workflow& workflow : workflows_) {
+    if (workflow.tenant != tenant) continue;
+    HAPAX_TRY(const wire::JsonObject one, told(workflow, store));
+    all.add(one.text());
+  }
+  return wire::JsonObject().raw("workflows", all.text()).text();
+}
+
+Result<std::string> DeclaredWorkflows::show(std::string_view tenant, std::string_view workflow,
+                                            Store& store) const {
+  const Workflow* const found = find(tenant, workflow);
+  if (found == nullptr) return not_known(workflow);
+  HAPAX_TRY(wire::JsonObject out, told(*found, store));
+  out.raw("declaration", config::to_json(*found, config::Secrets::kHidden));
+  return out.text();
+}
+
+Status DeclaredWorkflows::set_paused(std::string_view tenant, std::string_view workflow,
+                                     bool paused, Store& store) const {
+  const Workflow* const found = find(tenant, workflow);
+  if (found == nullptr) return not_known(workflow);
+  if (const auto why = delivery::why_not_run(*found)) {
+    return Error{Errc::kPreconditionFailed,
+                 base::format("workflow '{}' cannot be paused or resumed: it {}", workflow, *why)};
+  }
+  return workflows::set_paused(store, found->id, paused);
 }
 
 }  // namespace hapax::serve

@@ -1,27 +1,43 @@
 // The workflows of the configuration, as the doors know them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "delivery/workflow.h"
 #include "rest/workflow_directory.h"
+#include "wire/json_text.h"
+#include "workflows/figures.h"
 
 namespace hapax::serve {
 
 class DeclaredWorkflows final : public rest::WorkflowDirectory {
  public:
-  explicit DeclaredWorkflows(std::vector<delivery::Workflow> workflows)
-      : workflows_(std::move(workflows)) {}
+  // Visits the endpoints of workflows that run in this process.
+  using EachEndpoint = std::function<void(const workflows::FiguresBoard::Visit& visit)>;
+
+  explicit DeclaredWorkflows(std::vector<delivery::Workflow> workflows,
+                             EachEndpoint each_endpoint = {})
+      : workflows_(std::move(workflows)), each_endpoint_(std::move(each_endpoint)) {}
 
   [[nodiscard]] Result<std::string> stream_of_events(std::string_view tenant,
                                                      std::string_view workflow) const override;
+  [[nodiscard]] Result<std::string> list(std::string_view tenant, Store& store) const override;
+  [[nodiscard]] Result<std::string> show(std::string_view tenant, std::string_view workflow,
+                                         Store& store) const override;
+  [[nodiscard]] Status set_paused(std::string_view tenant, std::string_view workflow, bool paused,
+                                  Store& store) const override;
 
  private:
   [[nodiscard]] const delivery::Workflow* find(std::string_view tenant, std::string_view id) const;
 
+  [[nodiscard]] Result<wire::JsonObject> told(const delivery::Workflow& workflow,
+                                              Store& store) const;
+
   const std::vector<delivery::Workflow> workflows_;
+  const EachEndpoint each_endpoint_;
 };
 
 }  // namespace hapax::serve

@@ -93,6 +93,10 @@ std::function<void(std::string_view)> Host::log_of(const Workflow& workflow) {
   return [this, id = workflow.id.text()](std::string_view line) { ports_.log(id, line); };
 }
 
+std::unique_ptr<PauseSwitch> Host::pause_of(const Workflow& workflow) {
+  return std::make_unique<PauseSwitch>(ports_.store_of(workflow.tenant), ports_.clock, workflow.id);
+}
+
 Result<std::unique_ptr<StagingRun>> Host::make_staging(const Workflow& workflow) {
   std::unique_ptr<JqTransform> transform;
   if (workflow.transform) {
@@ -104,7 +108,7 @@ Result<std::unique_ptr<StagingRun>> Host::make_staging(const Workflow& workflow)
   Store& store = ports_.store_of(workflow.tenant);
   return std::make_unique<StagingRun>(
       store, ports_.clock, stager_settings(workflow, drawn_owner(ports_.entropy)),
-      compose_of(workflow, store.id()), std::move(transform), log_of(workflow));
+      compose_of(workflow, store.id()), std::move(transform), log_of(workflow), pause_of(workflow));
 }
 
 Result<std::unique_ptr<Running>> Host::make_running(const Workflow& workflow) {
@@ -118,7 +122,8 @@ Result<std::unique_ptr<Running>> Host::make_running(const Workflow& workflow) {
   }
   HAPAX_TRY(auto source, make_source(workflow));
   return std::make_unique<Running>(std::move(source), std::move(endpoints),
-                                   engine_settings(workflow), ports_.clock, log_of(workflow));
+                                   engine_settings(workflow), ports_.clock, log_of(workflow),
+                                   pause_of(workflow));
 }
 
 Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& workflow) {

@@ -57,6 +57,7 @@ class Host {
  private:
   explicit Host(HostPorts ports);
   [[nodiscard]] Status add(const delivery::Workflow& workflow);
+  [[nodiscard]] std::unique_ptr<PauseSwitch> pause_of(const delivery::Workflow& workflow);
   [[nodiscard]] Result<std::unique_ptr<StagingRun>> make_staging(
       const delivery::Workflow& workflow);
   [[nodiscard]] Result<std::unique_ptr<Running>> make_running(const delivery::Workflow& workflow);

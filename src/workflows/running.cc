@@ -8,11 +8,13 @@
 namespace hapax::workflows {
 
 Running::Running(std::unique_ptr<delivery::Source> source, std::vector<RunningEndpoint> endpoints,
-                 const delivery::EngineSettings& settings, ports::Clock& clock, Log log)
+                 const delivery::EngineSettings& settings, ports::Clock& clock, Log log,
+                 std::unique_ptr<PauseSwitch> pause)
     : clock_(clock),
       log_(std::move(log)),
       source_(std::move(source)),
       endpoints_(std::move(endpoints)),
+      pause_(std::move(pause)),
       engine_(*source_, clock, settings, log_, [this] { source_->nudge(); }) {
   for (const RunningEndpoint& endpoint : endpoints_) {
     engine_.add_endpoint(*endpoint.sink, endpoint.policy);
@@ -51,9 +53,17 @@ void Running::run() {
   if (!ended) log_(ended.error().text());
 }
 
+void Running::look_at_pause() {
+  if (pause_ == nullptr) return;
+  const bool paused = pause_->paused();
+  if (paused != std::exchange(paused_, paused)) log_(paused ? "is paused" : "is resumed");
+  engine_.set_paused(paused);
+}
+
 Result<Duration> Running::step() {
+  look_at_pause();
   HAPAX_TRY(const delivery::Step step, engine_.step());
-  return step.idle_for;
+  return pause_ ? std::min(step.idle_for, PauseSwitch::kLookEvery) : step.idle_for;
 }
 
 }  // namespace hapax::workflows

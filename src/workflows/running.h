@@ -16,6 +16,7 @@
 #include "delivery/sink.h"
 #include "delivery/source.h"
 #include "ports/clock.h"
+#include "workflows/pause.h"
 
 namespace hapax::workflows {
 
@@ -30,7 +31,8 @@ class Running {
 
   // The clock outlives it.
   Running(std::unique_ptr<delivery::Source> source, std::vector<RunningEndpoint> endpoints,
-          const delivery::EngineSettings& settings, ports::Clock& clock, Log log);
+          const delivery::EngineSettings& settings, ports::Clock& clock, Log log,
+          std::unique_ptr<PauseSwitch> pause = {});
   ~Running();  // winds down without patience, and waits
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -42,13 +44,16 @@ class Running {
 
  private:
   void run();
+  void look_at_pause();
   [[nodiscard]] Result<Duration> step();
 
   ports::Clock& clock_;
   const Log log_;
   const std::unique_ptr<delivery::Source> source_;
   const std::vector<RunningEndpoint> endpoints_;
+  const std::unique_ptr<PauseSwitch> pause_;  // none: it is never paused
   delivery::Engine engine_;
+  bool paused_ = false;
   Duration patience_{0};  // written before stop_, read after it
   std::atomic<bool> winding_down_ = false;
   std::atomic<bool> stop_ = false;

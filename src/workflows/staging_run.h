@@ -10,6 +10,7 @@
 #include "delivery/stager.h"
 #include "ports/clock.h"
 #include "workflows/jq_transform.h"
+#include "workflows/pause.h"
 
 namespace hapax::workflows {
 
@@ -19,7 +20,8 @@ class StagingRun {
 
   // Without a transform, records are stored as they are. Store and clock outlive it.
   StagingRun(Store& store, ports::Clock& clock, delivery::StagerSettings settings,
-             delivery::Stager::Compose compose, std::unique_ptr<JqTransform> transform, Log log);
+             delivery::Stager::Compose compose, std::unique_ptr<JqTransform> transform, Log log,
+             std::unique_ptr<PauseSwitch> pause = {});
   ~StagingRun();  // winds down, and waits
   StagingRun(const StagingRun&) = delete;
   StagingRun& operator=(const StagingRun&) = delete;
@@ -31,10 +33,12 @@ class StagingRun {
 
  private:
   void run();
+  [[nodiscard]] Result<Duration> step();
 
   ports::Clock& clock_;
   const Log log_;
   const std::unique_ptr<JqTransform> transform_;
+  const std::unique_ptr<PauseSwitch> pause_;  // none: it is never paused
   delivery::Stager stager_;
   std::atomic<bool> stop_ = false;
   std::thread thread_;

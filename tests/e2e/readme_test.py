@@ -23,6 +23,10 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 COMMAND = re.compile(r"^\s*(?:\S*hapax|curl|redis-cli|openssl|kill|psql|sqlite3|python3)\b", re.M)
 PATH = re.compile(r"# (\S+\.(?:yaml|py))\n")
 
+# A workflow that some pages want.
+SHOP = ("workflows: [{id: shop, source: {type: http}, "
+        'endpoint: {url: "http://127.0.0.1:1/hook"}}]\n')
+
 # What is not run here, with the reason.
 EXCLUDED = {
     "./dev ": "builds this tree; dev_test.py",
@@ -230,7 +234,7 @@ class Pages(running.FolderTest):
     # Pages that say "against a server".
 
     def test_command(self):
-        self.serve()
+        self.serve(SHOP)
         files = {"order.bin": "\0", "orders.txt": "one\ntwo\n",
                  "records.ndjson": '{"payload":"three"}\n{"payload":"four"}\n'}
         for name, content in files.items():
@@ -239,8 +243,7 @@ class Pages(running.FolderTest):
         self.check_page("docs/reference/cli.md", HAPAX_URL=f"http://127.0.0.1:{self.http}")
 
     def test_http(self):
-        self.serve("workflows: [{id: shop, source: {type: http}, "
-                   'endpoint: {url: "http://127.0.0.1:1/hook"}}]\n')
+        self.serve(SHOP)
         self.check_page("docs/reference/http.md")
 
     def test_resp(self):

@@ -504,6 +504,31 @@ TEST(DeliveryEngines, WhatIsHeldDoesNotWaitForTheSource) {
   EXPECT_EQ(source.settled.size(), 1U);
 }
 
+// While the places are taken and as many records wait, nothing would begin for what is settled.
+TEST(DeliveryEngines, AnswersAreGatheredWhileTheEndpointHasEnough) {
+  sim::SimClock clock;
+  NotingSource source;
+  ScriptedSink sink;
+  Engine engine(source, clock, {});
+  engine.add_endpoint(sink, {.concurrency = 1});
+  for (HandoutNumber i = 1; i <= 5; ++i) source.next.push_back({i, {.id = std::to_string(i)}, 0});
+  ASSERT_TRUE(engine.step());
+  for (int i = 0; i < 2; ++i) {
+    sink.deliver();
+    ASSERT_EQ(engine.step()->idle_for, Duration{2});
+  }
+  EXPECT_TRUE(source.settled.empty());
+  clock.advance(2);
+  ASSERT_TRUE(engine.step());
+  EXPECT_EQ(source.settled.size(), 2U);
+  sink.deliver();
+  ASSERT_TRUE(engine.step());
+  EXPECT_EQ(source.settled.size(), 2U) << "one is under way, and one waits";
+  sink.deliver();
+  ASSERT_TRUE(engine.step());
+  EXPECT_EQ(source.settled.size(), 4U) << "nothing waits any more";
+}
+
 // One endpoint that takes nothing holds at most what it may hold; the rest goes back.
 TEST(DeliveryEngines, AnEndpointHoldsNoMoreThanItMay) {
   sim::SimClock clock;

@@ -235,6 +235,7 @@ int run(int argc, char** argv) {
   declare_append(app, exit_code);
   declare_tail(app, exit_code);
   declare_consumers(app, exit_code);
+  declare_dead(app, exit_code);
   declare_claims(app, exit_code);
   declare_trace(app, exit_code);
   declare_stats(app, exit_code);

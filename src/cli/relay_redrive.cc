@@ -1,31 +1,22 @@
 // relay --redrive: publishes dead letters again, at once or at a pace.
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <iterator>
 #include <limits>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include <unistd.h>
-
 #include "base/format.h"
-#include "base/time_text.h"
+#include "cli/pace.h"
 #include "cli/relay.h"
 #include "cli/show.h"
-#include "cli/span.h"
 #include "host/clock.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
 
 namespace {
-
-constexpr std::uint32_t kRateMax = 1'000'000;
-constexpr std::uint32_t kStepsPerSecond = 10;
 
 // What of the dead letters is wanted, and how fast.
 struct RedrivePlan {
@@ -37,34 +28,13 @@ struct RedrivePlan {
   [[nodiscard]] bool needs_a_list() const { return since_ms || rate != 0 || dry_run; }
 };
 
-Result<std::uint32_t> rate_of(std::string_view text) {
-  std::string_view digits = text;
-  if (digits.ends_with("/s")) digits.remove_suffix(2);
-  std::uint32_t rate = 0;
-  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), rate);
-  const bool whole = problem == std::errc{} && end == digits.data() + digits.size();
-  if (whole && rate >= 1 && rate <= kRateMax) return rate;
-  return Error{
-      Errc::kInvalidArgument,
-      base::format("--rate {} is not a rate; expected 1/s to {}/s, such as 50/s", text, kRateMax)};
-}
-
-Result<std::int64_t> since_of(const std::string& text) {
-  host::HostClock clock;
-  if (const auto span = span_of(text)) return clock.wall_ms() - span->count();
-  if (const auto time = base::parse_rfc3339(text)) return to_ms(*time);
-  return Error{Errc::kInvalidArgument, "--since " + text +
-                                           " is neither a span, as 2h, nor a time, as " +
-                                           base::rfc3339_seconds(time_from_ms(clock.wall_ms()))};
-}
-
 Result<RedrivePlan> plan_of(const RelayOptions& options) {
   RedrivePlan plan{.ids = options.redrive, .since_ms = {}, .dry_run = options.dry_run};
   if (!options.rate.empty()) {
     HAPAX_TRY(plan.rate, rate_of(options.rate));
   }
   if (!options.since.empty()) {
-    HAPAX_TRY(plan.since_ms, since_of(options.since));
+    HAPAX_TRY(plan.since_ms, moment_of("--since", options.since));
   }
   return plan;
 }
@@ -88,22 +58,6 @@ void print_redriven(const RelayOptions& options, const std::string& from,
   }
 }
 
-// A line a second, on a terminal.
-class RedriveProgress {
- public:
-  explicit RedriveProgress(std::size_t all) : all_(all) {}
-  void tell(std::uint64_t done) {
-    const auto now = std::chrono::steady_clock::now();
-    if (::isatty(STDERR_FILENO) != 1 || now - told_ < std::chrono::seconds{1}) return;
-    told_ = now;
-    base::print(stderr, "{} of {} published again\n", done, all_);
-  }
-
- private:
-  const std::size_t all_;
-  std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
-};
-
 // The ids that are wanted, in the order in which they died, each once.
 Result<std::vector<relay::DeadLetter>> wanted_of(relay::Source& source, const RedrivePlan& plan) {
   HAPAX_TRY(std::vector<relay::DeadLetter> letters,
@@ -124,22 +78,18 @@ Result<std::vector<relay::DeadLetter>> wanted_of(relay::Source& source, const Re
 // any longer.
 Result<relay::Redriven> redrive_in_steps(relay::Source& source, const RedrivePlan& plan,
                                          const std::vector<relay::DeadLetter>& letters) {
-  const std::size_t step = plan.rate == 0 ? std::max<std::size_t>(letters.size(), 1)
-                                          : std::max<std::size_t>(plan.rate / kStepsPerSecond, 1);
+  Pace pace(letters.size(), plan.rate, "published again");
   relay::Redriven all;
-  RedriveProgress progress(letters.size());
-  const auto begun = std::chrono::steady_clock::now();
-  for (std::size_t at = 0; at < letters.size(); at += step) {
-    const auto due = at * 1'000'000 / std::max(plan.rate, 1U);
-    if (plan.rate != 0) std::this_thread::sleep_until(begun + std::chrono::microseconds{due});
+  for (std::size_t at = 0; at < letters.size(); at += pace.step()) {
+    pace.wait_for(at);
     std::vector<std::string> ids;
-    for (std::size_t i = at; i < std::min(at + step, letters.size()); ++i) {
+    for (std::size_t i = at; i < std::min(at + pace.step(), letters.size()); ++i) {
       ids.push_back(letters[i].id);
     }
     HAPAX_TRY(relay::Redriven told, source.redrive(ids));
     all.count += told.count;
     std::move(told.refused.begin(), told.refused.end(), std::back_inserter(all.refused));
-    progress.tell(all.count);
+    pace.tell(all.count);
   }
   return all;
 }

@@ -13,6 +13,7 @@ void declare_append(CLI::App& app, int& exit_code);
 void declare_tail(CLI::App& app, int& exit_code);
 // consumer create, list, seek, delete; receive, ack, nack, extend, redrive.
 void declare_consumers(CLI::App& app, int& exit_code);
+void declare_dead(CLI::App& app, int& exit_code);  // list, show, replay, drop
 // claim, renew, settle, resolve, forget, status.
 void declare_claims(CLI::App& app, int& exit_code);
 void declare_trace(CLI::App& app, int& exit_code);

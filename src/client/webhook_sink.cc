@@ -29,15 +29,23 @@ SendResult answered(const SendReply& reply) {
   if (reply.status >= 200 && reply.status < 300) return result;
   result.outcome = rejects(reply.status) ? DeliveryOutcome::kRejected : DeliveryOutcome::kTryLater;
   result.answered = rejects(reply.status) || reply.status >= 500;
-  result.reason = base::format("HTTP {} {}", reply.status, reply.body.substr(0, kWordsMax));
-  http::Fields fields;
-  if (!reply.retry_after.empty()) fields.add("Retry-After", reply.retry_after);
-  if (!reply.date.empty()) fields.add("Date", reply.date);
-  if (result.outcome == DeliveryOutcome::kTryLater) result.after = retry_after(fields);
+  result.reason = answer_in_words(reply);
+  if (result.outcome == DeliveryOutcome::kTryLater) result.after = pause_asked_by(reply);
   return result;
 }
 
 }  // namespace
+
+Duration pause_asked_by(const SendReply& reply) {
+  http::Fields fields;
+  if (!reply.retry_after.empty()) fields.add("Retry-After", reply.retry_after);
+  if (!reply.date.empty()) fields.add("Date", reply.date);
+  return retry_after(fields);
+}
+
+std::string answer_in_words(const SendReply& reply) {
+  return base::format("HTTP {} {}", reply.status, reply.body.substr(0, kWordsMax));
+}
 
 SendResult send_result_of(const SendReply& reply) {
   if (reply.ending == SendEnding::kAnswered) return answered(reply);

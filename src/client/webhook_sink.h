@@ -17,6 +17,12 @@ namespace hapax::client {
 // unavailable, or that nobody knows.
 [[nodiscard]] delivery::SendResult send_result_of(const webhook::SendReply& reply);
 
+// For how long an answer asks to be left alone, by Retry-After; 0 = it does not.
+[[nodiscard]] Duration pause_asked_by(const webhook::SendReply& reply);
+
+// An answer in words, for people: "HTTP 422 …".
+[[nodiscard]] std::string answer_in_words(const webhook::SendReply& reply);
+
 struct EndpointOptions {
   std::string url;
   std::string token{};        // sent as a bearer token; empty = none

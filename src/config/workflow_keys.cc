@@ -183,6 +183,55 @@ void describe_auth(Keys& keys, WrittenAuth& it) {
   keys.key(key_for("key", Kind::kFile, it.key, "Of mtls: PEM, the private key"));
 }
 
+ConfigKey on_status_key(std::map<std::string, delivery::StatusWord>& rules) {
+  ConfigKey key{"onStatus", Kind::kWord,
+                "What an answer means, by its status (`404`) or hundred (`4xx`). Not said: 2xx "
+                "delivered; 410 disable; 408, 425, 429, 3xx and 5xx retry; other 4xx reject"};
+  key.words = words_of(delivery::StatusWord{});
+  key.put_named = [&rules](const std::string& name, const SettingValue& setting) {
+    detail::assign(rules[name], setting);
+  };
+  key.get_named = [&rules] {
+    std::map<std::string, SettingValue> all;
+    for (const auto& [name, word] : rules) all.emplace(name, *detail::setting_of(word));
+    return all;
+  };
+  return key;
+}
+
+void describe_signing(Keys& keys, std::vector<WrittenSigningKey>& it) {
+  const Section several{"keys", "The keys; while the terms of two overlap, requests have both"};
+  keys.list(several, it.size(), [&](Keys& in, std::size_t index) {
+    if (index >= it.size()) it.resize(index + 1);
+    ConfigKey key = key_for("key", Kind::kSecret, it[index].key,
+                            "`whsec_` (HMAC) or `whsk_` (Ed25519) and base64, by reference");
+    key.required = true;
+    key.shown = [](const std::string&, const std::string& text) { return hidden_text(text); };
+    in.key(key);
+    in.key(key_for("from", Kind::kText, it[index].from,
+                   "It signs from then on, such as 2026-11-16T05:46:19Z; not set: always"));
+    in.key(key_for("until", Kind::kText, it[index].until,
+                   "It signs before then; not set: without an end"));
+  });
+}
+
+// What a request consists of, and what its answer means.
+void describe_exchange(Keys& keys, WrittenEndpoint& it) {
+  keys.section({"signing", "Signatures by Standard Webhooks"},
+               [&](Keys& in) { describe_signing(in, it.signing_keys); });
+  keys.key(choice("body", it.body,
+                  "What the body of a request is; not set: the envelope, and with at-least-once or "
+                  "includedInPayload: false the payload"));
+  keys.section({"cloudEvents", "Of the bodies cloudevents-…"}, [&](Keys& in) {
+    in.key(key_for("source", Kind::kText, it.cloud_event.source,
+                   "Where events come from, a URI reference such as /shop/orders"));
+    in.key(with_default(
+        choice("subject", it.cloud_event.subject, "key: the key of the record, if it has one"),
+        delivery::EventSubject::kNone));
+  });
+  keys.key(on_status_key(it.on_status));
+}
+
 void describe_endpoint(Keys& keys, WrittenEndpoint& it) {
   constexpr Bounds kTimeout{1, 3'600 * kSecondMs};
   keys.key(key_for("name", Kind::kName, it.name, "Required in `endpoints`; its queue has it"));
@@ -221,6 +270,7 @@ void describe_endpoint(Keys& keys, WrittenEndpoint& it) {
   });
   keys.section({"auth", "Who we are to the endpoint"},
                [&](Keys& in) { describe_auth(in, it.auth); });
+  describe_exchange(keys, it);
 }
 
 Section with_table(std::string_view name, std::string_view meaning) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/time_text.h"
 #include "base/words.h"
 
 namespace hapax::config {
@@ -15,6 +16,8 @@ using namespace delivery;  // NOLINT(google-build-using-namespace): every type h
 
 // Of texts in the defaults: every workflow has a copy.
 constexpr std::size_t kTextMax = 2'000;
+// Every request has a signature of each that is in its term.
+constexpr std::size_t kSigningKeysMax = 10;
 
 template <class To, class From>
 void take_given(To& to, const std::optional<From>& from) {
@@ -33,6 +36,16 @@ bool is_header_name(std::string_view name) {
            std::string_view("()<>@,;:\\\"/[]?={}").find(c) == std::string_view::npos;
   };
   return !name.empty() && std::all_of(name.begin(), name.end(), fits);
+}
+
+// The characters of RFC 3986.
+bool is_uri_text(std::string_view text) {
+  constexpr std::string_view kMarks = "-._~:/?#[]@!$&'()*+,;=%";
+  return std::all_of(text.begin(), text.end(), [&](char c) {
+    const char lower = base::to_lower(c);
+    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ||
+           kMarks.find(c) != std::string_view::npos;
+  });
 }
 
 class WorkflowMaker {
@@ -67,6 +80,10 @@ class WorkflowMaker {
     failed_ = true;
     const std::string path = path_.empty() ? key : path_ + "." + key;
     findings_.error(place_of(given_, path), path + " " + what);
+  }
+  // Whether something was written under that key, even if it is empty.
+  [[nodiscard]] bool given(const std::string& key) const {
+    return given_.contains(path_.empty() ? key : path_ + "." + key);
   }
   // A key that means nothing here because of another one.
   template <class Value>
@@ -196,6 +213,12 @@ class WorkflowMaker {
     if (it.timeouts != WrittenTimeouts{}) {
       error(path + ".timeouts", base::format("is only of {}", kHttp));
     }
+    only_of(path + ".body", it.body, kHttp);
+    if (!it.signing_keys.empty()) error(path + ".signing", base::format("is only of {}", kHttp));
+    if (it.cloud_event != WrittenCloudEvent{}) {
+      error(path + ".cloudEvents", base::format("is only of {}", kHttp));
+    }
+    if (!it.on_status.empty()) error(path + ".onStatus", base::format("is only of {}", kHttp));
   }
 
   std::optional<HttpTarget> http_target(const std::string& path, const WrittenEndpoint& it) {
@@ -228,7 +251,77 @@ class WorkflowMaker {
     take_given(target.tls.ca_file, it.tls.ca_file);
     take_given(target.tls.server_name, it.tls.server_name);
     target.nature = nature(path, it);
+    target.signing = signing(path + ".signing", it.signing_keys);
+    target.body = body(path, it);
+    target.on_status = on_status(path + ".onStatus", it.on_status);
     return target;
+  }
+
+  // A section that says nothing would look as if requests were signed.
+  std::vector<SigningTerm> signing(const std::string& path,
+                                   const std::vector<WrittenSigningKey>& keys) {
+    std::vector<SigningTerm> terms;
+    if (given(path) && !given(path + ".keys")) {
+      error(path, "has no keys; requests would not be signed");
+    }
+    if (keys.size() > kSigningKeysMax) {
+      error(path + ".keys", base::format("has {} keys, at most {}", keys.size(), kSigningKeysMax));
+      return terms;
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const std::string at = base::format("{}.keys.{}", path, i);
+      SigningTerm term{secret(at + ".key", keys[i].key)};
+      term.from = moment(at + ".from", keys[i].from);
+      term.until = moment(at + ".until", keys[i].until);
+      if (term.from && term.until && *term.from >= *term.until) {
+        error(at + ".until", "is not later than from; the key would never sign");
+      }
+      terms.push_back(std::move(term));
+    }
+    return terms;
+  }
+
+  std::optional<Time> moment(const std::string& key, const std::optional<std::string>& text) {
+    if (!text) return std::nullopt;
+    const auto time = base::parse_rfc3339(*text);
+    if (!time) error(key, "must be a time in UTC such as 2026-11-16T05:46:19Z");
+    return time;
+  }
+
+  EndpointBody body(const std::string& path, const WrittenEndpoint& it) {
+    const bool event =
+        it.body == BodyWord::kCloudEventBinary || it.body == BodyWord::kCloudEventStructured;
+    if (!event) {
+      constexpr std::string_view kEvents = "the bodies cloudevents-binary and -structured";
+      only_of(path + ".cloudEvents.source", it.cloud_event.source, kEvents);
+      only_of(path + ".cloudEvents.subject", it.cloud_event.subject, kEvents);
+    }
+    if (it.body == BodyWord::kEnvelope) return EnvelopeBody{};
+    if (it.body == BodyWord::kPayload) return PayloadBody{};
+    if (!event) return BodyNotSaid{};
+    CloudEventBody told{it.body == BodyWord::kCloudEventStructured,
+                        it.cloud_event.source.value_or("")};
+    take_given(told.subject, it.cloud_event.subject);
+    if (told.source.empty()) {
+      error(path + ".cloudEvents.source", "is missing; a CloudEvent says where it comes from");
+    } else if (!is_uri_text(told.source) || told.source.size() > kTextMax) {
+      error(path + ".cloudEvents.source",
+            "must be a URI reference such as /shop/orders; write other characters as %XX");
+    }
+    return told;
+  }
+
+  std::vector<StatusRule> on_status(const std::string& path,
+                                    const std::map<std::string, StatusWord>& rules) {
+    std::vector<StatusRule> all;
+    for (const auto& [statuses, word] : rules) {
+      if (const auto rule = StatusRule::parse(statuses, word)) {
+        all.push_back(*rule);
+      } else {
+        error(path, "has a name that is neither a status (404) nor a hundred (4xx) of 2 to 5");
+      }
+    }
+    return all;
   }
 
   EndpointNature nature(const std::string& path, const WrittenEndpoint& it) {

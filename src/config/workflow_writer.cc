@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/time_text.h"
 #include "config/workflow_maker.h"
 
 namespace hapax::config {
@@ -49,6 +50,29 @@ WrittenAuth write_auth(const delivery::EndpointAuth& auth) {
   return out;
 }
 
+std::optional<std::string> write_moment(const std::optional<Time>& time) {
+  return time ? std::optional(base::rfc3339_ms(*time)) : std::nullopt;
+}
+
+void write_exchange(WrittenEndpoint& out, const delivery::HttpTarget& target) {
+  for (const delivery::SigningTerm& term : target.signing) {
+    out.signing_keys.push_back(
+        {term.key.written(), write_moment(term.from), write_moment(term.until)});
+  }
+  if (const auto* event = std::get_if<delivery::CloudEventBody>(&target.body)) {
+    out.body = event->structured ? delivery::BodyWord::kCloudEventStructured
+                                 : delivery::BodyWord::kCloudEventBinary;
+    out.cloud_event = {event->source, event->subject};
+  } else if (std::holds_alternative<delivery::EnvelopeBody>(target.body)) {
+    out.body = delivery::BodyWord::kEnvelope;
+  } else if (std::holds_alternative<delivery::PayloadBody>(target.body)) {
+    out.body = delivery::BodyWord::kPayload;
+  }
+  for (const delivery::StatusRule& rule : target.on_status) {
+    out.on_status[rule.statuses()] = rule.becomes;
+  }
+}
+
 void write_http(WrittenEndpoint& out, const delivery::HttpTarget& target) {
   out.url = target.url.text();
   out.method = target.method;
@@ -66,6 +90,7 @@ void write_http(WrittenEndpoint& out, const delivery::HttpTarget& target) {
   } else if (std::holds_alternative<delivery::NatureManual>(target.nature)) {
     out.nature = delivery::NatureWord::kManual;
   }
+  write_exchange(out, target);
 }
 
 WrittenEndpoint write_endpoint(const delivery::EndpointSettings& endpoint) {

@@ -262,6 +262,37 @@ TEST(Workflows, KeysThatDoNotBelongTogetherAreRefused) {
               is("endpoints.0.name is missing"));
 }
 
+TEST(Workflows, WhatARequestConsistsOfIsUnderstoodStrictly) {
+  const auto told = [](const std::string& endpoint) {
+    return errors_of(workflow_text(kStream, endpoint));
+  };
+  const auto is = [](const std::string& what) { return ElementsAre(HasSubstr(what)); };
+  EXPECT_THAT(told(kUrl + ", signing: {}"), is("endpoint.signing has no keys"));
+  EXPECT_THAT(told(kUrl + ", signing: {keys: [{}]}"), is("signing.keys.0.key is missing"));
+  EXPECT_THAT(told(kUrl + ", signing: {keys: [{key: ''}]}"), is("signing.keys.0.key is missing"));
+  EXPECT_THAT(told(kUrl + ", signing: {keys: [{key: '${env:K}', from: soon}]}"),
+              is("h.yaml:4:86: workflows.0.endpoint.signing.keys.0.from must be a time in UTC"));
+  EXPECT_THAT(told(kUrl + ", signing: {keys: [{key: '${env:K}', from: '2026-01-02T00:00:00Z', "
+                          "until: '2026-01-02T00:00:00Z'}]}"),
+              is("signing.keys.0.until is not later than from"));
+  std::string keys;
+  for (int i = 0; i < 11; ++i) keys += "{key: '${env:K}'}, ";
+  EXPECT_THAT(told(kUrl + ", signing: {keys: [" + keys + "]}"), is("has 11 keys, at most 10"));
+  EXPECT_THAT(told(kUrl + ", body: cloudevents-binary"), is("cloudEvents.source is missing"));
+  EXPECT_THAT(told(kUrl + ", body: cloudevents-binary, cloudEvents: {source: 'a b'}"),
+              is("cloudEvents.source must be a URI reference"));
+  EXPECT_THAT(told(kUrl + ", cloudEvents: {source: a}"), is("cloudEvents.source is only of"));
+  EXPECT_THAT(told(kUrl + ", body: payload, cloudEvents: {subject: key}"),
+              is("cloudEvents.subject is only of"));
+  EXPECT_THAT(told(kUrl + ", body: cloudevent"), is("must be one of envelope, payload"));
+  EXPECT_THAT(told(kUrl + ", onStatus: {600: retry}"), is("a name that is neither a status"));
+  EXPECT_THAT(told(kUrl + ", onStatus: {404: ignore}"),
+              is("onStatus.404 must be one of delivered"));
+  EXPECT_THAT(told("stream: out, body: payload"), is("endpoint.body is only of"));
+  EXPECT_THAT(told("stream: out, signing: {keys: [{key: '${env:K}'}]}"), is("signing is only of"));
+  EXPECT_THAT(told("stream: out, onStatus: {404: retry}"), is("endpoint.onStatus is only of"));
+}
+
 // A small file must not grow without end: each workflow has a copy of the defaults.
 TEST(Workflows, WhatIsCopiedIsBounded) {
   const std::string long_text(2'001, 'x');
@@ -335,6 +366,15 @@ const std::vector<std::string>& every_workflow_text() {
                     "{form: short, includedInPayload: false}, documentation: "
                     "{deduplicationRequired: true}}\n"),
       workflow_text(kStream, kUrl, "    delivery: {retries: {enabled: false, maxAttempts: 4}}\n"),
+      workflow_text(
+          kStream,
+          kUrl + ", signing: {keys: [{key: '${env:OLD}', until: '2026-11-16T05:46:19Z'}, {key: "
+                 "'${env:NEW}', from: '2026-11-01T00:00:00.500Z'}]}, body: cloudevents-binary, "
+                 "cloudEvents: {source: /shop/orders, subject: key}, onStatus: {404: retry, 4xx: "
+                 "dead-letter, '409': delivered}"),
+      workflow_text(kStream, kUrl + ", body: cloudevents-structured, cloudEvents: {source: s}"),
+      workflow_text(kStream, kUrl + ", body: envelope"),
+      workflow_text(kStream, kUrl + ", body: payload"),
       "workflows: [{id: fan, source: {type: stream, stream: s}, endpoints: [{name: a, stream: b}, "
       "{name: b, url: 'https://b.example'}]}]",
   };
@@ -369,7 +409,8 @@ TEST(Workflows, SecretsAreNotShown) {
       "type: outbox, database: 'postgres://u:hunter2@h/db'",
       kUrl +
           ", headers: {X-Api-Key: hunter2, Authorization: 'Bearer ${env:T}', X-Source: shop}, "
-          "auth: {type: basic, user: shop, password: hunter2}");
+          "auth: {type: basic, user: shop, password: hunter2}, signing: {keys: [{key: "
+          "whsec_hunter2}]}");
   const Loaded loaded = load_text(text);
   ASSERT_EQ(loaded.config.workflows.size(), 1U);
   const std::string all = to_json(loaded.config);
@@ -427,10 +468,12 @@ TEST(Workflows, AJsonTextHasTheErrorsOfTheFileAllAtOnce) {
 
 TEST(Workflows, AServerSaysWhichOnesItDoesNotRun) {
   EXPECT_THAT(unsupported(load_text(workflow_text(kStream, kUrl)).config).ignored, IsEmpty());
-  const Loaded http = load_text(workflow_text("type: http", kUrl));
-  EXPECT_THAT(unsupported(http.config).ignored,
+  EXPECT_THAT(unsupported(load_text(workflow_text("type: http", kUrl)).config).ignored, IsEmpty());
+  const Loaded block =
+      load_text(workflow_text(kStream, kUrl, "    ordering: {onFailure: block}\n"));
+  EXPECT_THAT(unsupported(block.config).ignored,
               ElementsAre(AllOf(HasSubstr("'orders' is declared only"),
-                                HasSubstr("whose source is not a stream"))));
+                                HasSubstr("with ordering.onFailure block"))));
 }
 
 }  // namespace

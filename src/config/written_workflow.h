@@ -101,6 +101,19 @@ struct WrittenTimeouts {
   friend bool operator==(const WrittenTimeouts&, const WrittenTimeouts&) = default;
 };
 
+struct WrittenSigningKey {
+  std::string key;
+  std::optional<std::string> from;
+  std::optional<std::string> until;
+  friend bool operator==(const WrittenSigningKey&, const WrittenSigningKey&) = default;
+};
+
+struct WrittenCloudEvent {
+  std::optional<std::string> source;
+  std::optional<delivery::EventSubject> subject;
+  friend bool operator==(const WrittenCloudEvent&, const WrittenCloudEvent&) = default;
+};
+
 // The fields of one section of the file, all of them: hence so many.
 struct WrittenEndpoint {
   std::optional<std::string> name;
@@ -116,6 +129,10 @@ struct WrittenEndpoint {
   WrittenTimeouts timeouts;
   WrittenTls tls;
   WrittenAuth auth;
+  std::vector<WrittenSigningKey> signing_keys;
+  std::optional<delivery::BodyWord> body;
+  WrittenCloudEvent cloud_event;
+  std::map<std::string, delivery::StatusWord> on_status;
   friend bool operator==(const WrittenEndpoint&, const WrittenEndpoint&) = default;
 };
 

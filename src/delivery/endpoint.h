@@ -10,6 +10,7 @@
 #include <hapax/time.h>
 
 #include "delivery/breaker.h"
+#include "delivery/endpoint_observer.h"
 #include "delivery/key_queues.h"
 #include "delivery/sink.h"
 
@@ -28,6 +29,7 @@ enum class OnUnknown : std::uint8_t {
 enum class KeyOrder : std::uint8_t { kBlock, kPark };
 
 struct EndpointPolicy {
+  std::string name{};              // for people; empty: the engine has no other
   std::uint32_t concurrency = 64;  // starts under way
   std::uint32_t rate = 0;          // records a second; 0 = no limit
   std::uint32_t held_max = 0;  // records held for it; beyond that they are deferred; 0 = no limit
@@ -39,6 +41,7 @@ struct EndpointPolicy {
   // Of one record, when no other record shows how the endpoint is; then they count as attempts.
   std::uint32_t lone_failures_max = 100;
   BreakerSettings breaker{};
+  EndpointObserver* observer = nullptr;  // outlives the engine
 };
 
 // Records a second, with a tenth of a second's worth at once after a rest.
@@ -88,6 +91,10 @@ struct Endpoint {
     if (suspects.size() >= kSuspectsMax && !suspects.contains(id)) suspects.clear();
     return suspects[id];
   }
+  // How sentences about it begin.
+  [[nodiscard]] std::string called() const {
+    return policy.name.empty() ? "the endpoint" : "endpoint '" + policy.name + "'";
+  }
   // When may_start() or a waiting record may change by time alone.
   [[nodiscard]] std::optional<std::int64_t> next_ms(std::int64_t now_ms) const;
 
@@ -101,6 +108,7 @@ struct Endpoint {
   std::size_t held = 0;                                 // records, those under way included
   std::uint64_t signs = 0;                              // how often it took or judged a record
   bool active = false;                                  // the engine looks at it
+  std::string gone{};  // why nothing is ever sent to it again; empty: it is there
 };
 
 }  // namespace hapax::delivery

@@ -211,6 +211,34 @@ bool WebUrl::loopback() const {
          (numeric && host_.starts_with("127."));
 }
 
+std::optional<StatusRule> StatusRule::parse(std::string_view statuses, StatusWord becomes) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (statuses.size() != 3 || statuses[0] < '2' || statuses[0] > '5') return std::nullopt;
+  const auto hundred = static_cast<std::uint16_t>((statuses[0] - '0') * 100);
+  if (statuses.substr(1) == "xx") {
+    return StatusRule{hundred, static_cast<std::uint16_t>(hundred + 99), becomes};
+  }
+  if (!is_digit(statuses[1]) || !is_digit(statuses[2])) return std::nullopt;
+  const auto one =
+      static_cast<std::uint16_t>(hundred + (statuses[1] - '0') * 10 + (statuses[2] - '0'));
+  return StatusRule{one, one, becomes};
+}
+
+std::string StatusRule::statuses() const {
+  return first == last ? base::format("{}", first) : base::format("{}xx", first / 100);
+}
+
+std::optional<StatusWord> word_for_status(std::span<const StatusRule> rules, int status) {
+  constexpr int kGone = 410;
+  const StatusRule* found = nullptr;
+  for (const StatusRule& rule : rules) {
+    if (status < rule.first || status > rule.last) continue;
+    if (found == nullptr || rule.first == rule.last) found = &rule;
+  }
+  if (found != nullptr) return found->becomes;
+  return status == kGone ? std::optional(StatusWord::kDisable) : std::nullopt;
+}
+
 bool EndpointSettings::takes(std::string_view event_type) const {
   if (event_types.empty()) return true;
   return std::any_of(event_types.begin(), event_types.end(), [&](std::string_view pattern) {

@@ -144,6 +144,82 @@ struct NatureManual {
 };
 using EndpointNature = std::variant<NatureNotSaid, NatureIdempotent, NatureProbe, NatureManual>;
 
+// --- what a request consists of
+
+// A key that requests are signed with, and when: from `from` on, and before `until`.
+struct SigningTerm {
+  SecretText key;  // whsec_… or whsk_…
+  std::optional<Time> from{};
+  std::optional<Time> until{};
+  friend bool operator==(const SigningTerm&, const SigningTerm&) = default;
+};
+
+enum class BodyWord : std::uint8_t {
+  kEnvelope,
+  kPayload,
+  kCloudEventBinary,
+  kCloudEventStructured,
+};
+inline WordList words_of(BodyWord) {
+  static constexpr std::array<std::string_view, 4> kWords{
+      "envelope", "payload", "cloudevents-binary", "cloudevents-structured"};
+  return kWords;
+}
+// The guarantee and `includedInPayload` decide between the envelope and the payload.
+struct BodyNotSaid {
+  friend bool operator==(BodyNotSaid, BodyNotSaid) = default;
+};
+struct EnvelopeBody {
+  friend bool operator==(EnvelopeBody, EnvelopeBody) = default;
+};
+struct PayloadBody {
+  friend bool operator==(PayloadBody, PayloadBody) = default;
+};
+enum class EventSubject : std::uint8_t { kNone, kKey };
+inline WordList words_of(EventSubject) {
+  static constexpr std::array<std::string_view, 2> kWords{"none", "key"};
+  return kWords;
+}
+// A CloudEvent 1.0.
+struct CloudEventBody {
+  bool structured = false;  // one JSON object; otherwise its attributes are header fields
+  std::string source;       // a URI reference
+  EventSubject subject = EventSubject::kNone;
+  friend bool operator==(const CloudEventBody&, const CloudEventBody&) = default;
+};
+using EndpointBody = std::variant<BodyNotSaid, EnvelopeBody, PayloadBody, CloudEventBody>;
+
+// --- what an answer means
+
+enum class StatusWord : std::uint8_t {
+  kDelivered,
+  kRetry,       // the endpoint fails; an attempt of the record counts
+  kReject,      // the endpoint refuses the record, and may take it later; an attempt counts
+  kDeadLetter,  // the endpoint refuses the record for good
+  kDisable,     // the endpoint wants no record any more
+};
+inline WordList words_of(StatusWord) {
+  static constexpr std::array<std::string_view, 5> kWords{"delivered", "retry", "reject",
+                                                          "dead-letter", "disable"};
+  return kWords;
+}
+// Of one status, or of a hundred: 404 to 404, 400 to 499.
+struct StatusRule {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  StatusWord becomes = StatusWord::kRetry;
+
+  // Of "404" or "4xx"; nothing for any other text.
+  [[nodiscard]] static std::optional<StatusRule> parse(std::string_view statuses,
+                                                       StatusWord becomes);
+  [[nodiscard]] std::string statuses() const;
+  friend bool operator==(const StatusRule&, const StatusRule&) = default;
+};
+// What the declared rules say of a status, that of one status before that of a hundred; 410
+// disables if they do not say otherwise. Nothing: what is usual.
+[[nodiscard]] std::optional<StatusWord> word_for_status(std::span<const StatusRule> rules,
+                                                        int status);
+
 // --- targets
 
 // A request that changes something; a key on a GET would protect nothing.
@@ -178,6 +254,9 @@ struct HttpTarget {
   SendTimeouts timeouts{};
   EndpointTls tls{};
   EndpointNature nature{};
+  std::vector<SigningTerm> signing{};  // none: requests are not signed
+  EndpointBody body{};
+  std::vector<StatusRule> on_status{};  // in the order of their texts, none twice
   friend bool operator==(const HttpTarget&, const HttpTarget&) = default;
 };
 struct StreamTarget {

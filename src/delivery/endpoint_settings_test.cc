@@ -101,5 +101,31 @@ TEST(EndpointSettings, EventTypesAreTakenWholeOrByTheirBeginning) {
   EXPECT_FALSE(endpoint.takes(""));
 }
 
+TEST(StatusRules, AreOfOneStatusOrOfAHundred) {
+  const auto one = StatusRule::parse("404", StatusWord::kRetry);
+  EXPECT_EQ(one, (StatusRule{404, 404, StatusWord::kRetry}));
+  EXPECT_EQ(one->statuses(), "404");
+  const auto all = StatusRule::parse("4xx", StatusWord::kDisable);
+  EXPECT_EQ(all, (StatusRule{400, 499, StatusWord::kDisable}));
+  EXPECT_EQ(all->statuses(), "4xx");
+  for (const char* text :
+       {"", "4", "40", "4x4", "44x", "4XX", "100", "1xx", "600", "4004", "abc"}) {
+    EXPECT_EQ(StatusRule::parse(text, StatusWord::kRetry), std::nullopt) << text;
+  }
+}
+
+TEST(StatusRules, OneStatusWinsOverItsHundred) {
+  const std::vector<StatusRule> rules{*StatusRule::parse("404", StatusWord::kRetry),
+                                      *StatusRule::parse("4xx", StatusWord::kDeadLetter),
+                                      *StatusRule::parse("499", StatusWord::kDelivered)};
+  EXPECT_EQ(word_for_status(rules, 404), StatusWord::kRetry);
+  EXPECT_EQ(word_for_status(rules, 405), StatusWord::kDeadLetter);
+  EXPECT_EQ(word_for_status(rules, 410), StatusWord::kDeadLetter);
+  EXPECT_EQ(word_for_status(rules, 499), StatusWord::kDelivered);
+  EXPECT_EQ(word_for_status(rules, 500), std::nullopt);
+  EXPECT_EQ(word_for_status({}, 410), StatusWord::kDisable);
+  EXPECT_EQ(word_for_status({}, 404), std::nullopt);
+}
+
 }  // namespace
 }  // namespace hapax::delivery

@@ -57,6 +57,7 @@ void Engine::wind_down() {
 Result<Step> Engine::step() {
   const std::uint64_t taken_before = counts_.taken;
   collect();
+  if (paused_) give_back_waiting();
   choose();
   // What is held already need not wait until the source has answered.
   if (!settings_.announces) begin_chosen();
@@ -83,9 +84,9 @@ void Engine::settle_unanswered(const Start& start) {
   for (const auto& run : start.runs) {
     for (const HandoutNumber number : run.numbers) {
       const Entry& entry = entries_.at(number);
-      if (entry.lost) continue;
+      if (entry.lost && !settings_.announces) continue;
       ++counts_.unknown;
-      settle(entry, Kind::kUnknown, Duration{0}, "the sender ended before the answer came");
+      settle(entry, Kind::kUnknown, Duration{0}, "the sender ended before the answer came", true);
     }
   }
 }
@@ -107,8 +108,9 @@ bool Engine::rests(std::int64_t now) const {
 }
 
 std::uint32_t Engine::room() const {
-  if (winding_down_ || entries_.size() >= settings_.window) return 0;
+  if (winding_down_ || paused_ || entries_.size() >= settings_.window) return 0;
   const auto room = settings_.window - static_cast<std::uint32_t>(entries_.size());
+  if (endpoints_.size() == 1 && !endpoints_.front()->gone.empty()) return 0;
   if (endpoints_.size() != 1 || !endpoints_.front()->breaker.doubts()) return room;
   // Z8: what is taken for an endpoint that takes nothing would only be held back. Some records are
   // wanted to find out how it is.
@@ -122,14 +124,9 @@ std::uint32_t Engine::room() const {
 Status Engine::take() {
   // Z1: the lease counts from before it was asked for, so it is over here before it is over there.
   const std::int64_t asked_ms = clock_.steady_ms();
-  std::vector<HandoutNumber> beginning;
-  for (const Start& start : chosen_) {
-    for (const auto& run : start.runs) {
-      beginning.insert(beginning.end(), run.numbers.begin(), run.numbers.end());
-    }
-  }
+  const std::vector<Beginning> announced = beginning();
   const TakeCall call{
-      .settled = settlements_, .beginning = beginning, .room = room(), .lease = settings_.lease};
+      .settled = settlements_, .beginning = announced, .room = room(), .lease = settings_.lease};
   if (call.room > 0) look_at_ms_ = asked_ms + kLookEvery.count();
   Result<Hand> hand = source_.take(call);
   const std::int64_t answered_ms = clock_.steady_ms();
@@ -150,6 +147,18 @@ Status Engine::take() {
   counts_.taken += hand->records.size();
   for (Handout& handout : hand->records) admit(std::move(handout));
   return Ok{};
+}
+
+std::vector<Beginning> Engine::beginning() const {
+  std::vector<Beginning> all;
+  for (const Start& start : chosen_) {
+    for (const auto& run : start.runs) {
+      for (const HandoutNumber number : run.numbers) {
+        all.push_back({number, &entries_.at(number).handout.record});
+      }
+    }
+  }
+  return all;
 }
 
 // A third of the lease after it was given. A source that gives shorter ones is asked more often.
@@ -175,6 +184,8 @@ void Engine::admit(Handout handout) {
     settle(entry, Kind::kDead, Duration{0}, record.flaw);
   } else if (record.blocked) {
     settle(entry, Kind::kHeld, Duration{0}, {});
+  } else if (!endpoint.gone.empty()) {
+    turn_away(endpoint, entry);
   } else if (endpoint.policy.held_max != 0 && endpoint.held > endpoint.policy.held_max) {
     ++counts_.deferred;
     const std::int64_t open_ms = endpoint.breaker.until_ms() - clock_.steady_ms();
@@ -186,6 +197,15 @@ void Engine::admit(Handout handout) {
     return;
   }
   erase(number);
+}
+
+void Engine::give_back_waiting() {
+  for (const auto& endpoint : endpoints_) {
+    for (const HandoutNumber number : endpoint->queues.remove_all_waiting()) {
+      settle(entries_.at(number), Kind::kNotSent, Duration{0}, {});
+      erase(number);
+    }
+  }
 }
 
 void Engine::lose(HandoutNumber number) {
@@ -239,7 +259,8 @@ void Engine::forget() {
 // --- start -----------------------------------------------------------------------------------
 
 bool Engine::may_begin() const {
-  return !winding_down_ && clock_.steady_ms() < lease_end_ms_ - settings_.margin.count();
+  return !winding_down_ && !paused_ &&
+         clock_.steady_ms() < lease_end_ms_ - settings_.margin.count();
 }
 
 void Engine::activate(std::uint32_t index) {
@@ -320,6 +341,7 @@ void Engine::begin(Start start) {
   }
   start.count = records.size();
   counts_.attempts += records.size();
+  if (auto* observer = endpoint.policy.observer) observer->began(records.size());
   const std::uint64_t number = ++start_count_;
   starts_.emplace(number, std::move(start));
   endpoint.sink.start(records, lease_end_ms_ - settings_.margin.count(),
@@ -349,9 +371,13 @@ void Engine::finish(Start start, std::vector<SendResult>& results) {
     return result.outcome != Outcome::kNotSent;
   });
   const std::int64_t rest_ms = sent ? 0 : clock_.steady_ms() + kNotSentRest.count();
+  for (const SendResult& result : results) {
+    if (result.outcome == Outcome::kGone) disable(endpoint, result);  // Also of a lost record.
+  }
   for (std::size_t run = 0; run < start.runs.size(); ++run) {
     finish_run(endpoint, start, run, results, rest_ms);
   }
+  if (!endpoint.gone.empty()) turn_away_waiting(endpoint);
 }
 
 void Engine::finish_run(Endpoint& endpoint, const Start& start, std::size_t run,
@@ -364,6 +390,11 @@ void Engine::finish_run(Endpoint& endpoint, const Start& start, std::size_t run,
     Entry& entry = entries_.at(numbers[i]);
     SendResult& result = results[start.places[run][i]];
     if (entry.lost) {
+      if (settings_.announces) settle_late(entry, result);
+      erase(numbers[i]);
+    } else if (settings_.announces && result.outcome == Outcome::kNotSent) {
+      const Then then = give_back_unsent(entry, rest_ms);
+      key_waits = key_waits || then == Then::kKeyWaits;
       erase(numbers[i]);
     } else if (key_waits) {
       hold_back({numbers[i]});
@@ -404,19 +435,47 @@ Engine::Then Engine::judge(Endpoint& endpoint, Entry& entry, SendResult& result)
       endpoint.breaker.passed();
       return refuse(endpoint, entry, result);
     case Outcome::kNotSent:
+      // Nothing can be sent for a while, and no record is to blame.
+      if (result.after > Duration{0}) tell_breaker(endpoint, entry, result);
       return Then::kAgain;
+    case Outcome::kGone:
+      turn_away(endpoint, entry);
+      return Then::kNext;
     case Outcome::kUnknown:
-      // Y4: a lease that ends is no failure, unless a whole one was too short.
-      if (result.cut_off && !std::exchange(entry.cut_off, true)) return Then::kAgain;
-      if (endpoint.policy.on_unknown == OnUnknown::kRetry) break;
-      ++counts_.unknown;
-      tell_breaker(endpoint, entry, result);
-      settle(entry, Kind::kUnknown, Duration{0}, std::move(result.reason));
-      return endpoint.policy.on_failure == KeyOrder::kBlock ? Then::kKeyWaits : Then::kNext;
+      return judge_unknown(endpoint, entry, result);
     case Outcome::kTryLater:
       break;
   }
   return fail(endpoint, entry, result);
+}
+
+Engine::Then Engine::judge_unknown(Endpoint& endpoint, Entry& entry, SendResult& result) {
+  // Y4: a lease that ends is no failure, unless a whole one was too short.
+  const bool cut_off = result.cut_off && !settings_.announces;
+  if (cut_off && !std::exchange(entry.cut_off, true)) return Then::kAgain;
+  if (endpoint.policy.on_unknown == OnUnknown::kRetry) return fail(endpoint, entry, result);
+  ++counts_.unknown;
+  tell_breaker(endpoint, entry, result);
+  say(base::format("the outcome of record {} is unknown: {}", entry.handout.record.id,
+                   result.reason));
+  settle(entry, Kind::kUnknown, Duration{0}, std::move(result.reason), true);
+  return endpoint.policy.on_failure == KeyOrder::kBlock ? Then::kKeyWaits : Then::kNext;
+}
+
+// Z13: every attempt that was noted is settled, so one that was not made goes back, too.
+Engine::Then Engine::give_back_unsent(const Entry& entry, std::int64_t rest_ms) {
+  const Duration rest{std::max<std::int64_t>(rest_ms - clock_.steady_ms(), 0)};
+  settle(entry, Kind::kNotSent, rest, {});
+  return entry.handout.record.key.empty() ? Then::kNext : Then::kKeyWaits;
+}
+
+// Z13: somebody else has the record, and what became of this attempt of it is known only here.
+void Engine::settle_late(const Entry& entry, SendResult& result) {
+  const auto kind = result.outcome == Outcome::kDelivered ? Kind::kDelivered
+                    : result.outcome == Outcome::kUnknown ? Kind::kUnknown
+                    : result.outcome == Outcome::kNotSent ? Kind::kNotSent
+                                                          : Kind::kRetry;
+  settle(entry, kind, Duration{0}, std::move(result.reason), kind == Kind::kUnknown);
 }
 
 Engine::Then Engine::fail(Endpoint& endpoint, Entry& entry, SendResult& result) {
@@ -431,10 +490,12 @@ Engine::Then Engine::fail(Endpoint& endpoint, Entry& entry, SendResult& result) 
   if (counts) return refuse(endpoint, entry, result);
   endpoint.queues.distrust(entry.key, true);
   // Z8: one that failed again would hold up what its source has behind it, so it waits there.
-  if (entry.failures == 1 && result.after == Duration{0}) return Then::kAgain;
+  const bool at_once = entry.failures == 1 && result.after == Duration{0};
+  if (at_once && !settings_.announces) return Then::kAgain;
   ++counts_.deferred;
   const Duration after{due_again_ms(endpoint, entry, result) - clock_.steady_ms()};
-  settle(entry, Kind::kDeferred, after, std::move(result.reason));
+  const bool may_have_arrived = result.outcome == Outcome::kUnknown;
+  settle(entry, Kind::kDeferred, after, std::move(result.reason), may_have_arrived);
   return entry.handout.record.key.empty() ? Then::kNext : Then::kKeyWaits;
 }
 
@@ -447,18 +508,20 @@ bool Engine::costs_an_attempt(const Endpoint& endpoint, const Suspect& suspect) 
 
 Engine::Then Engine::refuse(Endpoint& endpoint, Entry& entry, const SendResult& result) {
   const Outgoing& record = entry.handout.record;
-  if (record.attempt >= endpoint.policy.attempts_max) {
+  const bool may_have_arrived = result.outcome == Outcome::kUnknown;
+  if (record.attempt >= endpoint.policy.attempts_max || result.hopeless) {
     ++counts_.dead;
-    say(base::format("record {} is a dead letter after {} attempts: {}", record.id, record.attempt,
+    say(base::format("record {} is {} after {} attempts: {}", record.id,
+                     settings_.announces ? "given up" : "a dead letter", record.attempt,
                      result.reason));
     endpoint.suspects.erase(record.id);
-    settle(entry, Kind::kDead, Duration{0}, result.reason);
+    settle(entry, Kind::kDead, Duration{0}, result.reason, may_have_arrived);
     return Then::kNext;
   }
   ++counts_.retried;
   const Duration pause =
       endpoint.policy.retry_after ? endpoint.policy.retry_after(record.attempt) : Duration{1'000};
-  settle(entry, Kind::kRetry, std::max(pause, result.after), result.reason);
+  settle(entry, Kind::kRetry, std::max(pause, result.after), result.reason, may_have_arrived);
   return endpoint.policy.on_failure == KeyOrder::kBlock && !record.key.empty() ? Then::kKeyWaits
                                                                                : Then::kNext;
 }
@@ -474,13 +537,37 @@ std::int64_t Engine::due_again_ms(Endpoint& endpoint, const Entry& entry,
   return std::max(now + pause.count(), endpoint.breaker.until_ms());
 }
 
+void Engine::disable(Endpoint& endpoint, const SendResult& result) {
+  if (!endpoint.gone.empty()) return;
+  ++counts_.gone;
+  endpoint.gone = endpoint.called() + " is disabled: " + result.reason;
+  say(base::format("{}; nothing is sent to it before the next start, and its records {}",
+                   endpoint.gone, endpoints_.size() == 1 ? "wait" : "become dead letters"));
+}
+
+// Z18: an endpoint that wants nothing any more holds up nobody else. Its records wait in the source
+// if that serves nobody else; otherwise they would fill it, so they become dead letters, unsent.
+void Engine::turn_away(const Endpoint& endpoint, const Entry& entry) {
+  if (endpoints_.size() == 1) return settle(entry, Kind::kNotSent, Duration{0}, endpoint.gone);
+  ++counts_.dead;
+  settle(entry, Kind::kDead, Duration{0}, endpoint.gone);
+}
+
+void Engine::turn_away_waiting(Endpoint& endpoint) {
+  for (const HandoutNumber number : endpoint.queues.remove_all_waiting()) {
+    turn_away(endpoint, entries_.at(number));
+    erase(number);
+  }
+}
+
 void Engine::tell_breaker(Endpoint& endpoint, const Entry& entry, const SendResult& result) {
   const bool was_closed = endpoint.breaker.closed();
   const bool opened = endpoint.breaker.failed(
       clock_.steady_ms(), {.key = entry.key, .answered = result.answered, .asked = result.after});
   if (!opened) return;
   ++counts_.pauses;
-  if (was_closed) say("the endpoint is unavailable, pausing: " + result.reason);
+  if (auto* observer = endpoint.policy.observer) observer->paused();
+  if (was_closed) say(endpoint.called() + " is unavailable, pausing: " + result.reason);
 }
 
 void Engine::hold_back(const std::vector<HandoutNumber>& numbers) {
@@ -490,8 +577,18 @@ void Engine::hold_back(const std::vector<HandoutNumber>& numbers) {
   }
 }
 
-void Engine::settle(const Entry& entry, Kind kind, Duration after, std::string reason) {
-  settlements_.push_back({entry.handout.number, kind, after, std::move(reason)});
+void Engine::settle(const Entry& entry, Kind kind, Duration after, std::string reason,
+                    bool may_have_arrived) {
+  tell_observer(entry, kind, reason);
+  settlements_.push_back({entry.handout.number, kind, after, std::move(reason), may_have_arrived});
+}
+
+void Engine::tell_observer(const Entry& entry, Kind kind, std::string_view reason) const {
+  EndpointObserver* const observer = endpoints_[entry.handout.endpoint]->policy.observer;
+  if (observer == nullptr) return;
+  const Time published = entry.handout.record.time;
+  const Duration age = time_from_ms(clock_.wall_ms()) - published;
+  observer->settled(kind, published == Time{} ? Duration{0} : std::max(age, Duration{0}), reason);
 }
 
 void Engine::erase(HandoutNumber number) {
@@ -505,11 +602,13 @@ Duration Engine::idle_for() {
   if (!completions_->empty()) return Duration{0};
   const bool wants = room() > 0;
   std::int64_t until = std::min(renew_at_ms_, now + kIdleMax.count());
-  if (!settlements_.empty() || (more_ && wants)) {
-    if (!rests(now)) return Duration{0};
+  if (rests(now)) {
     until = std::min(until, rest_until_ms_);
+  } else if (!settlements_.empty() || (more_ && wants)) {
+    return Duration{0};
+  } else if (wants) {
+    until = std::min(until, next_due_ms_);
   }
-  if (wants) until = std::min(until, next_due_ms_);
   if (endpoints_.size() == 1 && endpoints_.front()->breaker.until_ms() > now) {
     until = std::min(until, endpoints_.front()->breaker.until_ms());
   }

@@ -40,6 +40,7 @@ struct EngineCounts {
   std::uint64_t deferred = 0;
   std::uint64_t lost = 0;  // held, and given to somebody else meanwhile
   std::uint64_t pauses = 0;
+  std::uint64_t gone = 0;  // endpoints
 };
 
 struct Step {
@@ -67,6 +68,9 @@ class Engine {
   [[nodiscard]] Result<Step> step();
   // From now on nothing begins; what is under way is waited for by step(). From any thread.
   void wind_down();
+  // While it is paused nothing is taken and nothing begins. What waits is given back with the next
+  // step; what is under way is waited for as ever.
+  void set_paused(bool paused) { paused_ = paused; }
   // Settles what is known and gives the rest back.
   [[nodiscard]] Status stop();
 
@@ -96,6 +100,7 @@ class Engine {
   [[nodiscard]] Status take();
   [[nodiscard]] bool take_is_due() const;
   [[nodiscard]] bool rests(std::int64_t now) const;
+  void give_back_waiting();
   [[nodiscard]] std::uint32_t room() const;
   [[nodiscard]] Duration renewal_after(Duration left) const;
   void admit(Handout handout);
@@ -111,6 +116,7 @@ class Engine {
   void begin(Start start);
   void drop_lost_of_chosen();
   void settle_unanswered(const Start& start);
+  [[nodiscard]] std::vector<Beginning> beginning() const;
 
   // --- finish
   void collect();
@@ -118,14 +124,22 @@ class Engine {
   void finish_run(Endpoint& endpoint, const Start& start, std::size_t run,
                   std::vector<SendResult>& results, std::int64_t rest_ms);
   [[nodiscard]] Then judge(Endpoint& endpoint, Entry& entry, SendResult& result);
+  [[nodiscard]] Then judge_unknown(Endpoint& endpoint, Entry& entry, SendResult& result);
+  [[nodiscard]] Then give_back_unsent(const Entry& entry, std::int64_t rest_ms);
+  void settle_late(const Entry& entry, SendResult& result);
   [[nodiscard]] Then fail(Endpoint& endpoint, Entry& entry, SendResult& result);
   [[nodiscard]] Then refuse(Endpoint& endpoint, Entry& entry, const SendResult& result);
   [[nodiscard]] bool costs_an_attempt(const Endpoint& endpoint, const Suspect& suspect) const;
   [[nodiscard]] std::int64_t due_again_ms(Endpoint& endpoint, const Entry& entry,
                                           const SendResult& result) const;
+  void disable(Endpoint& endpoint, const SendResult& result);
+  void turn_away(const Endpoint& endpoint, const Entry& entry);
+  void turn_away_waiting(Endpoint& endpoint);
   void tell_breaker(Endpoint& endpoint, const Entry& entry, const SendResult& result);
   void hold_back(const std::vector<HandoutNumber>& numbers);
-  void settle(const Entry& entry, Settlement::Kind kind, Duration after, std::string reason);
+  void settle(const Entry& entry, Settlement::Kind kind, Duration after, std::string reason,
+              bool may_have_arrived = false);
+  void tell_observer(const Entry& entry, Settlement::Kind kind, std::string_view reason) const;
   void erase(HandoutNumber number);
 
   [[nodiscard]] Duration idle_for();
@@ -155,6 +169,7 @@ class Engine {
   std::int64_t next_due_ms_ = 0;    // of the source
   std::int64_t look_at_ms_ = 0;     // not before, while the only endpoint is in doubt
   bool more_ = false;
+  bool paused_ = false;
   std::atomic<bool> winding_down_ = false;
   EngineCounts counts_;
 };

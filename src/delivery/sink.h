@@ -25,11 +25,14 @@ struct SendResult {
     kTryLater,   // certainly not taken, for a reason that may pass
     kUnknown,    // it may have arrived: bytes left, and no complete answer came
     kNotSent,    // not one byte left, for no fault of the endpoint or the record
+    kGone,       // the endpoint wants neither this record nor any other
   };
   Outcome outcome = Outcome::kDelivered;
   bool answered = false;  // the endpoint is there: it said that it fails
   bool cut_off = false;   // of kUnknown: it was not waited for any longer because the lease ends
-  Duration after{0};      // the endpoint asks that nothing be sent to it before
+  bool hopeless = false;  // of kRejected: no further attempt helps
+  // The endpoint asks that nothing be sent to it before; of kNotSent: nothing can be.
+  Duration after{0};
   std::string reason{};
 };
 

@@ -40,13 +40,21 @@ struct Settlement {
   Kind kind = Kind::kNotSent;
   Duration after{0};
   std::string reason{};
+  // Of an attempt that failed or was the last one: bytes left, and no complete answer came.
+  bool may_have_arrived = false;
+};
+
+// An attempt that is about to be made.
+struct Beginning {
+  HandoutNumber number = 0;
+  const Outgoing* record = nullptr;  // for as long as the call takes
 };
 
 struct TakeCall {
   std::span<const Settlement> settled{};
   // Z2: these are about to be sent. The source has noted that durably when it answers, unless it
-  // tells them as lost.
-  std::span<const HandoutNumber> beginning{};
+  // tells them as lost. A noted attempt is settled once, whatever became of its hand-out meanwhile.
+  std::span<const Beginning> beginning{};
   std::uint32_t room = 0;  // hand out at most so many
   Duration lease{0};       // hold everything that is handed out for so long from now on
 };

@@ -2,27 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <deque>
 
 #include <hapax/limits.h>
 
 #include "base/format.h"
-#include "relay/headers.h"
+#include "delivery/stream_settling.h"
 
 namespace hapax::delivery {
 
 namespace {
 
 using Kind = Settlement::Kind;
-
-// The consumer never gives a record up by itself: the engine says when (Z10, Z11).
-ConsumerSettings consumer_settings(std::string_view dead_letters) {
-  ConsumerSettings settings;
-  settings.attempts_max = limits::kAttemptsMax;
-  settings.dead_letters = dead_letters;
-  settings.in_flight_max = limits::kInFlightPerConsumerMax;
-  return settings;
-}
 
 // "3 1700000000000": attempts that failed, and when the first one was handed out.
 template <class Number>
@@ -35,73 +25,6 @@ bool read_number(std::string_view& text, Number& number) {
 
 }  // namespace
 
-// The operations of one commit, the texts they refer to, and what each was for.
-class StreamSource::Settling {
- public:
-  Settling(const StreamSourceSettings& settings) : settings_(settings) {}
-
-  void ack(Receipt receipt) { add(0, Ack{settings_.stream, settings_.consumer, receipt}); }
-  void nack(Receipt receipt, Duration delay, std::string_view reason) {
-    add(0, Nack{.stream = settings_.stream,
-                .consumer = settings_.consumer,
-                .receipt = receipt,
-                .delay = std::clamp(delay, Duration{0}, limits::kDelayMax),
-                .reason = keep(relay::stored_reason(reason))});
-  }
-  void give_up(Receipt receipt, const Tries& tries, std::string_view reason) {
-    refusable_.push_back({ops_.size(), receipt.sequence, tries});
-    add(0, Nack{.stream = settings_.stream,
-                .consumer = settings_.consumer,
-                .receipt = receipt,
-                .reason = keep(relay::stored_reason(reason)),
-                .last = true});
-  }
-  void extend(HandoutNumber number, Receipt receipt, Duration lease) {
-    add(number, Extend{settings_.stream, settings_.consumer, receipt, lease});
-  }
-  void note_tries(Sequence sequence, const Tries& tries, std::string name) {
-    refusable_.push_back({ops_.size(), sequence, tries});
-    std::string value = base::format("{} {}", tries.failed, tries.first_ms);
-    add(0, Set{.name = keep(std::move(name)),
-               .value = keep(std::move(value)),
-               .mode = SetMode::kAlways,
-               .expiry = {.kind = Expiry::Kind::kAfter, .after = settings_.attempts_kept}});
-  }
-  void forget_tries(std::string name) { add(0, Unset{.name = keep(std::move(name))}); }
-  // A receive would make a consumer that is not there with settings of its own: after the stream
-  // was deleted and made again.
-  void receive(std::uint32_t room, Duration lease) {
-    add(0, CreateConsumer{settings_.stream, settings_.consumer,
-                          consumer_settings(settings_.dead_letters)});
-    const auto max = std::min<std::uint32_t>(room, limits::kReceiveMax);
-    add(0, Receive{settings_.stream, settings_.consumer, max, lease, settings_.owner});
-  }
-
-  [[nodiscard]] const std::vector<Op>& ops() const { return ops_; }
-  // Operations that a quota may refuse, and what must be known then.
-  struct Refusable {
-    std::size_t place;
-    Sequence sequence;
-    Tries tries;
-  };
-  [[nodiscard]] const std::vector<Refusable>& refusable() const { return refusable_; }
-  // Which hand-out an extend is for; 0: something else.
-  [[nodiscard]] HandoutNumber extended(std::size_t place) const { return extended_[place]; }
-
- private:
-  void add(HandoutNumber extended, Op op) {
-    ops_.push_back(op);
-    extended_.push_back(extended);
-  }
-  std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
-
-  const StreamSourceSettings& settings_;
-  std::vector<Op> ops_;
-  std::vector<HandoutNumber> extended_;
-  std::vector<Refusable> refusable_;
-  std::deque<std::string> texts_;  // they lie still
-};
-
 StreamSource::StreamSource(Store& store, ports::Clock& clock, StreamSourceSettings settings,
                            KeyOf key_of, Wanted wanted, Log log)
     : store_(store),
@@ -110,7 +33,12 @@ StreamSource::StreamSource(Store& store, ports::Clock& clock, StreamSourceSettin
       key_of_(std::move(key_of)),
       wanted_(std::move(wanted)),
       log_(std::move(log)),
-      news_(std::make_shared<News>()) {}
+      news_(std::make_shared<News>()) {
+  if (!settings_.claims) return;
+  claims_.emplace(*settings_.claims, settings_.owner);
+  if (settings_.claims->probe)
+    doubts_.emplace(settings_.claims->probe, settings_.claims->ask_after);
+}
 
 StreamSource::~StreamSource() {
   if (watch_number_ != 0) store_.unwatch(watch_number_);
@@ -134,22 +62,32 @@ Status StreamSource::open() {
 // --- take ------------------------------------------------------------------------------------
 
 Result<Hand> StreamSource::take(const TakeCall& call) {
+  end_attempts(call.settled);
   if (!stream_uid_) {
     forget();
     HAPAX_CHECK(open());
   }
   watch();
+  if (claims_) {
+    Status ready = claims_->find_unheard(store_);
+    if (ready) ready = resolve_doubts();
+    if (!ready) {
+      forget();
+      return std::move(ready).error();
+    }
+  }
   Settling settling(settings_);
   for (const Settlement& settlement : call.settled) settle(settling, settlement);
-  for (const Receipt receipt : std::exchange(unwanted_, {})) settling.ack(receipt);
+  settle_leftovers(settling);
   const std::int64_t asked_ms = clock_.steady_ms();
   // Leases are renewed together, when a third of the time is over.
-  const bool renews = !held_.empty() && lease_end_ms_ - asked_ms <= call.lease.count() * 2 / 3;
-  if (renews) renew(settling, call.lease);
+  const bool some = !held_.empty() || (claims_ && !claims_->idle());
+  const bool renews = some && lease_end_ms_ - asked_ms <= call.lease.count() * 2 / 3;
+  renew(settling, call, renews);
   const bool receives = call.room > 0 && held_bytes_ < kHeldBytesMax;
   if (receives) settling.receive(call.room, call.lease);
   const std::int64_t asked_end_ms = asked_ms + call.lease.count();
-  if (renews || held_.empty()) lease_end_ms_ = asked_end_ms;
+  if (renews || !some) lease_end_ms_ = asked_end_ms;
   Hand hand;
   hand.lease_left = Duration{lease_end_ms_ - asked_ms};
   if (settling.ops().empty()) return hand;
@@ -158,9 +96,11 @@ Result<Hand> StreamSource::take(const TakeCall& call) {
   if (!answer) return std::move(answer).error();
   log_ahead_ms_ = to_ms(answer->time) - asked_ms;
   read_answer(settling, *answer, hand);
+  hear_claims(call, *answer, hand);
   if (receives) {
     const Status handed_out = hand_out(*answer, hand);
     if (!handed_out) {
+      release_claims(call);  // After an error nothing begins.
       forget();
       return handed_out.error();
     }
@@ -170,7 +110,9 @@ Result<Hand> StreamSource::take(const TakeCall& call) {
 
 Result<Answer> StreamSource::commit(const Settling& settling) {
   Result<Answer> answer = store_.commit({.ops = settling.ops(), .mode = Mode::kEach});
-  if (!answer) forget();
+  if (answer) return answer;
+  if (claims_) claims_->hear_nothing(answer.error().code);
+  forget();
   return answer;
 }
 
@@ -295,22 +237,33 @@ void StreamSource::settle(Settling& settling, const Settlement& settlement) {
   const Held held = at->second;
   release(settlement.number);
   remembered_.erase(held.receipt.sequence.value);
-  switch (settlement.kind) {
+  const bool unsent = settlement.kind == Kind::kNotSent || settlement.kind == Kind::kHeld;
+  const bool over = held.begun() && !unsent && claims_->terms().one_attempt();
+  switch (over ? Kind::kDelivered : settlement.kind) {
     case Kind::kDelivered:
       settling.ack(held.receipt);
       break;
     case Kind::kRetry:
       return retry(settling, held, settlement);
     case Kind::kDead:
-      settling.give_up(held.receipt, held.tries, settlement.reason);
-      break;
+      return give_up(settling, held, settlement.reason);
+    case Kind::kUnknown:
+      if (held.begun() && doubts_) return ask_later(settling, held, settlement);
+      if (held.begun() && claims_->terms().in_doubt == AttemptTerms::InDoubt::kPark) {
+        return give_up(settling, held, unknown_outcome(held.key, settlement.reason));
+      }
+      return settling.nack(held.receipt, settlement.after, settlement.reason);
     case Kind::kDeferred:
       return settling.nack(held.receipt, settlement.after, settlement.reason);
-    case Kind::kUnknown:  // At least once: it goes again under its key.
     case Kind::kHeld:
     case Kind::kNotSent:
-      return settling.nack(held.receipt, Duration{0}, settlement.reason);
+      return settling.nack(held.receipt, settlement.after, settlement.reason);
   }
+  if (held.tries.failed > 0) settling.forget_tries(register_of(held.receipt.sequence));
+}
+
+void StreamSource::give_up(Settling& settling, const Held& held, std::string_view reason) {
+  settling.give_up(held.receipt, held.tries, reason);
   if (held.tries.failed > 0) settling.forget_tries(register_of(held.receipt.sequence));
 }
 
@@ -329,24 +282,36 @@ void StreamSource::retry(Settling& settling, const Held& held, const Settlement&
   settling.note_tries(held.receipt.sequence, tries, register_of(held.receipt.sequence));
 }
 
-void StreamSource::renew(Settling& settling, Duration lease) {
-  for (const auto& [number, held] : held_) settling.extend(number, held.receipt, lease);
+void StreamSource::renew(Settling& settling, const TakeCall& call, bool renews) {
+  if (renews) {
+    for (const auto& [number, held] : held_) settling.extend(number, held.receipt, call.lease);
+  }
+  if (!claims_) return;
+  claims_->speak(call.beginning, renews, call.lease,
+                 [&](const Op& op) { return settling.say(op); });
 }
 
 Status StreamSource::give_back(std::span<const Settlement> settled) {
-  if (!stream_uid_) return Ok{};
+  end_attempts(settled);
+  if (!stream_uid_ && !claims_) return Ok{};
+  if (claims_) {
+    ignore(claims_->find_unheard(store_), "what is not found lapses");
+    ignore(resolve_doubts(), "what is not resolved is handed out again");
+  }
   Settling settling(settings_);
   for (const Settlement& settlement : settled) settle(settling, settlement);
-  for (const Receipt receipt : std::exchange(unwanted_, {})) settling.ack(receipt);
+  settle_leftovers(settling);
+  renew(settling, {}, false);
   for (const auto& [number, held] : held_) {
     settling.nack(held.receipt, Duration{0}, "the sender stopped before it was sent");
   }
   held_.clear();
   held_bytes_ = 0;
   if (settling.ops().empty()) return Ok{};
-  HAPAX_TRY(const Answer answer, commit(settling));
+  HAPAX_TRY(Answer answer, commit(settling));
   Hand nothing;
   read_answer(settling, answer, nothing);
+  hear_claims({}, answer, nothing);
   return Ok{};
 }
 
@@ -354,6 +319,7 @@ void StreamSource::forget() {
   held_.clear();
   held_bytes_ = 0;
   unwanted_.clear();
+  overruled_.clear();
 }
 
 // --- wait ------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@
 #include <hapax/store.h>
 
 #include "base/mutex.h"
+#include "delivery/attempt_claims.h"
+#include "delivery/doubts.h"
 #include "delivery/source.h"
 #include "ports/clock.h"
 
@@ -40,6 +42,8 @@ struct StreamSourceSettings {
   // No attempt begins later than this after the record was handed out for the first one.
   Duration give_up_after{std::chrono::hours{1}};
   Duration attempts_kept{std::chrono::days{60}};  // of a register that nobody removes
+  // Each attempt is a claim. Nothing: what was not settled is sent again, under its id.
+  std::optional<AttemptTerms> claims{};
 };
 
 class StreamSource final : public Source {
@@ -72,6 +76,17 @@ class StreamSource final : public Source {
     Tries tries;
     std::int64_t handed_out_ms = 0;  // log time
     std::size_t bytes = 0;
+    std::string key{};  // of the claim under which an attempt was begun
+    [[nodiscard]] bool begun() const { return !key.empty(); }
+  };
+  // What the next commit says of a hand-out that the engine no longer has.
+  struct Overruled {
+    enum class To : std::uint8_t { kAck, kAgain, kDeadLetter };
+    Held held;
+    To to = To::kAck;
+    Duration after{0};
+    std::string reason{};
+    std::optional<Resolution> resolution{};  // of its claim, in the same commit or not at all
   };
   // Of payloads that are held; beyond that nothing more is taken.
   static constexpr std::size_t kHeldBytesMax = std::size_t{64} << 20;
@@ -81,7 +96,18 @@ class StreamSource final : public Source {
   [[nodiscard]] Status open();
   void settle(Settling& settling, const Settlement& settlement);
   void retry(Settling& settling, const Held& held, const Settlement& settlement);
-  void renew(Settling& settling, Duration lease);
+  void ask_later(Settling& settling, const Held& held, const Settlement& settlement);
+  void give_up(Settling& settling, const Held& held, std::string_view reason);
+  [[nodiscard]] std::string unknown_outcome(std::string_view key, std::string_view reason) const;
+  [[nodiscard]] Outcome outcome_of(const Settlement& settlement) const;
+  void end_attempts(std::span<const Settlement> settled);
+  void settle_leftovers(Settling& settling);
+  void hear_claims(const TakeCall& call, Answer& answer, Hand& hand);
+  void release_claims(const TakeCall& call);
+  [[nodiscard]] Overruled overrule(const AttemptClaims::Refusal& refusal, Held held, Time now);
+  [[nodiscard]] Overruled doubt(const UnknownOutcome& unknown, Held held, Time now);
+  [[nodiscard]] Status resolve_doubts();
+  void renew(Settling& settling, const TakeCall& call, bool renews);
   [[nodiscard]] Result<Answer> commit(const Settling& settling);
   void read_answer(const Settling& settling, const Answer& answer, Hand& hand);
   [[nodiscard]] Status hand_out(Answer& answer, Hand& hand);
@@ -106,6 +132,9 @@ class StreamSource final : public Source {
   std::unordered_map<HandoutNumber, Held> held_;
   std::size_t held_bytes_ = 0;
   std::vector<Receipt> unwanted_;  // to be acked with the next commit
+  std::vector<Overruled> overruled_;
+  std::optional<AttemptClaims> claims_;
+  std::optional<Doubts> doubts_;
   // What the store did not take: a full quota must not make attempts endless.
   std::unordered_map<std::uint64_t, Tries> remembered_;
   HandoutNumber numbers_ = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "core/claims.h"
 #include "core/consumers.h"
 #include "core/registers.h"
 #include "core/test_store.h"
@@ -56,8 +57,11 @@ class RuleStore final : public Store {
                                           std::optional<std::string_view>) override {
     return std::optional<IdStatus>{};
   }
-  Result<std::optional<ClaimStatus>> find_claim(std::string_view, std::string_view) override {
-    return std::optional<ClaimStatus>{};
+  Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,
+                                                std::string_view key) override {
+    const auto hash = core::rig::hash_text(std::string(scope) + '/' + std::string(key), 4);
+    const Time now = std::max(rules.now, kStart + Duration{clock_.steady_ms()});
+    return core::claim_status(rules.state, hash, now);
   }
   Result<RegisterPage> scan_registers(const RegisterScan&) override { return RegisterPage{}; }
   Result<std::optional<Position>> find_position(std::string_view) override {
@@ -122,8 +126,10 @@ class WorldStore final : public Store {
                                           std::optional<std::string_view>) override {
     return away();
   }
-  Result<std::optional<ClaimStatus>> find_claim(std::string_view, std::string_view) override {
-    return away();
+  Result<std::optional<ClaimStatus>> find_claim(std::string_view scope,
+                                                std::string_view key) override {
+    if (troubles_.error()) return away();
+    return inner_.find_claim(scope, key);
   }
   Result<RegisterPage> scan_registers(const RegisterScan&) override { return away(); }
   Result<std::optional<Position>> find_position(std::string_view) override { return away(); }
@@ -160,8 +166,8 @@ class StreamStock final : public Stock {
  public:
   enum class Groups : std::uint8_t { kKeys, kNone };
 
-  StreamStock(const WorldTroubles& troubles, Groups groups)
-      : troubles_(troubles), groups_(groups), store_(troubles.clock) {
+  StreamStock(const WorldTroubles& troubles, Groups groups, std::optional<AttemptTerms> claims = {})
+      : troubles_(troubles), groups_(groups), claims_(std::move(claims)), store_(troubles.clock) {
     const Op create = CreateStream{"orders", {}};
     ignore(store_.commit({.ops = {&create, 1}}), "it cannot fail");
   }
@@ -174,14 +180,24 @@ class StreamStock final : public Stock {
     sequences_.emplace(id, std::get<Appended>(answer.verdicts.front()).sequence);
   }
   std::unique_ptr<Source> open(const std::string& owner) override {
-    return std::make_unique<Opened>(troubles_, store_, owner);
+    StreamSourceSettings settings = stream_of_world(owner);
+    settings.claims = claims_;
+    return std::make_unique<Opened>(troubles_, store_, std::move(settings));
   }
   bool leased(const std::string& id) override {
     const auto* consumer = find_consumer();
     const auto at = consumer->pending.find(sequences_.at(id));
     const Time now = RuleStore::kStart + Duration{troubles_.clock.steady_ms()};
-    return at != consumer->pending.end() && at->second.state == core::PendingState::kInFlight &&
-           at->second.due > now;
+    const bool held = at != consumer->pending.end() &&
+                      at->second.state == core::PendingState::kInFlight && at->second.due > now;
+    return held && (!claims_ || claim_of(id) == ClaimState::kProcessing);  // Z15
+  }
+  std::map<std::string, ClaimState> claims() override {
+    std::map<std::string, ClaimState> all;
+    for (const auto& [id, sequence] : sequences_) {
+      if (const auto state = claim_of(id)) all.emplace(id, *state);
+    }
+    return all;
   }
   std::map<std::string, std::string> dead() override {
     std::map<std::string, std::string> all;
@@ -201,9 +217,9 @@ class StreamStock final : public Stock {
  private:
   class Opened final : public Source {
    public:
-    Opened(const WorldTroubles& troubles, RuleStore& store, std::string owner)
+    Opened(const WorldTroubles& troubles, RuleStore& store, StreamSourceSettings settings)
         : store_(troubles, store),
-          source_(store_, troubles.clock, stream_of_world(std::move(owner)),
+          source_(store_, troubles.clock, std::move(settings),
                   [](const Record& record, std::uint64_t) { return record.id; }) {}
     Result<Hand> take(const TakeCall& call) override { return source_.take(call); }
     Status give_back(std::span<const Settlement> settled) override {
@@ -217,6 +233,10 @@ class StreamStock final : public Stock {
     StreamSource source_;
   };
 
+  [[nodiscard]] std::optional<ClaimState> claim_of(const std::string& id) {
+    const auto found = store_.find_claim("erp.deliveries", id).value();
+    return found ? std::optional(found->state) : std::nullopt;
+  }
   [[nodiscard]] core::Stream& stream() { return *store_.rules.state.find_stream("orders"); }
   [[nodiscard]] const core::Consumer* find_consumer() {
     return store_.rules.state.find_consumer(stream(), "erp");
@@ -224,6 +244,7 @@ class StreamStock final : public Stock {
 
   WorldTroubles troubles_;
   const Groups groups_;
+  const std::optional<AttemptTerms> claims_;
   RuleStore store_;
   std::map<std::string, Sequence> sequences_;
 };
@@ -233,6 +254,13 @@ inline std::unique_ptr<Stock> make_stream_stock(const WorldTroubles& troubles) {
 }
 inline std::unique_ptr<Stock> make_stream_stock_without_groups(const WorldTroubles& troubles) {
   return std::make_unique<StreamStock>(troubles, StreamStock::Groups::kNone);
+}
+inline AttemptTerms attempts_of_world(AttemptTerms::InDoubt in_doubt) {
+  return {.scope = "erp.deliveries", .in_doubt = in_doubt, .kept = Window{limits::kWindowMax}};
+}
+inline std::unique_ptr<Stock> make_claiming_stock(const WorldTroubles& troubles,
+                                                  AttemptTerms terms) {
+  return std::make_unique<StreamStock>(troubles, StreamStock::Groups::kKeys, std::move(terms));
 }
 
 }  // namespace hapax::delivery

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/span.h"
+#include "base/time_text.h"
 
 namespace hapax::delivery {
 
@@ -239,6 +240,8 @@ class WorkflowCheck {
     }
     auth(path + ".auth", http.auth);
     nature(path, http);
+    signing(path + ".signing", http);
+    body(path + ".body", http);
     if (terms_.documentation.deduplication_required == false &&
         terms_.guarantee != Guarantee::kAtMostOnce) {
       refuse("delivery.documentation.deduplicationRequired",
@@ -283,6 +286,39 @@ class WorkflowCheck {
          "can say so; what remains is that such a record is parked until a person decides (as with "
          "manual); declare idempotent if the endpoint remembers keys, or probe if statusUrl can be "
          "asked");
+  }
+
+  // Without a key in its term nothing is sent.
+  void signing(const std::string& path, const HttpTarget& http) {
+    for (std::size_t i = 0; i < http.signing.size(); ++i) {
+      secret(base::format("{}.keys.{}.key", path, i), http.signing[i].key);
+    }
+    if (http.signing.empty()) return;
+    std::vector<SigningTerm> terms = http.signing;
+    std::sort(terms.begin(), terms.end(), [](const SigningTerm& a, const SigningTerm& b) {
+      return a.from.value_or(Time::min()) < b.from.value_or(Time::min());
+    });
+    Time covered = terms.front().from.value_or(Time::min());
+    for (const SigningTerm& term : terms) {
+      const Time from = term.from.value_or(Time::min());
+      if (from > covered) {
+        warn(path, base::format("has no key from {} to {}: nothing is sent meanwhile, and records "
+                                "wait; let the terms of keys overlap",
+                                base::rfc3339_seconds(covered), base::rfc3339_seconds(from)));
+      }
+      covered = std::max(covered, term.until.value_or(Time::max()));
+    }
+    if (covered == Time::max()) return;
+    warn(path, base::format("has no key from {} on: nothing is sent then, and records wait; add "
+                            "the next key before",
+                            base::rfc3339_seconds(covered)));
+  }
+
+  void body(const std::string& path, const HttpTarget& http) {
+    if (!std::holds_alternative<EnvelopeBody>(http.body) || terms_.key.in_payload) return;
+    refuse(path,
+           "is envelope, which holds the key, and delivery.idempotencyKey.includedInPayload is "
+           "false; leave one of them out");
   }
 
   void stream_target(const std::string& path, const StreamTarget& to) {

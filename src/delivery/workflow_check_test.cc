@@ -235,5 +235,46 @@ TEST(CheckWorkflow, SpansAreShownAsTheyAreWritten) {
   EXPECT_EQ(span_text(hours{25} + minutes{1}), "1d1h1m");
 }
 
+TEST(CheckWorkflow, TimesWithoutASigningKeyAreTold) {
+  const auto at = [](int day) { return time_from_ms(std::int64_t{day} * 86'400'000); };
+  const auto signed_by = [&](std::vector<SigningTerm> terms) {
+    Workflow workflow = sound_workflow();
+    for (SigningTerm& term : terms) term.key = secret("${env:K}");
+    target_of(workflow).signing = std::move(terms);
+    return told(workflow);
+  };
+  EXPECT_THAT(signed_by({{}}), IsEmpty());
+  EXPECT_THAT(signed_by({{.until = at(2)}, {.from = at(1)}}), IsEmpty());
+  EXPECT_THAT(signed_by({{.from = at(1)}, {.until = at(1)}}), IsEmpty());
+  EXPECT_THAT(signed_by({{.until = at(1)}, {.from = at(2)}}),
+              ElementsAre(HasSubstr("warn endpoint.signing has no key from 1970-01-02T00:00:00Z to "
+                                    "1970-01-03T00:00:00Z: nothing is sent meanwhile")));
+  EXPECT_THAT(signed_by({{.from = at(1), .until = at(2)}, {.until = at(3)}}),
+              ElementsAre(HasSubstr("warn endpoint.signing has no key from 1970-01-04T00:00:00Z on:"
+                                    " nothing is sent then")));
+}
+
+TEST(CheckWorkflow, ASigningKeyInClearTextIsWarnedOf) {
+  Workflow workflow = sound_workflow();
+  target_of(workflow).signing = {{secret("whsec_hunter2")}};
+  EXPECT_THAT(told(workflow), ElementsAre(AllOf(HasSubstr("warn endpoint.signing.keys.0.key is a"),
+                                                Not(HasSubstr("hunter2")))));
+  WorkflowSurroundings around;
+  around.origin = WorkflowOrigin::kTenant;
+  target_of(workflow).signing = {{secret("${env:K}")}};
+  EXPECT_THAT(told(workflow, around),
+              ElementsAre(HasSubstr("refuse endpoint.signing.keys.0.key refers to a variable")));
+}
+
+TEST(CheckWorkflow, AnEnvelopeHoldsTheKey) {
+  Workflow workflow = sound_workflow();
+  workflow.delivery.key.in_payload = false;
+  EXPECT_THAT(told(workflow), IsEmpty());
+  target_of(workflow).body = EnvelopeBody{};
+  EXPECT_THAT(told(workflow), ElementsAre(HasSubstr("refuse endpoint.body is envelope")));
+  target_of(workflow).body = PayloadBody{};
+  EXPECT_THAT(told(workflow), IsEmpty());
+}
+
 }  // namespace
 }  // namespace hapax::delivery

@@ -78,7 +78,7 @@ class EndpointText {
     const bool http = endpoint_.http() != nullptr;
     text.guarantee = http ? http_guarantee() : stream_guarantee();
     text.crash_windows = http ? http_windows() : stream_windows();
-    text.client = http ? http_client() : stream_client();
+    text.client = http ? http_client() + http_manners() : stream_client();
     return text;
   }
 
@@ -157,6 +157,21 @@ class EndpointText {
         "It must remember for at least {} (giveUpAfter), and for {} more if dead "
         "letters are replayed (deadLetter.keep).",
         span_text(terms_.retries.give_up_after), span_text(workflow_.dead_letter_keep));
+    return text;
+  }
+
+  // Whatever the guarantee.
+  [[nodiscard]] std::string http_manners() const {
+    const HttpTarget& http = *endpoint_.http();
+    std::string text;
+    if (!http.signing.empty()) {
+      text +=
+          " Requests are signed (Standard Webhooks): the client verifies webhook-signature over "
+          "the body as it came, and refuses what does not fit.";
+    }
+    if (word_for_status(http.on_status, 410) == StatusWord::kDisable) {
+      text += " An answer 410 ends all deliveries to it.";
+    }
     return text;
   }
 

@@ -66,6 +66,17 @@ TEST(ExplainWorkflow, EveryCombinationIsExplainedInFull) {
   }
 }
 
+TEST(ExplainWorkflow, ClientsAreToldHowToBehave) {
+  Workflow workflow = sound_workflow();
+  EXPECT_THAT(whole(explain_workflow(workflow)), Not(HasSubstr("signed")));
+  EXPECT_THAT(whole(explain_workflow(workflow)), HasSubstr("An answer 410 ends all deliveries"));
+  HttpTarget& target = std::get<HttpTarget>(workflow.endpoints[0].target);
+  target.signing = {{secret("${env:K}")}};
+  target.on_status = {{410, 410, StatusWord::kReject}};
+  EXPECT_THAT(whole(explain_workflow(workflow)), HasSubstr("verifies webhook-signature"));
+  EXPECT_THAT(whole(explain_workflow(workflow)), Not(HasSubstr("410")));
+}
+
 // A3: the sentence of the document is false over HTTP.
 TEST(ExplainWorkflow, NobodyIsToldThatDeduplicationIsNotNeeded) {
   for (const Workflow& workflow : every_workflow()) {

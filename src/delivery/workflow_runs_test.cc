@@ -28,6 +28,27 @@ TEST_F(WorkflowRuns, FromAStreamToAnEndpoint) {
   workflow_.delivery.guarantee = Guarantee::kAtLeastOnce;
   target().nature = NatureIdempotent{};
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  target().auth = OAuth2Auth{url(), {}, SecretText::parse("${env:S}").value()};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+}
+
+TEST_F(WorkflowRuns, FromEventsThatArePostedToAnEndpoint) {
+  workflow_.source = FromHttp{};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+}
+
+TEST_F(WorkflowRuns, UnderEveryGuarantee) {
+  for (const Guarantee guarantee : {Guarantee::kAtMostOnce, Guarantee::kExactlyOnce}) {
+    workflow_.delivery.guarantee = guarantee;
+    target().nature = NatureNotSaid{};
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+    target().nature = NatureManual{};
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+    target().nature = NatureIdempotent{};
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  }
+  target().nature = NatureProbe{url()};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt) << "exactly-once";
 }
 
 TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
@@ -44,8 +65,8 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
     EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr(std::string(words))));
     workflow_ = good;
   };
-  workflow_.source = FromHttp{};
-  expect("source is not a stream");
+  workflow_.source = FromOutbox{};
+  expect("source is an outbox");
   workflow_.transform = TransformSettings{.jq = "."};
   expect("with a transform");
   workflow_.endpoints.push_back(workflow_.endpoints.front());
@@ -53,19 +74,20 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   workflow_.endpoints.front().target = StreamTarget{"other"};
   expect("into a stream");
   target().nature = NatureManual{};
-  expect("nature manual");
+  expect("nature manual and guarantee idempotent-keys");
   target().nature = NatureProbe{url()};
-  expect("nature probe");
-  target().tls.server_name = "other";
-  expect("tls.serverName");
+  expect("nature probe and guarantee idempotent-keys");
+  target().nature = NatureProbe{url()};
+  workflow_.delivery.guarantee = Guarantee::kAtMostOnce;
+  expect("nature probe and guarantee at-most-once");
   target().auth = BearerAuth{SecretText::parse("${secret:erp}").value()};
+  expect("${secret:NAME}");
+  target().auth = OAuth2Auth{url(), {}, SecretText::parse("${secret:erp}").value()};
   expect("${secret:NAME}");
   target().headers = {{"X-Key", SecretText::parse("${secret:erp}").value()}};
   expect("${secret:NAME}");
-  workflow_.delivery.guarantee = Guarantee::kAtMostOnce;
-  expect("guarantee at-most-once");
-  workflow_.delivery.guarantee = Guarantee::kExactlyOnce;
-  expect("guarantee exactly-once");
+  target().signing = {{SecretText::parse("${secret:erp}").value()}};
+  expect("${secret:NAME}");
   workflow_.delivery.key.format = KeyFormat::of({KeyField::kPrimaryKey});
   expect("idempotencyKey.format");
   workflow_.ordering = Ordering{.on_failure = BlockKey{}};

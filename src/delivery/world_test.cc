@@ -21,8 +21,10 @@ void WorldSink::start(std::span<const Outgoing* const> records, std::int64_t not
 World::World(std::uint64_t seed, WorldPlan plan, const MakeStock& make_stock)
     : random_(seed),
       plan_(std::move(plan)),
-      stock_(make_stock({clock_, random_, trouble(plan_.rates.source_error),
-                         trouble(plan_.rates.source_answer_lost)})),
+      stock_(make_stock(
+          {clock_, random_, trouble(plan_.rates.source_error),
+           trouble(plan_.rates.source_answer_lost),
+           [this](const std::string& id, OutcomeProbe::Done done) { ask(id, std::move(done)); }})),
       left_(plan_.records) {
   processes_.resize(1 + random_.below(3));
   for (std::size_t slot = 0; slot < processes_.size(); ++slot) spawn(slot);
@@ -99,7 +101,10 @@ void World::wake(std::size_t slot) {
 
 void World::strike(std::size_t slot) {
   const bool kill = strikes(plan_.rates.kill);
-  const bool stop = !kill && strikes(plan_.rates.stop);
+  // Somebody starts a process again that sends nothing any more.
+  const bool told_gone =
+      told_gone_.contains(processes_[slot]->number) && (healing_ || random_.chance(1, 20));
+  const bool stop = !kill && (told_gone || strikes(plan_.rates.stop));
   if (!kill && !stop) return;
   ++troubles_;
   if (stop) {
@@ -119,6 +124,7 @@ bool World::send(Process* process, int number, std::vector<std::string> ids,
       witness_.blame(base::format("Z7: key {} has two starts under way", key));
     }
   }
+  if (told_gone_.contains(number)) witness_.blame("Z18: sent to an endpoint that is gone");
   for (const std::string& id : ids) process->keys_under_way.insert(ids_.at(id).key);
   const std::int64_t delay = random_.chance(1, 50)
                                  ? static_cast<std::int64_t>(random_.below(20'000))
@@ -144,16 +150,31 @@ void World::leave(int number, const std::vector<std::string>& ids, std::int64_t 
     done(std::vector<SendResult>(ids.size(), {.outcome = Outcome::kNotSent}));
     return;
   }
+  if (strikes(plan_.rates.unready)) {
+    ++troubles_;
+    const Duration after{static_cast<std::int64_t>(random_.between(100, 10'000))};
+    done(std::vector<SendResult>(ids.size(), {.outcome = Outcome::kNotSent, .after = after}));
+    return;
+  }
   for (const std::string& id : ids) {
     if (!stock_->leased(id)) {
       witness_.blame(base::format("Z1: {} left when its lease was over", id));
+    }
+    const int left = ++ids_.at(id).left;
+    if (left > 1 && plan_.promise == WorldPromise::kAtMostOnce) {
+      witness_.blame(base::format("Z14: {} left a second time", id));
     }
   }
   // The bytes are on their way, whatever becomes of the process.
   const bool hangs = strikes(plan_.rates.hangs);
   const auto way =
       static_cast<std::int64_t>(hangs ? random_.between(5'000, 30'000) : random_.below(20));
-  at(clock_.steady_ms() + way, [this, ids, done = std::move(done)] { done(judge(ids)); });
+  at(clock_.steady_ms() + way, [this, number, ids, done = std::move(done)] {
+    if (!strikes(plan_.rates.gone)) return done(judge(ids));
+    ++troubles_;
+    told_gone_.insert(number);
+    done(std::vector<SendResult>(ids.size(), {.outcome = Outcome::kGone, .reason = "410"}));
+  });
 }
 
 // In order; nothing of a key behind what was not delivered.
@@ -190,14 +211,41 @@ SendResult World::judge_one(const std::string& id) {
 void World::arrive(const std::string& id) {
   witness_.arrived.push_back(id);
   Published& record = ids_.at(id);
-  if (std::exchange(record.arrived, true) || record.key.empty()) return;
-  const std::map<std::string, std::string> dead = stock_->dead();
+  const bool again = std::exchange(record.arrived, true);
+  if (again && plan_.promise != WorldPromise::kArrives) {
+    witness_.blame(base::format("Z14: {} arrived a second time", id));
+  }
+  if (again || record.key.empty()) return;
+  const std::set<std::string> dead = given_up();
   const auto& line = by_key_.at(record.key);
   for (int i = 0; i < record.place; ++i) {
     const std::string& earlier = line[static_cast<std::size_t>(i)];
     if (ids_.at(earlier).arrived || dead.contains(earlier)) continue;
     witness_.blame(base::format("Y1: {} arrived before {} of key {}", id, earlier, record.key));
   }
+}
+
+// It says the truth, and what it said may be old when it is heard.
+void World::ask(const std::string& id, OutcomeProbe::Done done) {
+  using Told = OutcomeProbe::Told;
+  at(clock_.steady_ms() + static_cast<std::int64_t>(random_.below(100)),
+     [this, id, done = std::move(done)] {
+       const bool nothing = strikes(plan_.rates.lost_answer);
+       const Told truth = ids_.at(id).arrived ? Told::kDelivered : Told::kNotArrived;
+       const Told told = nothing ? Told::kNothing : truth;
+       at(clock_.steady_ms() + static_cast<std::int64_t>(random_.below(5'000)),
+          [told, done] { done(told); });
+     });
+}
+
+std::set<std::string> World::given_up() {
+  std::set<std::string> all;
+  for (const auto& [id, reason] : stock_->dead()) all.insert(id);
+  if (plan_.promise != WorldPromise::kAtMostOnce) return all;
+  for (const auto& [id, state] : stock_->claims()) {
+    if (state == ClaimState::kUnknown || state == ClaimState::kFailed) all.insert(id);
+  }
+  return all;
 }
 
 void World::run() {
@@ -221,12 +269,35 @@ void World::run() {
 
 void World::check_end() {
   const std::map<std::string, std::string> dead = stock_->dead();
+  const std::map<std::string, ClaimState> claims = stock_->claims();
+  const std::set<std::string> over = given_up();
   for (const auto& [id, record] : ids_) {
     const bool sick = record.bad || record.failing;
-    if (!record.arrived && !dead.contains(id)) witness_.blame("lost: " + id);
-    if (dead.contains(id) && !sick) witness_.blame("innocent and dead: " + id + ": " + dead.at(id));
+    if (!record.arrived && !over.contains(id)) witness_.blame("lost: " + id);
+    const bool parked = plan_.promise == WorldPromise::kOnce && dead.contains(id) &&
+                        dead.at(id).starts_with("unknown outcome");
+    if (dead.contains(id) && !sick && !parked) {
+      witness_.blame("innocent and dead: " + id + ": " + dead.at(id));
+    }
     if (record.bad && record.arrived) witness_.blame("arrived although it never passes: " + id);
+    if (plan_.promise != WorldPromise::kArrives) check_claim(id, record, dead.contains(id), claims);
   }
+}
+
+// Nothing is told as delivered that did not arrive, and nothing that arrived is told as failed.
+void World::check_claim(const std::string& id, const Published& record, bool dead,
+                        const std::map<std::string, ClaimState>& claims) {
+  const auto at = claims.find(id);
+  if (at == claims.end()) return witness_.blame("Z13: no claim: " + id);
+  const ClaimState state = at->second;
+  if (state == ClaimState::kProcessing) witness_.blame("Z13: never settled: " + id);
+  const ClaimState wrong = record.arrived ? ClaimState::kFailed : ClaimState::kCompleted;
+  if (state == wrong) {
+    witness_.blame(base::format("Z13: the claim of {} is wrong ({})", id,
+                                record.arrived ? "it arrived" : "it did not arrive"));
+  }
+  const bool told = plan_.promise == WorldPromise::kAtMostOnce || dead;
+  if (state != ClaimState::kCompleted && !told) witness_.blame("Z13: told nowhere: " + id);
 }
 
 namespace {
@@ -284,6 +355,22 @@ TEST_P(DeliveryWorld, LosesNothingWhenManyGoInOneStart) {
   try_seeds(GetParam().make, plan, 40 / GetParam().part);
 }
 
+// Z18: whoever was told sends nothing more, and what waits is not lost and not blamed.
+TEST_P(DeliveryWorld, KeepsWhatCannotBeSent) {
+  WorldPlan plan{.policy = patient_world()};
+  // Every attempt that counts is one too many: nothing but that which costs none goes wrong.
+  plan.policy.failure_cost = FailureCost::kAttempt;
+  plan.policy.attempts_max = 1;
+  plan.rates = {.lost_answer = 0,
+                .refused_connect = 0,
+                .outages = 0,
+                .bad_records = 0,
+                .failing_records = 0,
+                .gone = 20,
+                .unready = 50};
+  try_seeds(GetParam().make, plan, 40 / GetParam().part);
+}
+
 TEST_P(DeliveryWorld, WithoutFaultsEverythingArrivesOnce) {
   for (std::uint64_t seed = 1; seed <= 20 / GetParam().part; ++seed) {
     World world(seed, {.rates = WorldRates::none(), .policy = patient_world()}, GetParam().make);
@@ -333,6 +420,91 @@ TEST(DeliveryWorldOfOutboxes, FindsAnEngineThatLetsLaterRecordsPass) {
 TEST(DeliveryWorldOfStreams, FindsAStreamWhoseRecordsHaveNoGroup) {
   const StockKind stock{"Stream", make_stream_stock_without_groups, 5};
   EXPECT_TRUE(is_found(stock, {.policy = patient_world()}, "Y1"));
+}
+
+// --- attempts that are claims
+
+using InDoubt = AttemptTerms::InDoubt;
+
+WorldPlan plan_of(WorldPromise promise) {
+  WorldPlan plan{.promise = promise, .policy = patient_world()};
+  plan.engine.announces = true;
+  const bool repeats = promise == WorldPromise::kArrives;
+  plan.policy.on_unknown = repeats ? OnUnknown::kRetry : OnUnknown::kPark;
+  return plan;
+}
+
+MakeStock claiming(InDoubt in_doubt) {
+  return [in_doubt](const WorldTroubles& troubles) {
+    return make_claiming_stock(troubles, attempts_of_world(in_doubt));
+  };
+}
+
+class WorldProbe final : public OutcomeProbe {
+ public:
+  explicit WorldProbe(const WorldTroubles& troubles) : ask_(troubles.ask) {}
+  void ask(const std::string& key, Done done) override { ask_(key, std::move(done)); }
+
+ private:
+  const std::function<void(const std::string&, Done)> ask_;
+};
+
+MakeStock asking(Duration after) {
+  return [after](const WorldTroubles& troubles) {
+    AttemptTerms terms = attempts_of_world(InDoubt::kAsk);
+    terms.probe = std::make_shared<WorldProbe>(troubles);
+    terms.ask_after = after;
+    return make_claiming_stock(troubles, std::move(terms));
+  };
+}
+
+TEST(DeliveryWorldOfClaims, NothingArrivesTwiceWhereSomebodyDecides) {
+  try_seeds(claiming(InDoubt::kPark), plan_of(WorldPromise::kOnce), 12);
+}
+
+TEST(DeliveryWorldOfClaims, NothingLeavesTwiceWithOneAttempt) {
+  try_seeds(claiming(InDoubt::kGiveUp), plan_of(WorldPromise::kAtMostOnce), 12);
+}
+
+TEST(DeliveryWorldOfClaims, NothingIsLostWhereRepetitionsAreRecognised) {
+  try_seeds(claiming(InDoubt::kSendAgain), plan_of(WorldPromise::kArrives), 12);
+}
+
+// Requests of the dead may be on their way for half a minute.
+TEST(DeliveryWorldOfClaims, NothingArrivesTwiceWhereTheEndpointTells) {
+  try_seeds(asking(Duration{40'000}), plan_of(WorldPromise::kOnce), 12);
+}
+
+TEST(DeliveryWorldOfClaims, FindsASourceThatAsksTooEarly) {
+  const StockKind stock{"Stream", asking(Duration{0})};
+  EXPECT_TRUE(is_found(stock, plan_of(WorldPromise::kOnce), "Z14"));
+}
+
+TEST(DeliveryWorldOfClaims, WithoutFaultsEverythingArrivesOnce) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    WorldPlan plan = plan_of(WorldPromise::kOnce);
+    plan.rates = WorldRates::none();
+    World world(seed, plan, claiming(InDoubt::kPark));
+    world.run();
+    EXPECT_TRUE(world.witness().faults.empty()) << world.witness().faults.front();
+    EXPECT_EQ(world.witness().arrived.size(), world.published()) << "HAPAX_SEED=" << seed;
+  }
+}
+
+TEST(DeliveryWorldOfClaims, FindsASourceThatClaimsNothing) {
+  const StockKind stock{"Stream", make_stream_stock};
+  EXPECT_TRUE(is_found(stock, plan_of(WorldPromise::kOnce), "Z14"));
+  EXPECT_TRUE(is_found(stock, plan_of(WorldPromise::kAtMostOnce), "Z14"));
+}
+
+TEST(DeliveryWorldOfClaims, FindsASourceThatRepeatsInDoubt) {
+  const StockKind stock{"Stream", claiming(InDoubt::kSendAgain)};
+  EXPECT_TRUE(is_found(stock, plan_of(WorldPromise::kOnce), "Z14"));
+}
+
+TEST(DeliveryWorldOfClaims, FindsASourceThatMakesASecondAttempt) {
+  const StockKind stock{"Stream", claiming(InDoubt::kPark)};
+  EXPECT_TRUE(is_found(stock, plan_of(WorldPromise::kAtMostOnce), "Z14"));
 }
 
 }  // namespace

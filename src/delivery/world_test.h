@@ -14,8 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include <hapax/store.h>
+
 #include "base/format.h"
 #include "delivery/engine.h"
+#include "delivery/outcome_probe.h"
 #include "sim/clock.h"
 #include "sim/random.h"
 
@@ -33,12 +36,22 @@ struct WorldRates {                // of a thousand
   std::uint32_t outages = 1;           // 0 = none
   std::uint32_t bad_records = 20;      // always rejected
   std::uint32_t failing_records = 10;  // the receiver always fails over them
+  std::uint32_t gone = 0;              // the receiver tells a process that it is gone
+  std::uint32_t unready = 0;           // nothing can be sent for a while: a key is missing
 
   static WorldRates none() { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}; }
 };
 
+// What must be true of every record in the end.
+enum class WorldPromise : std::uint8_t {
+  kArrives,     // or it is a dead letter, and only records that never pass are
+  kOnce,        // it arrives once at most; what is not known to have arrived is a dead letter
+  kAtMostOnce,  // it leaves once at most; what is not known to have arrived is told by its claim
+};
+
 struct WorldPlan {
   WorldRates rates{};
+  WorldPromise promise = WorldPromise::kArrives;
   EngineSettings engine{};
   EndpointPolicy policy{};
   std::size_t batch_max = 1;
@@ -83,6 +96,8 @@ class Stock {
   [[nodiscard]] virtual bool leased(const std::string& id) = 0;
   [[nodiscard]] virtual std::map<std::string, std::string> dead() = 0;  // ids and reasons
   [[nodiscard]] virtual bool all_done() = 0;
+  // Of ids whose attempts are claims.
+  [[nodiscard]] virtual std::map<std::string, ClaimState> claims() { return {}; }
 };
 
 // What a stock needs of its world.
@@ -91,6 +106,8 @@ struct WorldTroubles {
   sim::Random& random;
   std::function<bool()> error;        // the next call fails, and has done nothing
   std::function<bool()> answer_lost;  // it fails, and has done what it was asked for
+  // Asks the receiver whether it has the record.
+  std::function<void(const std::string& id, OutcomeProbe::Done done)> ask{};
 };
 using MakeStock = std::function<std::unique_ptr<Stock>(const WorldTroubles&)>;
 
@@ -117,6 +134,7 @@ class World {
   struct Published {
     std::string key;
     int place = 0;  // among those of its key
+    int left = 0;   // requests
     bool arrived = false;
     bool bad = false;
     bool failing = false;
@@ -145,9 +163,13 @@ class World {
   [[nodiscard]] std::vector<SendResult> judge(const std::vector<std::string>& ids);
   [[nodiscard]] SendResult judge_one(const std::string& id);
   void arrive(const std::string& id);
+  void ask(const std::string& id, OutcomeProbe::Done done);
   [[nodiscard]] Process* alive(int number);
   [[nodiscard]] bool all_done() const { return left_ == 0 && stock_->all_done(); }
   void check_end();
+  void check_claim(const std::string& id, const Published& record, bool dead,
+                   const std::map<std::string, ClaimState>& claims);
+  [[nodiscard]] std::set<std::string> given_up();
 
   sim::Random random_;
   WorldPlan plan_;
@@ -158,6 +180,7 @@ class World {
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<std::string, Published> ids_;
   std::map<std::string, std::vector<std::string>> by_key_;
+  std::set<int> told_gone_;  // processes that were told by the receiver that it is gone
   std::int64_t outage_until_ms_ = 0;
   int spawned_ = 0;
   int left_ = 0;  // to publish

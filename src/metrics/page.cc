@@ -73,18 +73,21 @@ void Page::line(std::string_view suffix, const Labels& labels, std::string_view 
   text_.push_back('\n');
 }
 
-void Page::histogram(std::string_view name, std::string_view help, const Histogram& values) {
-  family(name, help, "histogram");
+void Page::sample(const Labels& labels, const Histogram& values) {
   std::uint64_t up_to = 0;
+  const auto bucket = [&](std::string_view bound) {
+    Labels with_bound = labels;
+    with_bound.emplace_back("le", bound);
+    line("_bucket", with_bound, std::to_string(up_to));
+  };
   for (std::size_t i = 0; i < values.bounds().size(); ++i) {
     up_to += values.count(i);
-    const std::string bound = number(values.bounds()[i]);
-    line("_bucket", {{"le", bound}}, std::to_string(up_to));
+    bucket(number(values.bounds()[i]));
   }
   up_to += values.count(values.bounds().size());
-  line("_bucket", {{"le", "+Inf"}}, std::to_string(up_to));
-  line("_sum", {}, number(values.sum()));
-  line("_count", {}, std::to_string(up_to));
+  bucket("+Inf");
+  line("_sum", labels, number(values.sum()));
+  line("_count", labels, std::to_string(up_to));
 }
 
 }  // namespace hapax::metrics

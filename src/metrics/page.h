@@ -28,7 +28,13 @@ class Page {
   }
   void sample(const Labels& labels, double value) { line("", labels, number(value)); }
 
-  void histogram(std::string_view name, std::string_view help, const Histogram& values);
+  void histogram(std::string_view name, std::string_view help) { family(name, help, "histogram"); }
+  void sample(const Labels& labels, const Histogram& values);
+  // A family of one.
+  void histogram(std::string_view name, std::string_view help, const Histogram& values) {
+    histogram(name, help);
+    sample({}, values);
+  }
 
   [[nodiscard]] const std::string& text() const { return text_; }
 

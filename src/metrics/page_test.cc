@@ -42,5 +42,21 @@ TEST(Page, IsUtf8AndKeepsNamesApart) {
   }
 }
 
+TEST(Page, AHistogramKeepsItsLabelsInEverySample) {
+  Histogram values({0.5, 2});
+  values.observe(0.1);
+  values.observe(1);
+  values.observe(9);
+  Page page;
+  page.histogram("h", "Help.");
+  page.sample({{"workflow", "erp"}}, values);
+  EXPECT_EQ(page.text(),
+            "# HELP h Help.\n# TYPE h histogram\n"
+            "h_bucket{workflow=\"erp\",le=\"0.5\"} 1\n"
+            "h_bucket{workflow=\"erp\",le=\"2\"} 2\n"
+            "h_bucket{workflow=\"erp\",le=\"+Inf\"} 3\n"
+            "h_sum{workflow=\"erp\"} 10.1\nh_count{workflow=\"erp\"} 3\n");
+}
+
 }  // namespace
 }  // namespace hapax::metrics

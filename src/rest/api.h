@@ -5,6 +5,7 @@
 
 #include "access/entry.h"
 #include "rest/router.h"
+#include "rest/workflow_directory.h"
 #include "wire/json_schema.h"
 
 namespace hapax::rest {
@@ -14,6 +15,8 @@ namespace hapax::rest {
 // `outbox` is the stream that the endpoints of the outbox tell of.
 void add_store_routes(Router& router, access::Entry& entry, const std::string& outbox,
                       wire::Callers callers);
+// Those of workflows, where there are any. The directory outlives the routes.
+void add_workflow_routes(Router& router, access::Entry& entry, const WorkflowDirectory& directory);
 
 // The parts of it.
 void add_operation_routes(Router& router, access::Entry& entry);

@@ -12,33 +12,11 @@ namespace hapax::rest {
 
 namespace {
 
-constexpr std::string_view kLines = "application/x-ndjson";
-
-bool understands(const SharedCall& call, std::initializer_list<std::string_view> others) {
-  Status known = check_media(call->request(), others);
-  if (known) return true;
-  respond_error(call, std::move(known).error());
-  return false;
-}
-
 Act one_op(access::Entry& entry, std::string op) {
   return [&entry, op = std::move(op)](const SharedCall& call) {
-    if (!understands(call, {})) return;
+    if (!understands(call)) return;
     carry_out(entry, call,
               wire::read_op(op, call->request().body, call->fields(), usual_of(call->caller())));
-  };
-}
-
-// One object is answered with its verdict, a list with a list.
-Act many_ops(access::Entry& entry, std::string op, std::string list) {
-  return [&entry, op = std::move(op), list = std::move(list)](const SharedCall& call) {
-    const http::Request& http = call->request();
-    const wire::Usual usual = usual_of(call->caller());
-    auto request = http::same_name(http::media_type(http), kLines)
-                       ? wire::read_op_lines(op, http.body, call->fields(), usual)
-                       : wire::read_ops(op, list, http.body, call->fields(), usual);
-    const bool alone = request && (*request)->alone;
-    carry_out(entry, call, std::move(request), alone ? respond_one : respond_list);
   };
 }
 
@@ -104,7 +82,7 @@ void add_operation_routes(Router& router, access::Entry& entry) {
   op_route("POST", "/transactions/{transaction}/end", "end", "Commit or abort a transaction");
   router.add({"POST", std::string(kRoot) + "/commit",
               [&entry](const SharedCall& call) {
-                if (!understands(call, {})) return;
+                if (!understands(call)) return;
                 const wire::Usual usual = usual_of(call->caller());
                 carry_out(entry, call, wire::read_commit(call->request().body, usual),
                           respond_list);

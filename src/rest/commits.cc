@@ -11,6 +11,7 @@
 #include "base/only_frees.h"
 #include "base/words.h"
 #include "rest/problem.h"
+#include "rest/replies.h"
 #include "rest/verdict_response.h"
 
 namespace hapax::rest {
@@ -161,6 +162,29 @@ void carry_out(access::Entry& entry, const SharedCall& call, Result<wire::Shared
   }
   entry.commit(call->from(), call->caller(), *std::move(request),
                [call, tell](const Result<Answer>& answer) { tell(call, answer); });
+}
+
+bool understands(const SharedCall& call, std::initializer_list<std::string_view> others) {
+  Status known = check_media(call->request(), others);
+  if (known) return true;
+  respond_error(call, std::move(known).error());
+  return false;
+}
+
+Act many_ops(access::Entry& entry, std::string op, std::string list, Complete complete) {
+  return [&entry, op = std::move(op), list = std::move(list),
+          complete = std::move(complete)](const SharedCall& call) {
+    const http::Request& http = call->request();
+    const wire::Usual usual = usual_of(call->caller());
+    auto request = http::same_name(http::media_type(http), kLines)
+                       ? wire::read_op_lines(op, http.body, call->fields(), usual)
+                       : wire::read_ops(op, list, http.body, call->fields(), usual);
+    if (request && complete) {
+      if (Status completed = complete(call, **request); !completed) request = completed.error();
+    }
+    const bool alone = request && (*request)->alone;
+    carry_out(entry, call, std::move(request), alone ? respond_one : respond_list);
+  };
 }
 
 }  // namespace hapax::rest

@@ -1,7 +1,9 @@
 // Bodies that become commits, and their answers.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include <hapax/result.h>
@@ -27,5 +29,18 @@ void respond_list(const SharedCall& call, const Result<Answer>& answer);  // {"v
 
 void carry_out(access::Entry& entry, const SharedCall& call, Result<wire::SharedRequest> request,
                Tell tell = respond_one);
+
+// Whether the body is of a type that check_media() knows. Otherwise the call was answered.
+[[nodiscard]] bool understands(const SharedCall& call,
+                               std::initializer_list<std::string_view> others = {});
+
+inline constexpr std::string_view kLines = "application/x-ndjson";
+
+// What is still to be done to operations that were read; an error is the client's answer.
+using Complete = std::function<Status(const SharedCall&, wire::Request&)>;
+// The body is one object, or a list of them, in JSON or as lines. One is answered with its verdict,
+// a list with a list.
+[[nodiscard]] Act many_ops(access::Entry& entry, std::string op, std::string list,
+                           Complete complete = {});
 
 }  // namespace hapax::rest

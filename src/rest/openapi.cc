@@ -10,6 +10,7 @@
 #include "rest/event_stream.h"
 #include "rest/record_frames.h"
 #include "wire/answer.h"
+#include "wire/event_fields.h"
 #include "wire/json_schema.h"
 #include "wire/json_text.h"
 #include "wire/op_fields.h"
@@ -142,6 +143,10 @@ std::string good_answer(const Route& route) {
   return JsonObject().add("description", "It holds").raw("content", types.text()).text();
 }
 
+bool makes_a_record(const Route& route) {
+  return route.op == "append" || route.op == "redrive" || route.op == wire::kEvent;
+}
+
 std::string responses_of(const Route& route) {
   JsonObject out;
   const bool text = route.answer.starts_with("text/") || route.answer == kJson;
@@ -153,7 +158,7 @@ std::string responses_of(const Route& route) {
   } else {
     out.raw("200", good_answer(route));
   }
-  if (route.op == "append" || route.op == "redrive") out.raw("201", good_answer(route));
+  if (makes_a_record(route)) out.raw("201", good_answer(route));
   JsonObject types;
   types.raw("application/problem+json", content(reference("Problem")));
   if (route.answer.empty()) types.raw(kJson, content(reference("Answer")));

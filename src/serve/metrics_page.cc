@@ -24,6 +24,7 @@ class Writer {
     queues();
     streams();
     consumers();
+    deliveries();
     tenants();
     if (!tenant_) {
       verdicts();
@@ -166,6 +167,44 @@ class Writer {
     each_consumer([](const StreamStats&, const ConsumerStats& one) { return one.in_flight; });
     page_.counter("hapax_consumer_dead_lettered_total", "Records that a consumer gave up.");
     each_consumer([](const StreamStats&, const ConsumerStats& one) { return one.dead_lettered; });
+  }
+
+  template <class Value>
+  void each_endpoint(const Value& value) {
+    if (!sources_.each_endpoint) return;
+    std::size_t left = metrics::kQueuesMax;
+    sources_.each_endpoint([&](const workflows::EndpointFigures& one) {
+      if ((tenant_ && one.tenant() != *tenant_) || left == 0) return;
+      --left;
+      Labels labels;
+      if (!one.tenant().empty()) labels.emplace_back("tenant", one.tenant());
+      labels.emplace_back("workflow", one.workflow());
+      labels.emplace_back("endpoint", one.endpoint());
+      page_.sample(labels, value(one));
+    });
+  }
+
+  void deliveries() {
+    using Figures = workflows::EndpointFigures;
+    const auto count = [&](std::string_view name, std::string_view help,
+                           std::uint64_t (Figures::*of)() const) {
+      page_.counter(name, help);
+      each_endpoint([&](const Figures& one) { return (one.*of)(); });
+    };
+    count("hapax_delivery_attempts_total", "Attempts to send a record.", &Figures::attempts);
+    count("hapax_delivery_delivered_total", "Records that the endpoint confirmed.",
+          &Figures::delivered);
+    count("hapax_delivery_retries_total", "Attempts that failed and are repeated.",
+          &Figures::retried);
+    count("hapax_delivery_dead_letters_total", "Records that were given up.", &Figures::dead);
+    count("hapax_delivery_unknown_total", "Records of which nobody knows whether they arrived.",
+          &Figures::unknown);
+    count("hapax_delivery_pauses_total", "Times that an endpoint was left alone because it failed.",
+          &Figures::pauses);
+    page_.histogram("hapax_delivery_duration_seconds",
+                    "From the time of a record to the confirmation of the endpoint.");
+    each_endpoint(
+        [](const Figures& one) -> const metrics::Histogram& { return one.delivery_seconds(); });
   }
 
   // Of the tenants that have called.

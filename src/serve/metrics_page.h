@@ -14,6 +14,7 @@
 #include "net/server.h"
 #include "serve/health.h"
 #include "serve/survey.h"
+#include "workflows/figures.h"
 
 namespace hapax::serve {
 
@@ -27,6 +28,8 @@ struct MetricsSources {
   std::map<std::string, double> slos{};
   // Bytes of the keys of claims, and of plain keys that stand for a job, by queue.
   std::function<void(Time now, const access::Ledger::Visit& visit)> each_key_bytes{};
+  // Endpoints of the workflows that run here.
+  std::function<void(const workflows::FiguresBoard::Visit& visit)> each_endpoint{};
 };
 
 // A6: With a tenant, its own figures only. Without, those of all and of the process.

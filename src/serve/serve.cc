@@ -28,6 +28,7 @@
 #include "rest/api.h"
 #include "rest/rest_door.h"
 #include "rest/trace.h"
+#include "serve/declared_workflows.h"
 #include "serve/descriptors.h"
 #include "serve/health.h"
 #include "serve/loading.h"
@@ -132,6 +133,7 @@ class Process {
     const bool signed_in = options_.auth.configured();
     rest::add_store_routes(router_, *entry_, options_.outbox,
                            signed_in ? wire::Callers::kSignedIn : wire::Callers::kAnybody);
+    rest::add_workflow_routes(router_, *entry_, declared_);
     add_health_routes(router_, health_);
     add_metrics_route(router_,
                       options_.metrics.open ? MetricsFor::kEverybody : MetricsFor::kAdministrators,
@@ -353,6 +355,7 @@ class Process {
   }
 
   const Options options_;
+  const DeclaredWorkflows declared_{options_.workflows};
   const net::ServerLimits connection_limits_ = within_descriptors(options_.connection_limits);
   const http::SessionLimits brief_http_limits_ = brief(options_.http_limits);
   host::HostClock clock_;
@@ -383,6 +386,9 @@ class Process {
                                 options_.slos,
                                 [this](Time now, const access::Ledger::Visit& visit) {
                                   if (open_) entry_->ledger().each_key_bytes(now, visit);
+                                },
+                                [this](const workflows::FiguresBoard::Visit& visit) {
+                                  if (open_) workflows_->figures().each(visit);
                                 }};
   const MetricsPage metrics_page_ = [this](const std::optional<std::string>& tenant) {
     return metrics_page(sources_, server_->statistics(), tenant);

@@ -8,6 +8,7 @@
 #include <curl/curl.h>
 
 #include "base/format.h"
+#include "webhook/renamed_url.h"
 
 namespace hapax::webhook {
 namespace {
@@ -121,6 +122,9 @@ Status check_besides_url(const SendRequest& request) {
     return invalid("the method is not one of POST, PUT, PATCH, DELETE, GET, OPTIONS");
   }
   for (const auto& [name, value] : request.headers) HAPAX_CHECK(check_header(name, value));
+  if (!request.tls.server_name.empty() && !is_server_name(request.tls.server_name)) {
+    return invalid("the server name for TLS is not the name of a host");
+  }
   if (request.connect_timeout.count() <= 0 || request.total_timeout.count() <= 0) {
     return invalid("a timeout is not longer than zero");
   }

@@ -27,6 +27,7 @@ struct EndpointTls {
   std::string certificate_file;
   std::string key_file;
   bool verify = true;
+  std::string server_name{};  // the name that the certificate must have; empty: that of the URL
 
   friend bool operator==(const EndpointTls&, const EndpointTls&) = default;
 };

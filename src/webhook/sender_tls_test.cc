@@ -50,7 +50,8 @@ int exit_code_of(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Two certificates for 127.0.0.1, each signed by itself, and the nginx that shows the first.
+// Two certificates for 127.0.0.1 and erp.internal, each signed by itself, and the nginx that shows
+// the first.
 class SecureReceiver {
  public:
   explicit SecureReceiver(const std::string& options = "") {
@@ -92,10 +93,10 @@ class SecureReceiver {
  private:
   void make_certificate(const std::string& name) const {
     EXPECT_EQ(
-        exit_code_of(spawn({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                            "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
-                            path(name + ".key"), "-out", path(name + ".pem"), "-days", "2", "-subj",
-                            "/CN=" + name, "-addext", "subjectAltName=IP:127.0.0.1"})),
+        exit_code_of(spawn(
+            {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+             "-nodes", "-keyout", path(name + ".key"), "-out", path(name + ".pem"), "-days", "2",
+             "-subj", "/CN=" + name, "-addext", "subjectAltName=IP:127.0.0.1,DNS:erp.internal"})),
         0);
   }
 
@@ -163,6 +164,25 @@ TEST(SenderTls, ShowsItsOwnCertificate) {
   EXPECT_EQ(send(*sender, request).status, 200);
   request.tls.key_file = receiver.path("server.key");
   EXPECT_EQ(send(*open_sender(), request).cause, SendCause::kTls);  // not by an open connection
+}
+
+TEST(SenderTls, TheCertificateMayHaveToProveAnotherName) {
+  const SecureReceiver receiver(
+      "location = /hook { return 200 \"$server_protocol $http_host $ssl_server_name\"; }");
+  const auto sender = open_sender();
+  SendRequest request = receiver.request();
+  const std::string authority = request.url.substr(8, request.url.find('/', 8) - 8);
+  const std::string told = "HTTP/2.0 " + authority + " ";
+  request.tls.server_name = "erp.internal";
+  EXPECT_EQ(send(*sender, request).body, told + "erp.internal");
+  EXPECT_EQ(send(*sender, receiver.request()).body, told) << "the same handle, by its own name";
+  request.tls.server_name = "other.internal";
+  EXPECT_EQ(send(*sender, request).cause, SendCause::kTls);
+  request.tls.server_name = "erp.internal";
+  request.url.replace(request.url.find("127.0.0.1"), 9, "localhost");
+  EXPECT_EQ(send(*sender, request).status, 200);
+  request.tls.server_name = "a/b";
+  EXPECT_EQ(send(*sender, request).cause, SendCause::kInvalid);
 }
 
 TEST(SenderTls, OfAPlainOrSilentReceiverIsNotSent) {

@@ -93,7 +93,7 @@ void Transfer::set_once() {
 
 void Transfer::begin(Stage stage, std::chrono::nanoseconds waited) {
   stage_ = stage;
-  set(easy_, CURLOPT_URL, request.url.c_str());
+  set_url();
   const bool bare = request.body.empty() && request.method != "POST" && request.method != "PUT" &&
                     request.method != "PATCH";
   if (bare) {
@@ -110,9 +110,24 @@ void Transfer::begin(Stage stage, std::chrono::nanoseconds waited) {
   set_times(waited);
 }
 
+void Transfer::set_url() {
+  const bool encrypted = same_name(std::string_view(request.url).substr(0, 6), "https:");
+  if (!encrypted || request.tls.server_name.empty()) {
+    set(easy_, CURLOPT_URL, request.url.c_str());
+    if (renamed_.url.empty()) return;
+    renamed_ = {};
+    return set<curl_slist*>(easy_, CURLOPT_CONNECT_TO, nullptr);
+  }
+  renamed_ = renamed_url(request.url, request.tls.server_name);
+  connect_to_.data = renamed_.connect_to.data();
+  set(easy_, CURLOPT_URL, renamed_.url.c_str());
+  set(easy_, CURLOPT_CONNECT_TO, &connect_to_);
+}
+
 void Transfer::set_headers() {
   lines_.clear();
   bool has_type = false;
+  if (!renamed_.url.empty()) lines_ += format("Host: {}", renamed_.authority) + '\0';
   for (const auto& [name, value] : request.headers) {
     has_type = has_type || same_name(name, "content-type");
     lines_ += name;

@@ -22,6 +22,7 @@
 #include "webhook/exchange.h"
 #include "webhook/guard.h"
 #include "webhook/origins.h"
+#include "webhook/renamed_url.h"
 
 namespace hapax::webhook {
 
@@ -67,6 +68,7 @@ class Transfer {
 
  private:
   void set_once();
+  void set_url();
   void set_times(std::chrono::nanoseconds waited);
   void set_headers();
   void set_tls();
@@ -95,6 +97,8 @@ class Transfer {
   bool head_ended_ = false;
   std::string lines_;             // the header list's text, line by line, each with its zero
   std::vector<curl_slist> list_;  // points into lines_
+  RenamedUrl renamed_;            // empty: the URL is used as it is
+  curl_slist connect_to_{};       // points into renamed_
   EndpointTls tls_set_;           // what the handle has now
   ForwardProxy proxy_set_;
   std::array<char, CURL_ERROR_SIZE> words_{};

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "wire/commit_fields.h"
+#include "wire/event_fields.h"
 #include "wire/json_text.h"
 #include "wire/op_fields.h"
 #include "wire/strict_json.h"
@@ -291,7 +292,7 @@ class SchemaFields {
 
 SchemaFields listen(std::string_view op, const Setting& setting) {
   SchemaFields listener(setting.elsewhere, setting.callers);
-  const bool known = with_op(op, [&]<class AnyOp>(const Named<AnyOp>&) {
+  const bool known = with_body(op, [&]<class AnyOp>(const Named<AnyOp>&) {
     AnyOp sample{};
     fields(listener, sample);
   });

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "digest/base64.h"
 #include "wire/commit_fields.h"
+#include "wire/event_fields.h"
 #include "wire/json_reader.h"
 #include "wire/json_source.h"
 #include "wire/nearest.h"
@@ -389,9 +390,16 @@ Status add_op(Request& request, std::string_view name, const Sent& sent, const A
     fields(reader, op);
     around.usual.finish(op);
     added = reader.finish(extra);
-    if (added) request.ops.emplace_back(op);
+    if (!added) return;
+    if constexpr (std::is_same_v<AnyOp, PostedEvent>) {
+      request.ops.emplace_back(record_of(op, request));
+    } else {
+      request.ops.emplace_back(op);
+    }
   };
-  if (!with_op(name, read)) return bad(where, "there is no operation '" + std::string(name) + "'");
+  if (!with_body(name, read)) {
+    return bad(where, "there is no operation '" + std::string(name) + "'");
+  }
   return added;
 }
 
@@ -433,7 +441,7 @@ Status add_list(Request& request, std::string_view op, const Sent& sent, const A
 
 std::vector<std::string_view> field_names(std::string_view op) {
   FieldNames names;
-  with_op(op, [&]<class AnyOp>(const Named<AnyOp>&) {
+  with_body(op, [&]<class AnyOp>(const Named<AnyOp>&) {
     AnyOp one{};
     fields(names, one);
   });

@@ -33,6 +33,38 @@ TEST(WireRequest, AnAppendWithEverything) {
   EXPECT_EQ(op.first_sent, time_from_ms(12));
 }
 
+TEST(WireRequest, AnEventBecomesARecordWithItsTypeAmongTheHeaders) {
+  const std::vector<TextField> path{{"workflow", "shop"}};
+  const auto request =
+      read_ops("event", "events",
+               R"({"events":[{"id":"a","type":"T","key":"k","payload":1.50,"headers":{"n":"v"}},
+          {"id_base64":"/w==","payload":"x"}]})",
+               path);
+  ASSERT_TRUE(request) << request.error().text();
+  const auto& full = std::get<Append>((*request)->ops.at(0));
+  EXPECT_EQ(full.id, "a");
+  EXPECT_EQ(full.group, "k");
+  EXPECT_EQ(full.payload, "1.50");
+  ASSERT_EQ(full.headers.size(), 2U);
+  EXPECT_EQ(full.headers[0].name, "event_type");
+  EXPECT_EQ(full.headers[0].value, "T");
+  EXPECT_EQ(full.headers[1].name, "n");
+  const auto& plain = std::get<Append>((*request)->ops.at(1));
+  EXPECT_EQ(plain.id, "\xff");
+  EXPECT_TRUE(plain.headers.empty());
+  EXPECT_EQ(refusal(read_ops("event", "events", R"({"payload":1,"type":""})", path)),
+            "type: is empty; leave it out instead");
+  EXPECT_EQ(refusal(read_ops("event", "events", R"({"payload":1})", path)),
+            "id: is missing (Id of the event: the same one again is a duplicate)");
+}
+
+// An event is posted to its workflow; in a commit there is none.
+TEST(WireRequest, AnEventIsNoOperationOfACommit) {
+  EXPECT_EQ(refusal(read_commit(R"({"ops":[{"op":"event","id":"a","payload":1}]})"))
+                .find("'event' is not an operation"),
+            std::string("ops/0/op: ").size());
+}
+
 TEST(WireRequest, BytesComeAsTextAsBase64OrAsJson) {
   const auto payload = [](std::string_view body) {
     const auto request = read_op("append", body, std::vector<TextField>{{"stream", "s"}});

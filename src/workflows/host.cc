@@ -6,7 +6,9 @@
 #include "base/format.h"
 #include "delivery/stream_source.h"
 #include "delivery/workflow_runs.h"
+#include "workflows/endpoint_probe.h"
 #include "workflows/endpoint_sink.h"
+#include "workflows/own_streams.h"
 #include "workflows/plan.h"
 
 namespace hapax::workflows {
@@ -70,13 +72,21 @@ Result<std::unique_ptr<Running>> Host::make_running(const Workflow& workflow) {
             EndpointSink::make(workflow.delivery, *endpoint.http(), *sender_, ports_.clock));
   std::vector<RunningEndpoint> endpoints;
   endpoints.push_back({std::move(sink), policy_of(workflow, endpoint, ports_.entropy)});
+  endpoints.back().policy.observer = &figures_.add(workflow, endpoint);
   Store& store = ports_.store_of(workflow.tenant);
+  if (std::holds_alternative<delivery::FromHttp>(*workflow.source)) {
+    HAPAX_CHECK(make_stream(store, events_stream_of(workflow.id), events_settings_of(workflow)));
+  }
   const Running::Log log = [this, id = workflow.id.text()](std::string_view line) {
     ports_.log(id, line);
   };
-  auto source = std::make_unique<delivery::StreamSource>(
-      store, ports_.clock, source_settings(workflow, drawn_owner(ports_.entropy)),
-      key_of(workflow, store.id()), wanted_by(endpoint), log);
+  auto settings = source_settings(workflow, drawn_owner(ports_.entropy));
+  if (const delivery::HttpTarget* target = probed_target(workflow)) {
+    HAPAX_TRY(settings.claims->probe, EndpointProbe::make(*target, *sender_));
+  }
+  auto source = std::make_unique<delivery::StreamSource>(store, ports_.clock, std::move(settings),
+                                                         key_of(workflow, store.id()),
+                                                         wanted_by(endpoint), log);
   return std::make_unique<Running>(std::move(source), std::move(endpoints),
                                    engine_settings(workflow), ports_.clock, log);
 }

@@ -16,6 +16,7 @@
 #include "ports/clock.h"
 #include "ports/entropy.h"
 #include "webhook/sender.h"
+#include "workflows/figures.h"
 #include "workflows/running.h"
 
 namespace hapax::workflows {
@@ -45,12 +46,14 @@ class Host {
   void wait();
 
   [[nodiscard]] std::size_t size() const { return running_.size(); }
+  [[nodiscard]] const FiguresBoard& figures() const { return figures_; }
 
  private:
   explicit Host(HostPorts ports);
   [[nodiscard]] Result<std::unique_ptr<Running>> make_running(const delivery::Workflow& workflow);
 
   const HostPorts ports_;
+  FiguresBoard figures_;  // outlives what counts
   std::unique_ptr<webhook::Sender> sender_;
   std::vector<std::unique_ptr<Running>> running_;  // ends before the sender
 };

@@ -11,6 +11,9 @@
 
 namespace hapax::workflows {
 
+// The endpoint that is asked for unknown outcomes: the settings of the source need a probe of it.
+// Null: none is.
+[[nodiscard]] const delivery::HttpTarget* probed_target(const delivery::Workflow& workflow);
 [[nodiscard]] delivery::StreamSourceSettings source_settings(const delivery::Workflow& workflow,
                                                              std::string owner);
 // How records of the source stream are called outside.

@@ -231,6 +231,13 @@ CALLS = [
     ("POST", "/streams/outbox_events/records", {"payload": "x"}, 201),
     ("GET", "/outbox/pending", None, 200),
     ("GET", "/outbox/stats", None, 200),
+    ("POST", "/workflows/w/events",
+     {"id": "a", "type": "t", "key": "k", "payload": "x", "headers": {"n": "v"}}, 201),
+    ("POST", "/workflows/w/events", {"id": "a", "key": "k", "payload": "x"}, 200),
+    ("POST", "/workflows/w/events", {"id": "a", "key": "k", "payload": "y"}, 422),
+    ("POST", "/workflows/w/events", {"id": "b", "payload": "x", "first_sent_ms": 1}, 412),
+    ("POST", "/workflows/w/events", {"events": [{"id_base64": "/w==", "payload": 1}]}, 200),
+    ("POST", "/workflows/none/events", {"id": "a", "payload": "x"}, 404),
     ("GET", "/openapi.json", None, 200),
     ("GET", "/health/live", None, 200),
     ("GET", "/health/ready", None, 200),
@@ -253,6 +260,11 @@ REFUSED = [
     ("POST", "/streams/s/records", {"payload": "x", "expect_last": 0, "expect_last_of_group": 0}),
     ("POST", "/streams/s/records", {"payload": "x", "expect_last_of_group": 0}),
     ("POST", "/streams/s/records", []),
+    ("POST", "/workflows/w/events", {"payload": "x"}),
+    ("POST", "/workflows/w/events", {"id": "a"}),
+    ("POST", "/workflows/w/events", {"id": "", "payload": "x"}),
+    ("POST", "/workflows/w/events", {"id": "a", "payload": "x", "type": ""}),
+    ("POST", "/workflows/w/events", {"id": "a", "payload": "x", "group": "g"}),
     ("POST", "/commit", {"ops": []}),
     ("POST", "/commit", {"transaction": "t", **ops("x")}),
     ("PUT", "/streams/t", {"window_s": 0}),
@@ -275,6 +287,8 @@ LIMITS = [
     ("POST", "/streams/s/records", "group", 255),
     ("POST", "/streams/s/records", "producer", 255),
     ("POST", "/streams/s/records", "producer_epoch", 2**62 - 1),
+    ("POST", "/workflows/w/events", "id", 255),
+    ("POST", "/workflows/w/events", "key", 255),
     ("PUT", "/streams/t", "window_s", 34_560_000),
     ("PUT", "/streams/t", "record_bytes_max", 8 << 20),
     ("PUT", "/streams/t", "producer_memory", 100_000),
@@ -299,6 +313,7 @@ LIMITS = [
 BODIES = {
     "/streams/s/records": {"payload": "x", "id": "a", "group": "g", "producer": "p",
                            "producer_epoch": 1, "producer_sequence": 0},
+    "/workflows/w/events": {"id": "a", "key": "k", "payload": "x"},
     "/streams/t": {"window_s": 60, "record_bytes_max": 9, "producer_memory": 9,
                    "producers_max": 9},
     "/streams/s/consumers/c": {"attempts_max": 9, "in_flight_max": 9, "dead_letters": "d"},
@@ -313,6 +328,9 @@ BODIES = {
 
 
 class OpenApi(running.ServerTest):
+    CONFIG = ("workflows: [{id: w, source: {type: http}, "
+              'endpoint: {url: "http://127.0.0.1:1/hook"}}]\n')
+
     def setUp(self):
         super().setUp()
         self.document = self.call("GET", "/openapi.json").json

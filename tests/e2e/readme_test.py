@@ -112,6 +112,7 @@ class Pages(running.FolderTest):
         os.symlink("/usr/bin/python3", self.path("bin/python3"))  # Debian's, with its packages.
         self.http, self.resp = running.free_port(), running.free_port()
         self.second = running.free_port(), running.free_port()
+        self.receiver = running.free_port()
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -120,6 +121,7 @@ class Pages(running.FolderTest):
         text = re.sub(r"(?<![\w.])/(etc|var/lib)/hapax", rf"{self.folder}/\1/hapax", text)
         text = re.sub(r"\b7271\b", str(self.second[0]), text)
         text = re.sub(r"\b7272\b", str(self.second[1]), text)
+        text = re.sub(r"\b9000\b", str(self.receiver), text)
         text = re.sub(r"\b7171\b", str(self.http), text)
         return re.sub(r"\b7172\b", str(self.resp), text)
 
@@ -195,6 +197,9 @@ class Pages(running.FolderTest):
     def test_workflows(self):
         self.check_page("docs/reference/workflows.md")
 
+    def test_choose_a_guarantee(self):
+        self.check_page("docs/guide/choose-a-guarantee.md")
+
     # Pages on an application's database.
 
     def check_database_page(self, page, **variables):
@@ -234,7 +239,8 @@ class Pages(running.FolderTest):
         self.check_page("docs/reference/cli.md", HAPAX_URL=f"http://127.0.0.1:{self.http}")
 
     def test_http(self):
-        self.serve()
+        self.serve("workflows: [{id: shop, source: {type: http}, "
+                   'endpoint: {url: "http://127.0.0.1:1/hook"}}]\n')
         self.check_page("docs/reference/http.md")
 
     def test_resp(self):

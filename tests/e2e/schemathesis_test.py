@@ -26,6 +26,9 @@ negative_data_rejection.expected-statuses = ["400", "404", "405", "409", "413", 
 
 
 class Schemathesis(running.ServerTest):
+    CONFIG = ("workflows: [{id: '0', source: {type: http}, "
+              'endpoint: {url: "http://127.0.0.1:1/hook"}}]\n')
+
     def prepare(self):
         """Names that the client makes often, so that it comes further than "there is no such"."""
         for name in ("0", "00"):

@@ -1,87 +1,16 @@
 """Workflows that `hapax serve` runs: from a stream to an endpoint, under a guarantee."""
 
-import http.server
 import json
 import os
 import subprocess
 import threading
 import unittest
 
-from running import FolderTest, arguments, wait_for
+from delivering import DeliveryTest
+from running import arguments, wait_for
 
 
-class Endpoint(http.server.BaseHTTPRequestHandler):
-    """Answers what the hook says; notes what it answered with success."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        request = (self.headers, body)
-        with self.server.lock:
-            self.server.came.append(request)
-        status = self.server.hook(request) if self.server.hook else 200
-        if status == 200:
-            with self.server.lock:
-                self.server.got.append(request)
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-class WorkflowsTest(FolderTest):
-    def endpoint(self):
-        endpoint = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-        endpoint.came, endpoint.got, endpoint.hook = [], [], None
-        endpoint.lock = threading.Lock()
-        endpoint.url = f"http://127.0.0.1:{endpoint.server_port}/in"
-        endpoint.closing = threading.Event()
-        thread = threading.Thread(target=endpoint.serve_forever)
-        thread.start()
-        self.addCleanup(endpoint.server_close)
-        self.addCleanup(thread.join)
-        self.addCleanup(endpoint.shutdown)
-        self.addCleanup(endpoint.closing.set)
-        return endpoint
-
-    def workflow(self, url, endpoint="", more=""):
-        return f"""
-streams: [{{stream: orders}}]
-workflows:
-  - id: erp
-    source: {{type: stream, stream: orders}}
-    endpoint: {{url: "{url}"{endpoint}}}
-{more}
-"""
-
-    def publish(self, server, *ids, group=None, event_type="OrderCreated"):
-        for each in ids:
-            body = {"id": each, "payload": json.dumps({"order": each}),
-                    "headers": [["event_type", event_type], ["traceparent", "00-ab-cd-01"]]}
-            if group:
-                body["group"] = group
-            status, _, text = server.call("POST", "/api/v1/streams/orders/records", body)
-            self.assertIn(status, (200, 201), text)
-
-    def orders(self, endpoint):
-        with endpoint.lock:
-            return [json.loads(body)["data"]["order"] for _, body in endpoint.got]
-
-    def arrives(self, endpoint, *orders):
-        wait_for(lambda: set(self.orders(endpoint)) >= set(orders),
-                 lambda: f"{orders} at the endpoint, which has {self.orders(endpoint)}")
-
-    def dead_letters(self, server):
-        status, _, told = server.call("GET", "/api/v1/streams/erp.dead/records")
-        return told["records"] if status == 200 else []
-
-    def dead_letter(self, server):
-        wait_for(lambda: self.dead_letters(server), "a dead letter")
-        return self.dead_letters(server)[0]
-
+class WorkflowsTest(DeliveryTest):
     def test_records_arrive_with_key_and_envelope(self):
         endpoint = self.endpoint()
         server = self.serve(self.workflow(
@@ -193,6 +122,132 @@ workflows:
             self.assertEqual(mine, [each for each in orders if int(each[1:]) % 10 == customer])
         self.assertEqual(self.dead_letters(server), [])
 
+    def hanging(self):
+        """An endpoint that does not answer requests that come before its `answers` is set."""
+        endpoint = self.endpoint()
+        endpoint.answers = threading.Event()
+        self.addCleanup(endpoint.answers.set)
+
+        def hook(request):
+            if b"hangs" in request[1] and not endpoint.answers.is_set():
+                endpoint.answers.wait(120)
+                return 503  # Nobody hears it any more.
+            return 200
+        endpoint.hook = hook
+        return endpoint
+
+    def keys_of(self, endpoint, order):
+        with endpoint.lock:
+            return [head["webhook-id"] for head, body in endpoint.came if order.encode() in body]
+
+    def dies_while_the_endpoint_hangs(self, guarantee):
+        endpoint = self.hanging()
+        server = self.serve(self.workflow(
+            endpoint.url, more=f"    delivery: {{guarantee: {guarantee}}}"))
+        self.publish(server, "hangs", group="customer-1")
+        wait_for(lambda: endpoint.came, "the request")
+        server.restart(endpoint.answers.set)
+        self.publish(server, "o2", group="customer-1")
+        self.arrives(endpoint, "o2")
+        [key] = self.keys_of(endpoint, "hangs")
+        status, _, claim = server.call("GET", f"/api/v1/claims/erp.deliveries/{key}")
+        self.assertEqual((status, claim["state"]), (200, "unknown"), claim)
+        return endpoint, server, key
+
+    def is_acked(self, server):
+        _, _, stream = server.call("GET", "/api/v1/streams/orders")
+        return stream["consumers"][0]["floor"] == stream["last"]
+
+    def test_exactly_once_parks_what_its_process_died_over_until_somebody_decides(self):
+        endpoint, server, key = self.dies_while_the_endpoint_hangs("exactly-once")
+        dead = self.dead_letter(server)
+        self.assertEqual(dead["id"], "hangs")
+        self.assertIn(f"unknown outcome of erp.deliveries/{key}", dead["lineage"]["reason"])
+        where = ("--url", server.url)
+        self.assertIn("unknown", self.hapax("status", "erp.deliveries", key, *where))
+        self.hapax("resolve", "erp.deliveries", key, "not_applied", "--reason", "asked", *where)
+        self.hapax("redrive", "erp.dead", str(dead["sequence"]), *where)
+        self.arrives(endpoint, "hangs")
+        self.assertEqual(self.keys_of(endpoint, "hangs"), [key, key])
+        wait_for(lambda: self.is_acked(server), "the record to be acked")
+        self.assertIn("completed", self.hapax("status", "erp.deliveries", key, *where))
+
+    def test_exactly_once_does_not_send_what_is_resolved_as_delivered(self):
+        endpoint, server, key = self.dies_while_the_endpoint_hangs("exactly-once")
+        dead = self.dead_letter(server)
+        where = ("--url", server.url)
+        self.hapax("resolve", "erp.deliveries", key, "completed", "--reason", "asked", *where)
+        self.hapax("redrive", "erp.dead", str(dead["sequence"]), *where)
+        self.publish(server, "o3")
+        self.arrives(endpoint, "o3")
+        wait_for(lambda: self.is_acked(server), "the record to be acked")
+        self.assertEqual(self.keys_of(endpoint, "hangs"), [key])
+        self.assertEqual(self.dead_letters(server), [])
+
+    def test_at_most_once_sends_nothing_twice(self):
+        endpoint, server, key = self.dies_while_the_endpoint_hangs("at-most-once")
+        wait_for(lambda: self.is_acked(server), "the record to be acked")
+        self.assertEqual(self.keys_of(endpoint, "hangs"), [key])
+        self.assertEqual(self.dead_letters(server), [])
+
+    def test_at_most_once_makes_one_attempt(self):
+        endpoint = self.endpoint()
+        endpoint.hook = lambda request: 503 if b"fails" in request[1] else 200
+        server = self.serve(self.workflow(
+            endpoint.url, more="    delivery: {guarantee: at-most-once}"))
+        self.publish(server, "fails", "o2", group="customer-1")
+        self.arrives(endpoint, "o2")
+        [key] = self.keys_of(endpoint, "fails")
+        status, _, claim = server.call("GET", f"/api/v1/claims/erp.deliveries/{key}")
+        self.assertEqual((status, claim["state"]), (200, "failed"), claim)
+        self.assertIn("HTTP 503", claim["reason"])
+
+    def test_exactly_once_sends_again_where_the_endpoint_is_idempotent(self):
+        endpoint = self.hanging()
+        server = self.serve(self.workflow(
+            endpoint.url, ", nature: idempotent", "    delivery: {guarantee: exactly-once}"))
+        self.publish(server, "hangs", group="customer-1")
+        wait_for(lambda: endpoint.came, "the request")
+        server.restart(endpoint.answers.set)
+        self.arrives(endpoint, "hangs")
+        first, again = self.keys_of(endpoint, "hangs")
+        self.assertEqual(first, again)
+        self.assertEqual(self.dead_letters(server), [])
+
+    def test_exactly_once_asks_the_endpoint_where_it_can_be_asked(self):
+        endpoint = self.endpoint()
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+
+        def hook(request):
+            if gate.is_set():
+                return 200
+            if b"kept" in request[1]:
+                with endpoint.lock:
+                    endpoint.got.append(request)
+            gate.wait(120)
+            return 503  # Nobody hears it any more.
+        endpoint.hook = hook
+        status_url = endpoint.url.replace("/in", "/of/{key}")
+        server = self.serve(self.workflow(
+            endpoint.url,
+            f", nature: probe, statusUrl: '{status_url}', timeouts: {{request: 1s}}",
+            "    delivery: {guarantee: exactly-once}"))
+        self.publish(server, "kept", "lost")
+        wait_for(lambda: len(endpoint.came) == 2, "both requests")
+        server.restart(gate.set)
+        self.arrives(endpoint, "kept", "lost")
+        wait_for(lambda: self.is_acked(server), "both to be acked")
+        self.assertEqual(sorted(self.orders(endpoint)), ["kept", "lost"])
+        [kept] = self.keys_of(endpoint, "kept")
+        lost, *again = self.keys_of(endpoint, "lost")
+        self.assertEqual(set(again), {lost})
+        self.assertGreaterEqual(set(endpoint.asked), {kept, lost})
+        self.assertEqual(self.dead_letters(server), [])
+        for key in (kept, lost):
+            _, _, claim = server.call("GET", f"/api/v1/claims/erp.deliveries/{key}")
+            self.assertEqual(claim["state"], "completed")
+
     def test_sigterm_waits_for_the_answer(self):
         endpoint = self.endpoint()
         came, answer = threading.Event(), threading.Event()
@@ -229,10 +284,11 @@ workflows:
 
     def test_check_says_what_does_not_run(self):
         server = self.serve(self.workflow("http://127.0.0.1:1/in"))
-        for guarantee, words in (("idempotent-keys", None),
-                                 ("exactly-once", "with guarantee exactly-once")):
-            server.write(self.workflow("http://127.0.0.1:1/in",
-                                       more=f"    delivery: {{guarantee: {guarantee}}}"))
+        probe = ", nature: probe, statusUrl: 'http://127.0.0.1:1/of/{key}'"
+        for guarantee, words in (("exactly-once", None),
+                                 ("idempotent-keys", "with nature probe and guarantee idempot")):
+            server.write(self.workflow("http://127.0.0.1:1/in", probe,
+                                       f"    delivery: {{guarantee: {guarantee}}}"))
             done = subprocess.run([self.HAPAX, "check", server.path], capture_output=True,
                                   text=True, timeout=60, check=False)
             self.assertEqual("does not run" in done.stdout + done.stderr, words is not None)

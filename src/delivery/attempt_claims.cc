@@ -1,0 +1,101 @@
+#include "delivery/attempt_claims.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "relay/headers.h"
+
+namespace hapax::delivery {
+
+void AttemptClaims::end(HandoutNumber number, Outcome outcome, std::string_view reason) {
+  const auto at = open_.find(number);
+  if (at == open_.end()) return;
+  // Beyond that the store has not answered for long, and what it was to be told lapses.
+  if (ended_.size() >= kEndedMax) ended_.pop_front();
+  ended_.push_back(
+      {std::move(at->second.key), at->second.fence, outcome, relay::stored_reason(reason)});
+  open_.erase(at);
+}
+
+Status AttemptClaims::find_unheard(Store& store) {
+  while (!unheard_.empty()) {
+    const std::string& key = unheard_.back();
+    HAPAX_TRY(const auto found, store.find_claim(terms_.scope, key));
+    const bool ours = found && found->state == ClaimState::kProcessing && found->owner == owner_ &&
+                      std::none_of(open_.begin(), open_.end(), [&](const auto& each) {
+                        return each.second.fence == found->fence;
+                      });
+    if (ours) ended_.push_back({key, found->fence});
+    unheard_.pop_back();
+  }
+  return Ok{};
+}
+
+Op AttemptClaims::claim_of(const Beginning& beginning, Duration lease) const {
+  const bool repeats = terms_.in_doubt == AttemptTerms::InDoubt::kSendAgain;
+  return Claim{.scope = terms_.scope,
+               .key = beginning.record->id,
+               .content = beginning.record->payload,
+               .owner = owner_,
+               .lease = lease,
+               .retention = terms_.kept,
+               .tombstone = terms_.kept,
+               .on_lapse = repeats ? OnLapse::kTakeOver : OnLapse::kUnknown};
+}
+
+void AttemptClaims::speak(std::span<const Beginning> beginning, bool renews, Duration lease,
+                          const AddOp& add) {
+  for (std::size_t i = 0; i < ended_.size(); ++i) {
+    const Ended& ended = ended_[i];
+    const bool completed = ended.outcome == Outcome::kCompleted;
+    const std::size_t place = add(Settle{.scope = terms_.scope,
+                                         .key = ended.key,
+                                         .fence = ended.fence,
+                                         .outcome = ended.outcome,
+                                         .reason = completed ? std::string_view() : ended.reason});
+    if (i == 0) told_at_ = place;
+  }
+  if (renews) {
+    for (const auto& [number, open] : open_) {
+      add(Renew{terms_.scope, open.key, open.fence, lease});
+    }
+  }
+  begun_.clear();
+  for (const Beginning& each : beginning) {
+    begun_.push_back({add(claim_of(each, lease)), each.number, each.record->id});
+  }
+}
+
+std::vector<AttemptClaims::Refusal> AttemptClaims::hear(Answer& answer) {
+  // One that was not taken is told again: its claim may have lapsed, and then it cannot be released
+  // any more; or there is no room now.
+  std::deque<Ended> again;
+  for (std::size_t i = 0; i < ended_.size(); ++i) {
+    if (!std::holds_alternative<Refused>(answer.verdicts[told_at_ + i])) continue;
+    if (ended_[i].outcome == Outcome::kReleased) {
+      ended_[i].outcome = Outcome::kFailed;
+      ended_[i].reason = "it was not sent";
+    }
+    again.push_back(std::move(ended_[i]));
+  }
+  ended_ = std::move(again);
+  std::vector<Refusal> refusals;
+  for (Begun& each : std::exchange(begun_, {})) {
+    Verdict& verdict = answer.verdicts[each.place];
+    if (const auto* claimed = std::get_if<Claimed>(&verdict)) {
+      open_.insert_or_assign(each.number, Open{each.key, claimed->fence});
+      if (!terms_.one_attempt() || claimed->attempt == 1) continue;
+      end(each.number, Outcome::kFailed, "there was one attempt, and no more is made");
+    }
+    refusals.push_back({each.number, std::move(each.key), std::move(verdict)});
+  }
+  return refusals;
+}
+
+void AttemptClaims::hear_nothing(Errc why) {
+  for (Begun& each : std::exchange(begun_, {})) {
+    if (why == Errc::kOutcomeUnknown) unheard_.push_back(std::move(each.key));
+  }
+}
+
+}  // namespace hapax::delivery

@@ -1,0 +1,54 @@
+#include "serve/declared_workflows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hapax::serve {
+namespace {
+
+using delivery::FromHttp;
+using delivery::FromStream;
+using delivery::Workflow;
+using delivery::WorkflowId;
+using testing::HasSubstr;
+
+Workflow workflow(std::string_view id, delivery::WorkflowSource source, std::string tenant = "") {
+  Workflow made{.id = WorkflowId::parse(id).value(), .tenant = std::move(tenant)};
+  made.source = std::move(source);
+  const auto url = delivery::WebUrl::parse("https://erp.example/in").value();
+  made.endpoints = {{.name = "", .target = delivery::HttpTarget{.url = url}}};
+  return made;
+}
+
+TEST(DeclaredWorkflows, TheStreamOfEventsBeginsWithTheNameOfTheWorkflow) {
+  const DeclaredWorkflows declared({workflow("erp", FromHttp{})});
+  EXPECT_EQ(declared.stream_of_events("", "erp").value(), "erp.events");
+}
+
+// A6: a workflow of another tenant is not there.
+TEST(DeclaredWorkflows, EachTenantHasItsOwn) {
+  const DeclaredWorkflows declared({workflow("erp", FromHttp{}, "acme")});
+  EXPECT_TRUE(declared.stream_of_events("acme", "erp").ok());
+  for (const std::string_view other : {"", "beta"}) {
+    const auto refused = declared.stream_of_events(other, "erp");
+    ASSERT_FALSE(refused.ok()) << other;
+    EXPECT_EQ(refused.error().code, Errc::kNotFound);
+  }
+}
+
+TEST(DeclaredWorkflows, AWorkflowThatTakesNoEventsSaysWhy) {
+  Workflow off = workflow("off", FromHttp{});
+  off.enabled = false;
+  const DeclaredWorkflows declared({off, workflow("fed", FromStream{"orders"})});
+  const auto refusal = [&](std::string_view id) {
+    const auto refused = declared.stream_of_events("", id);
+    EXPECT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, Errc::kPreconditionFailed);
+    return refused.error().detail;
+  };
+  EXPECT_EQ(refusal("off"), "workflow 'off' takes no events: it is not enabled");
+  EXPECT_THAT(refusal("fed"), HasSubstr("its source is stream 'orders'; append records there"));
+}
+
+}  // namespace
+}  // namespace hapax::serve

@@ -22,6 +22,7 @@
 #include "cli/span.h"
 #include "cli/store_commands.h"
 #include "cli/way.h"
+#include "delivery/database_outbox.h"
 #include "delivery/outbox_driver.h"
 #include "host/clock.h"
 #include "host/signals.h"
@@ -35,10 +36,6 @@ constexpr Duration kNamesakeSlack{200};
 constexpr std::uint32_t kStreamStarts = 2;  // One is sent while the other is settled and taken.
 constexpr Duration kLeaseMin{1'000};
 constexpr Duration kLeaseMax{3'600'000};  // what is longer is taken for one of a wrong clock
-
-// A relay holds lanes as LABEL#KEY: the label is for people, and the key is new in every process,
-// so that two relays never take each other's lanes for their own, whatever they are called.
-std::string_view label_of(std::string_view owner) { return owner.substr(0, owner.rfind('#')); }
 
 // One outbox of those that a command relays.
 class Drain {
@@ -88,30 +85,37 @@ class Drain {
     HAPAX_CHECK(check_name(*outbox));
     return outbox;
   }
-  // Two relays of one name are a mistake of whoever starts them. One that was killed is waited for:
-  // its lease ends, and that of one which lives is renewed.
+  // Two relays of one name, and a relay beside a workflow, are a mistake of whoever starts them.
+  // One that was killed is waited for: its lease ends, and that of one which lives is renewed.
   Status check_name(relay::Source& source) {
-    const std::string_view label = label_of(owner_);
+    const std::string_view label = delivery::label_of(owner_);
     HAPAX_TRY(const relay::OutboxReport report, source.report());
     const std::int64_t now = clock_.steady_ms();
     Duration left{0};
+    std::string holder;
     for (const relay::LaneReport& lane : report.lanes) {
-      if (label_of(lane.owner) == label && lane.owner != owner_) {
-        left = std::max(left, lane.lease_left);
-      }
+      const std::string_view other = delivery::label_of(lane.owner);
+      const bool rival = other == label || other.starts_with(delivery::kWorkflowLabel);
+      if (!rival || lane.owner == owner_ || lane.lease_left <= left) continue;
+      left = lane.lease_left;
+      holder = other == label ? base::format("another relay named '{}'", label)
+                              : base::format("'{}' of a server", other);
     }
     if (left == Duration{0}) return Ok{};
     if (!namesake_until_ms_) namesake_until_ms_ = now + (left + kNamesakeSlack).count();
-    if (now + left.count() > *namesake_until_ms_) {
-      return Error{Errc::kConflict,
-                   base::format("another relay named '{}' is running; give every relay a --name of "
-                                "its own, or leave --name out",
-                                label)};
+    if (now + left.count() <= *namesake_until_ms_) {
+      return Error{Errc::kLocked,
+                   base::format("{} holds lanes for {} ms; if it is dead, this one goes on then",
+                                holder, left.count())};
     }
-    return Error{Errc::kLocked,
-                 base::format("another relay named '{}' holds lanes for {} ms; if it is dead, this "
-                              "one goes on then",
-                              label, left.count())};
+    if (holder.starts_with('\'')) {
+      return Error{Errc::kConflict,
+                   holder +
+                       " sends from this outbox, and each record would go to one of the two; "
+                       "disable the workflow, or do without the relay"};
+    }
+    return Error{Errc::kConflict,
+                 holder + " is running; give every relay a --name of its own, or leave --name out"};
   }
 
   const RelayOptions& options_;

@@ -4,11 +4,10 @@
 
 #include "base/format.h"
 #include "base/mutex.h"
+#include "cli/outboxes.h"
 #include "cli/relay.h"
 #include "cli/show.h"
 #include "cli/span.h"
-#include "postgres/outbox_source.h"
-#include "sqlite/outbox_source.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
@@ -16,10 +15,6 @@ namespace hapax::cli {
 namespace {
 
 constexpr Duration kSilenceMin{5'000};  // for a database to answer, or a third of the lease
-constexpr std::string_view kPolls =
-    "NOTIFY does not reach this relay, as behind a pooler that changes sessions; it polls at most "
-    "every 1.7 s. A direct connection, or a pooler that pools sessions, makes it sooner";
-
 constexpr std::string_view kBlind =
     "transactions of other roles are not seen: GRANT pg_read_all_stats to this one";
 
@@ -114,34 +109,24 @@ void say(std::string_view text) {
 Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,
                                                    const std::string& from,
                                                    const std::string& owner) {
-  if (is_postgres(from)) {
-    const bool sleeps = options.sends() && !options.once;
-    // Whoever only looks may ask for much.
-    const Duration lease = span_of(options.lease).value_or(Duration{0});
-    HAPAX_TRY(auto source, postgres::OutboxSource::open(
-                               {.uri = from,
-                                .schema = options.schema,
-                                .owner = owner,
-                                .listen = sleeps,
-                                .silence_max = options.sends() ? std::max(kSilenceMin, lease / 3)
-                                                               : Duration::max(),
-                                .notice = say}));
-    if (sleeps && !source->is_notified()) say(without_password(from) + ": " + std::string(kPolls));
-    return std::unique_ptr<relay::Source>(std::move(source));
+  relay::OutboxAddress address{.database = from,
+                               .schema = options.schema,
+                               .prefix = options.prefix,
+                               .owner = owner,
+                               .waits = options.sends() && !options.once};
+  address.notice = [shown = without_password(from)](std::string_view text) {
+    say(shown + ": " + std::string(text));
+  };
+  // Whoever only looks may ask for much.
+  const Duration lease = span_of(options.lease).value_or(Duration{0});
+  if (options.sends()) address.silence_max = std::max(kSilenceMin, lease / 3);
+  if (const auto retention = span_of(options.retention)) {
+    address.retention = *retention;
+  } else if (!is_postgres(from)) {
+    return Error{Errc::kInvalidArgument, "--retention " + options.retention + " is no span"};
   }
-  if (from.starts_with("sqlite:")) {
-    const auto retention = span_of(options.retention);
-    if (!retention) {
-      return Error{Errc::kInvalidArgument, "--retention " + options.retention + " is no span"};
-    }
-    HAPAX_TRY(auto source, sqlite::OutboxSource::open({.path = from.substr(7),
-                                                       .prefix = options.prefix,
-                                                       .owner = owner,
-                                                       .retention = *retention}));
-    return std::unique_ptr<relay::Source>(std::move(source));
-  }
-  return Error{Errc::kInvalidArgument,
-               "unknown outbox '" + from + "'; expected postgres://… or sqlite:FILE"};
+  HAPAX_TRY(relay::OpenedOutbox opened, open_outbox(address));
+  return std::move(opened.source);
 }
 
 Result<int> show_status(const RelayOptions& options) {

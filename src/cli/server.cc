@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "cli/commands.h"
 #include "cli/configuration.h"
+#include "cli/outboxes.h"
 #include "cli/show.h"
 #include "config/load.h"
 #include "config/publish.h"
@@ -205,6 +206,7 @@ int run_serve(const ServeOptions& options) {
   auto made = serve::options_from(loaded->config);
   if (!made) return report(made.error());
   made->version = options.version;
+  made->open_outbox = open_outbox;
   made->reread = [options] { return reread(options); };
   const Status served = serve::run(*made);
   if (served) return kExitOk;

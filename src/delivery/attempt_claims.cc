@@ -17,14 +17,19 @@ void AttemptClaims::end(HandoutNumber number, Outcome outcome, std::string_view 
   open_.erase(at);
 }
 
+bool AttemptClaims::is_known(Fence fence) const {
+  const auto has = [fence](const Ended& each) { return each.fence == fence; };
+  return std::any_of(ended_.begin(), ended_.end(), has) ||
+         std::any_of(open_.begin(), open_.end(),
+                     [fence](const auto& each) { return each.second.fence == fence; });
+}
+
 Status AttemptClaims::find_unheard(Store& store) {
   while (!unheard_.empty()) {
     const std::string& key = unheard_.back();
     HAPAX_TRY(const auto found, store.find_claim(terms_.scope, key));
     const bool ours = found && found->state == ClaimState::kProcessing && found->owner == owner_ &&
-                      std::none_of(open_.begin(), open_.end(), [&](const auto& each) {
-                        return each.second.fence == found->fence;
-                      });
+                      !is_known(found->fence);
     if (ours) ended_.push_back({key, found->fence});
     unheard_.pop_back();
   }

@@ -91,6 +91,7 @@ class AttemptClaims {
   };
   static constexpr std::size_t kEndedMax = 10'000;
 
+  [[nodiscard]] bool is_known(Fence fence) const;
   [[nodiscard]] Op claim_of(const Beginning& beginning, Duration lease) const;
 
   const AttemptTerms terms_;

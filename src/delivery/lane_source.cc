@@ -69,10 +69,24 @@ void LaneSource::note(const Settlement& settlement) {
   Lane& lane = *find(at->second);
   const std::size_t place = settlement.number & ((std::uint64_t{1} << kPlaceBits) - 1);
   HAPAX_ASSERT(!lane.settled[place], "a record is settled once");
+  const std::int64_t now = clock_.steady_ms();
   lane.settled[place] = true;
-  lane.outcomes[place] = {lane_kind(settlement.kind), settlement.after, settlement.reason};
-  lane.due_ms[place] = clock_.steady_ms() + settlement.after.count();
+  lane.outcomes[place] =
+      settlement.kind == Kind::kRetry
+          ? retry(settlement, Duration{now - lane.tried_ms[place]})
+          : relay::SendOutcome{lane_kind(settlement.kind), settlement.after, settlement.reason};
+  lane.due_ms[place] = now + settlement.after.count();
   --lane.unsettled;
+}
+
+relay::SendOutcome LaneSource::retry(const Settlement& settlement, Duration tried_for) const {
+  const bool over = settings_.give_up_after != Duration{0} &&
+                    tried_for + settlement.after > settings_.give_up_after;
+  if (!over) return {LaneKind::kRetry, settlement.after, settlement.reason};
+  const std::string reason =
+      base::format("given up after {} ms: {}", tried_for.count(), settlement.reason);
+  if (log_) log_("a record is a dead letter: " + reason);
+  return {LaneKind::kDead, Duration{0}, reason};
 }
 
 Status LaneSource::keep_leases(Duration lease, Hand& hand) {
@@ -110,7 +124,7 @@ Status LaneSource::exchange(std::uint32_t room, Hand& hand) {
   for (const std::uint32_t lane : taken.lost) lose(lane, hand);
   if (!rest && room > 0) suspects_ = std::move(taken.suspects);
   hand.more = taken.more || alone || (!suspects_.empty() && !is_out());
-  if (taken.batches.empty() && !hand.more && !rest && room > 0) news_ = false;
+  if (taken.batches.empty() && !hand.more && !rest && room > 0 && asked_all_) news_ = false;
   alone_ = alone_ || (alone && !taken.batches.empty());
   for (relay::OutgoingBatch& batch : taken.batches) {
     hand_out(*find(batch.lane), std::move(batch), alone.has_value(), hand);
@@ -121,16 +135,25 @@ Status LaneSource::exchange(std::uint32_t room, Hand& hand) {
 std::vector<relay::LaneTurn> LaneSource::turns_of(std::uint32_t room,
                                                   const std::optional<std::uint32_t>& alone) {
   std::vector<relay::LaneTurn> turns;
+  const auto is_chosen = [&](const Lane& lane, std::size_t at) {
+    if (at >= share_ || lane.unsettled != 0) return false;
+    return alone ? lane.lease.lane == *alone : news_ || !lane.outcomes.empty();
+  };
+  // The room is divided: a lane that turns out to be empty leaves room to the others.
+  std::uint32_t chosen = 0;
+  for (std::size_t at = 0; at < lanes_.size(); ++at) chosen += is_chosen(lanes_[at], at) ? 1U : 0U;
+  const std::uint32_t each =
+      chosen == 0 ? 0 : std::min(std::max(room / chosen, 1U), settings_.batch);
   std::uint32_t left = room;
+  asked_all_ = chosen <= room;
   ++first_;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const std::size_t at = (first_ + i) % lanes_.size();
     Lane& lane = lanes_[at];
     if (lane.unsettled != 0) continue;
-    const bool chosen = alone ? lane.lease.lane == *alone : news_ || !lane.outcomes.empty();
-    const bool wanted = at < share_ && left > 0 && chosen;
+    const bool wanted = left > 0 && is_chosen(lane, at);
     if (!wanted && lane.outcomes.empty()) continue;
-    const std::uint32_t most = wanted ? std::min(left, settings_.batch) : 0;
+    const std::uint32_t most = wanted ? std::min(left, each) : 0;
     left -= most;
     shorten_waits(lane);
     turns.push_back({.lease = lane.lease,
@@ -176,12 +199,30 @@ void LaneSource::hand_out(Lane& lane, relay::OutgoingBatch batch, bool alone, Ha
   lane.outcomes.assign(batch.records.size(), {});
   lane.settled.assign(batch.records.size(), false);
   lane.due_ms.assign(batch.records.size(), 0);
+  lane.tried_ms.clear();
   // Y5: whoever took the record alone did not live to say what became of it, that often.
   Outgoing& front = batch.records.front();
   if (alone && front.attempt > settings_.attempts_max) front.flaw = kPoison;
+  const std::int64_t now = clock_.steady_ms();
   for (std::size_t i = 0; i < batch.records.size(); ++i) {
-    hand.records.push_back({number_of(lane.batch, i), std::move(batch.records[i]), 0});
+    Outgoing& record = batch.records[i];
+    lane.tried_ms.push_back(now - record.tried_for.count());
+    if (hooks_.wanted && !hooks_.wanted(record)) {
+      pass_over(lane, i);
+      continue;
+    }
+    if (hooks_.dress) hooks_.dress(record);
+    hand.records.push_back({number_of(lane.batch, i), std::move(record), 0});
   }
+  if (lane.unsettled == 0) hand.more = true;  // There is something to settle.
+}
+
+// Behind a record of its key that waits it is passed over all the same: nothing is sent.
+void LaneSource::pass_over(Lane& lane, std::size_t place) {
+  ++passed_over_;
+  lane.settled[place] = true;
+  lane.outcomes[place] = {.kind = LaneKind::kAccepted};
+  --lane.unsettled;
 }
 
 Status LaneSource::give_back_surplus() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "delivery/database_outbox.h"
 #include "delivery/lane_source.h"
 #include "delivery/world_test.h"
 #include "relay/memory_source_test.h"
@@ -30,7 +31,10 @@ class WorldSource final : public relay::Source {
   }
   Status release(std::span<const relay::Lease> leases) override { return inner_.release(leases); }
   Result<bool> clean() override { return false; }
-  Result<relay::OutboxReport> report() override { return relay::OutboxReport{}; }
+  Result<relay::OutboxReport> report() override {
+    if (troubles_.error()) return away();
+    return inner_.report();
+  }
   Result<std::vector<relay::TracedEvent>> trace(const std::string&) override {
     return std::vector<relay::TracedEvent>{};
   }
@@ -53,8 +57,10 @@ class WorldSource final : public relay::Source {
 
 class LaneStock final : public Stock {
  public:
-  explicit LaneStock(const WorldTroubles& troubles)
-      : troubles_(troubles), outbox_(1 + troubles.random.below(4)) {}
+  enum class Opens : std::uint8_t { kAtOnce, kWhenItIsThere };
+
+  LaneStock(const WorldTroubles& troubles, Opens opens)
+      : troubles_(troubles), opens_(opens), outbox_(1 + troubles.random.below(4)) {}
 
   void publish(const std::string& id, const std::string& key) override {
     const std::size_t place =
@@ -64,7 +70,15 @@ class LaneStock final : public Stock {
     outbox_.publish(lane, id, key);
   }
   std::unique_ptr<Source> open(const std::string& owner) override {
-    return std::make_unique<Opened>(troubles_, outbox_, owner);
+    if (opens_ == Opens::kAtOnce) return std::make_unique<Opened>(troubles_, outbox_, owner);
+    const std::string name = "workflow w#" + owner;
+    const auto open = [this, name]() -> Result<relay::OpenedOutbox> {
+      if (troubles_.error()) return Error{Errc::kUnavailable, "nobody listens"};
+      return relay::OpenedOutbox{std::make_unique<WorldSource>(troubles_, outbox_, name), "uid"};
+    };
+    const DatabaseOutboxSettings settings{.lanes = LaneSettings{.batch = 40}, .owner = name};
+    const auto hooks = [](const std::string&) { return LaneHooks{}; };
+    return std::make_unique<DatabaseOutbox>(open, troubles_.clock, settings, hooks);
   }
   bool leased(const std::string& id) override {
     return outbox_.lanes.at(lane_of_.at(id)).until_ms > troubles_.clock.steady_ms();
@@ -98,12 +112,16 @@ class LaneStock final : public Stock {
   };
 
   WorldTroubles troubles_;
+  const Opens opens_;
   relay::MemoryOutbox outbox_;
   std::map<std::string, std::uint32_t> lane_of_;
 };
 
 inline std::unique_ptr<Stock> make_lane_stock(const WorldTroubles& troubles) {
-  return std::make_unique<LaneStock>(troubles);
+  return std::make_unique<LaneStock>(troubles, LaneStock::Opens::kAtOnce);
+}
+inline std::unique_ptr<Stock> make_database_stock(const WorldTroubles& troubles) {
+  return std::make_unique<LaneStock>(troubles, LaneStock::Opens::kWhenItIsThere);
 }
 
 }  // namespace hapax::delivery

@@ -13,7 +13,6 @@ namespace {
 
 constexpr Duration kTroubleFirst{500};  // after an error of the database, doubled …
 constexpr Duration kTroubleMax{15'000};
-constexpr std::int64_t kCleanEveryMs = 60'000;
 
 bool mends_itself(const Error& error) {
   return error.code == Errc::kUnavailable || error.code == Errc::kLocked;
@@ -169,7 +168,7 @@ void OutboxDriver::clean() {
   if (now < clean_at_ms_) return;
   const auto more = outbox_->clean();
   if (!more) say("cleaning: " + more.error().text());
-  clean_at_ms_ = more && *more ? now : now + kCleanEveryMs;
+  clean_at_ms_ = more && *more ? now : now + kCleanEvery.count();
 }
 
 // Once, if others hold all lanes for longer than a lease, and leave records waiting.

@@ -83,6 +83,9 @@ class Source {
   virtual void wait(Duration most) = 0;
   // Lets wait() return, once. From any thread.
   virtual void nudge() = 0;
+  // The end is near: from now until all is given back no call waits for long for whoever does not
+  // answer. From any thread.
+  virtual void hurry() {}
 };
 
 }  // namespace hapax::delivery

@@ -62,7 +62,9 @@ void StreamSource::hear_claims(const TakeCall& call, Answer& answer, Hand& hand)
     if (at != held_.end()) {
       at->second.key = each.record->id;
     } else {
-      claims_->end(each.number, Outcome::kReleased, {});  // Somebody else has it.
+      // Somebody else has it, and should not wait for this claim.
+      claims_->end(each.number, Outcome::kReleased, {});
+      hand.more = true;
     }
   }
 }

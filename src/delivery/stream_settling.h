@@ -54,7 +54,8 @@ class StreamSource::Settling {
   // A receive would make a consumer that is not there with settings of its own: after the stream
   // was deleted and made again.
   void receive(std::uint32_t room, Duration lease) {
-    add(0, CreateConsumer{settings_.stream, settings_.consumer, consumer_settings()});
+    add(0, CreateConsumer{settings_.stream, settings_.consumer,
+                          workflow_consumer(settings_.dead_letters)});
     const auto max = std::min<std::uint32_t>(room, limits::kReceiveMax);
     add(0, Receive{settings_.stream, settings_.consumer, max, lease, settings_.owner});
   }
@@ -77,14 +78,6 @@ class StreamSource::Settling {
   [[nodiscard]] HandoutNumber extended(std::size_t place) const { return extended_[place]; }
 
  private:
-  // The consumer never gives a record up by itself: the engine says when (Z10, Z11).
-  [[nodiscard]] ConsumerSettings consumer_settings() const {
-    ConsumerSettings settings;
-    settings.attempts_max = limits::kAttemptsMax;
-    settings.dead_letters = settings_.dead_letters;
-    settings.in_flight_max = limits::kInFlightPerConsumerMax;
-    return settings;
-  }
   void add(HandoutNumber extended, Op op) {
     ops_.push_back(op);
     extended_.push_back(extended);

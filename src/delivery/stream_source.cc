@@ -26,36 +26,23 @@ bool read_number(std::string_view& text, Number& number) {
 }  // namespace
 
 StreamSource::StreamSource(Store& store, ports::Clock& clock, StreamSourceSettings settings,
-                           KeyOf key_of, Wanted wanted, Log log)
+                           KeyOf key_of, Route route, Log log)
     : store_(store),
       clock_(clock),
       settings_(std::move(settings)),
       key_of_(std::move(key_of)),
-      wanted_(std::move(wanted)),
+      route_(std::move(route)),
       log_(std::move(log)),
-      news_(std::make_shared<News>()) {
+      news_(store) {
   if (!settings_.claims) return;
   claims_.emplace(*settings_.claims, settings_.owner);
   if (settings_.claims->probe)
     doubts_.emplace(settings_.claims->probe, settings_.claims->ask_after);
 }
 
-StreamSource::~StreamSource() {
-  if (watch_number_ != 0) store_.unwatch(watch_number_);
-}
-
 Status StreamSource::open() {
-  HAPAX_TRY(const StreamStats stats, store_.describe(settings_.stream));
-  // Keys of deliveries are made of message ids, which must be unique in the stream.
-  if (stats.settings.id_scope == IdScope::kGroup) {
-    return Error{
-        Errc::kPreconditionFailed,
-        base::format("stream '{}' has ids that are unique per group only (id_scope); records "
-                     "of a workflow need ids that are unique in the stream",
-                     settings_.stream)};
-  }
-  HAPAX_TRY(const Records found, store_.read({.stream = settings_.stream, .max = 1}));
-  stream_uid_ = found.stream_uid;
+  if (settings_.own) HAPAX_CHECK(ensure_stream(store_, {settings_.stream, *settings_.own}));
+  HAPAX_TRY(stream_uid_, find_source(store_, settings_.stream));
   return Ok{};
 }
 
@@ -67,7 +54,7 @@ Result<Hand> StreamSource::take(const TakeCall& call) {
     forget();
     HAPAX_CHECK(open());
   }
-  watch();
+  news_.watch(settings_.stream, settings_.consumer);
   if (claims_) {
     Status ready = claims_->find_unheard(store_);
     if (ready) ready = resolve_doubts();
@@ -164,7 +151,8 @@ Status StreamSource::hand_out(Answer& answer, Hand& hand) {
     HAPAX_TRY(const Tries tries, find_tries(delivery));
     const Receipt receipt{delivery.record.sequence, delivery.token};
     Outgoing record = outgoing_of(delivery, tries);
-    if (wanted_ && !wanted_(record)) {
+    const std::optional<std::uint32_t> endpoint = route_ ? route_(record) : 0;
+    if (!endpoint) {
       ++passed_over_;
       unwanted_.push_back(receipt);
       continue;
@@ -172,7 +160,7 @@ Status StreamSource::hand_out(Answer& answer, Hand& hand) {
     const HandoutNumber number = ++numbers_;
     held_bytes_ += record.payload.size();
     held_.emplace(number, Held{receipt, tries, to_ms(answer.time), record.payload.size()});
-    hand.records.push_back({number, std::move(record), 0});
+    hand.records.push_back({number, std::move(record), *endpoint});
   }
   return Ok{};
 }
@@ -320,34 +308,6 @@ void StreamSource::forget() {
   held_bytes_ = 0;
   unwanted_.clear();
   overruled_.clear();
-}
-
-// --- wait ------------------------------------------------------------------------------------
-
-// Set before the store is asked, so that nothing comes unnoticed in between.
-void StreamSource::watch() {
-  {
-    const base::MutexLock lock(news_->mutex);
-    if (std::exchange(news_->watched, true)) return;
-  }
-  watch_number_ = store_.watch(StreamWatch{settings_.stream, settings_.consumer}, [news = news_] {
-    const base::MutexLock lock(news->mutex);
-    news->watched = false;
-    news->some = true;
-    news->came.notify_all();
-  });
-}
-
-void StreamSource::wait(Duration most) {
-  base::MutexLock lock(news_->mutex);
-  lock.wait_for(news_->came, most, [this]() HAPAX_REQUIRES(news_->mutex) { return news_->some; });
-  news_->some = false;
-}
-
-void StreamSource::nudge() {
-  const base::MutexLock lock(news_->mutex);
-  news_->some = true;
-  news_->came.notify_all();
 }
 
 }  // namespace hapax::delivery

@@ -9,10 +9,8 @@
 // Z12: one take is one commit: what is settled and what is handed out become true together.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,10 +20,11 @@
 
 #include <hapax/store.h>
 
-#include "base/mutex.h"
 #include "delivery/attempt_claims.h"
 #include "delivery/doubts.h"
 #include "delivery/source.h"
+#include "delivery/stream_news.h"
+#include "delivery/workflow_streams.h"
 #include "ports/clock.h"
 
 namespace hapax::delivery {
@@ -35,6 +34,7 @@ inline constexpr std::string_view kTypeHeader = "event_type";
 
 struct StreamSourceSettings {
   std::string stream;
+  std::optional<StreamSettings> own{};  // the stream is the workflow's own, and made so
   std::string consumer;
   std::string dead_letters;  // stream
   std::string attempts;      // how the names of the registers begin
@@ -52,17 +52,18 @@ class StreamSource final : public Source {
   // What a record of the stream with that uid is called outside (Outgoing::id): the same on every
   // attempt and replay.
   using KeyOf = std::function<std::string(const Record&, std::uint64_t stream_uid)>;
-  using Wanted = std::function<bool(const Outgoing&)>;  // others are passed over
+  // Which of the engine's endpoints a record goes to; it may mend what was read. None: the record
+  // is passed over.
+  using Route = std::function<std::optional<std::uint32_t>(Outgoing&)>;
 
   StreamSource(Store& store, ports::Clock& clock, StreamSourceSettings settings, KeyOf key_of,
-               Wanted wanted = {}, Log log = {});
-  ~StreamSource() override;
+               Route route = {}, Log log = {});
 
   // Z12. kNotFound while there is no such stream.
   [[nodiscard]] Result<Hand> take(const TakeCall& call) override;
   [[nodiscard]] Status give_back(std::span<const Settlement> settled) override;
-  void wait(Duration most) override;
-  void nudge() override;
+  void wait(Duration most) override { news_.wait(most); }
+  void nudge() override { news_.nudge(); }
 
   [[nodiscard]] std::uint64_t passed_over() const { return passed_over_; }
 
@@ -118,14 +119,13 @@ class StreamSource final : public Source {
   [[nodiscard]] std::int64_t log_now_ms() { return clock_.steady_ms() + log_ahead_ms_; }
   void release(HandoutNumber number);
   void remember(Sequence sequence, const Tries& tries);
-  void watch();
   void forget();
 
   Store& store_;
   ports::Clock& clock_;
   const StreamSourceSettings settings_;
   const KeyOf key_of_;
-  const Wanted wanted_;
+  const Route route_;
   const Log log_;
 
   std::optional<std::uint64_t> stream_uid_{};  // none: look whether stream and consumer are there
@@ -142,15 +142,7 @@ class StreamSource final : public Source {
   std::int64_t log_ahead_ms_ = 0;  // of log time to our steady clock
   std::uint64_t passed_over_ = 0;
 
-  // What wakes wait(). The store may still call when this source is gone.
-  struct News {
-    base::Mutex mutex;
-    std::condition_variable came;
-    bool some HAPAX_GUARDED_BY(mutex) = false;
-    bool watched HAPAX_GUARDED_BY(mutex) = false;  // a watch is set and has not fired
-  };
-  const std::shared_ptr<News> news_;
-  std::uint64_t watch_number_ = 0;
+  StreamNews news_;
 };
 
 }  // namespace hapax::delivery

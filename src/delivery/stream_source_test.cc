@@ -162,7 +162,10 @@ TEST_F(StreamSourceTest, WhatSomebodyElseHasIsToldAsLost) {
 TEST_F(StreamSourceTest, WhatIsNotWantedIsPassedOver) {
   StreamSource picky(
       store_, clock_, settings(), [](const Record& record, std::uint64_t) { return record.id; },
-      [](const Outgoing& record) { return record.payload != "a"; });
+      [](const Outgoing& record) -> std::optional<std::uint32_t> {
+        if (record.payload == "a") return std::nullopt;
+        return 0;
+      });
   append("a");
   append("b");
   const TakeCall call{.room = 10, .lease = Duration{10'000}};

@@ -31,6 +31,11 @@ class RuleStore final : public Store {
     HAPAX_ASSERT(std::holds_alternative<Answer>(executed), "no commit of these tests is refused");
     auto answer = std::get<Answer>(std::move(executed));
     for (std::size_t i = 0; i < answer.verdicts.size(); ++i) {
+      if (const auto* appended = std::get_if<Appended>(&answer.verdicts[i])) {
+        if (const auto* append = std::get_if<Append>(&commit.ops[i])) {
+          times_[{std::string(append->stream), appended->sequence}] = answer.time;
+        }
+      }
       auto* received = std::get_if<Received>(&answer.verdicts[i]);
       if (received == nullptr) continue;
       const auto& stream = std::get<Receive>(commit.ops[i]).stream;
@@ -44,7 +49,12 @@ class RuleStore final : public Store {
   Result<Records> read(const ReadRange& range) override {
     const core::Stream* stream = rules.state.find_stream(range.stream);
     if (stream == nullptr) return Error{Errc::kNotFound, std::string(range.stream)};
-    return Records{{}, stream->first, stream->last, stream->uid.value};
+    Records found{{}, stream->first, stream->last, stream->uid.value};
+    for (Sequence at = std::max(range.from, stream->first);
+         at <= stream->last && found.records.size() < range.max; at = at.next()) {
+      if (stream->keeps(at)) found.records.push_back(record(range.stream, at));
+    }
+    return found;
   }
   Result<std::optional<RegisterValue>> find_register(std::string_view name) override {
     const auto hash = core::rig::hash_text(name, 5);
@@ -75,6 +85,11 @@ class RuleStore final : public Store {
     if (stream == nullptr) return Error{Errc::kNotFound, std::string(name)};
     StreamStats stats;
     stats.settings = stream->settings;
+    stats.first = stream->first;
+    stats.last = stream->last;
+    for (const auto& [consumer, uid] : stream->consumers) {
+      stats.consumers.push_back(core::consumer_stats(*stream, rules.state.consumers.at(uid)));
+    }
     return stats;
   }
   Result<std::vector<std::string>> streams() override { return std::vector<std::string>{}; }
@@ -90,6 +105,10 @@ class RuleStore final : public Store {
     record.id = appended.id;
     record.group = appended.group;
     record.payload = appended.payload;
+    record.headers = core::decode_headers(appended.headers).value();
+    if (const auto at = times_.find({std::string(name), sequence}); at != times_.end()) {
+      record.time = at->second;
+    }
     record.lineage = appended.lineage;
     return record;
   }
@@ -99,6 +118,7 @@ class RuleStore final : public Store {
 
  private:
   ports::Clock& clock_;
+  std::map<std::pair<std::string, Sequence>, Time> times_;  // of records that were appended
 };
 
 // The same store as one process sees it.

@@ -1,6 +1,7 @@
 #include "delivery/workflow_check.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -23,6 +24,17 @@ const std::string* source_stream(const Workflow& workflow) {
   if (!workflow.source) return nullptr;
   const auto* from = std::get_if<FromStream>(&*workflow.source);
   return from == nullptr ? nullptr : &from->stream;
+}
+
+// The same text for the same outbox, if there is one; nothing for a workflow that will not run.
+std::optional<std::string> outbox_of(const Workflow& workflow) {
+  if (workflow.draft() || !workflow.enabled || !comes_from<FromOutbox>(workflow)) return {};
+  const FromOutbox& from = std::get<FromOutbox>(*workflow.source);
+  std::string text = from.database.written();
+  if (const auto* own = std::get_if<OwnOutboxTables>(&from.tables)) {
+    return base::format("{} {} {}", text, own->schema, own->prefix);
+  }
+  return base::format("{} table {}", text, std::get<MappedOutboxTable>(from.tables).table);
 }
 
 class WorkflowCheck {
@@ -179,6 +191,13 @@ class WorkflowCheck {
            "${secret:NAME}");
     }
     references("source.database", from.database);
+    if (around_.index == nullptr) return;
+    const Workflow* first = around_.index->first_from_outbox(workflow_);
+    if (first == nullptr || first == &workflow_) return;
+    refuse("source.database",
+           base::format("is the outbox of workflow '{}', too: each record would go to one of the "
+                        "two; give that workflow several endpoints, or disable one of them",
+                        first->id.text()));
   }
 
   // A tenant must not read what the server's process can read.
@@ -387,6 +406,7 @@ class WorkflowCheck {
 WorkflowIndex::WorkflowIndex(std::span<const Workflow> all) {
   for (const Workflow& workflow : all) {
     first_.emplace(Name(workflow.tenant, workflow.id.text()), &workflow);
+    if (auto outbox = outbox_of(workflow)) outboxes_.emplace(*std::move(outbox), &workflow);
     const std::string* from = source_stream(workflow);
     if (from == nullptr) continue;
     for (const EndpointSettings& endpoint : workflow.endpoints) {
@@ -399,6 +419,13 @@ WorkflowIndex::WorkflowIndex(std::span<const Workflow> all) {
 const Workflow* WorkflowIndex::first_like(const Workflow& workflow) const {
   const auto found = first_.find(Name(workflow.tenant, workflow.id.text()));
   return found == first_.end() ? nullptr : found->second;
+}
+
+const Workflow* WorkflowIndex::first_from_outbox(const Workflow& workflow) const {
+  const auto outbox = outbox_of(workflow);
+  if (!outbox) return nullptr;
+  const auto found = outboxes_.find(*outbox);
+  return found == outboxes_.end() ? nullptr : found->second;
 }
 
 std::span<const std::string> WorkflowIndex::targets_of(const std::string& tenant,

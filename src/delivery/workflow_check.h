@@ -46,11 +46,14 @@ class WorkflowIndex {
   // The streams to which workflows carry the records of a stream.
   [[nodiscard]] std::span<const std::string> targets_of(const std::string& tenant,
                                                         const std::string& stream) const;
+  // The first enabled workflow whose source is the same outbox, or nothing.
+  [[nodiscard]] const Workflow* first_from_outbox(const Workflow& workflow) const;
 
  private:
   using Name = std::pair<std::string, std::string>;  // with its tenant
   std::map<Name, const Workflow*> first_;
   std::map<Name, std::vector<std::string>> targets_;
+  std::map<std::string, const Workflow*> outboxes_;
 };
 
 struct WorkflowSurroundings {

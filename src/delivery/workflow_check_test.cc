@@ -60,6 +60,27 @@ TEST(CheckWorkflow, AKeyWithoutTheChangeVersionSwallowsLaterChanges) {
   EXPECT_THAT(told(workflow), IsEmpty());
 }
 
+// Lanes let no two have one record: each would get a part.
+TEST(CheckWorkflow, AnOutboxHasOneWorkflow) {
+  std::vector<Workflow> all(3, sound_workflow());
+  all[1].id = WorkflowId::parse("second").value();
+  all[2].id = WorkflowId::parse("other").value();
+  const FromOutbox shop{SecretText::parse("${env:SHOP}").value(), OwnOutboxTables{}};
+  all[0].source = all[1].source = shop;
+  all[2].source = FromOutbox{shop.database, OwnOutboxTables{.schema = "more", .prefix = {}}};
+  const auto first_told = [&](const Workflow& workflow) {
+    const WorkflowIndex index(all);
+    return told(workflow, {.index = &index});
+  };
+  EXPECT_THAT(first_told(all[0]), IsEmpty());
+  EXPECT_THAT(first_told(all[1]),
+              ElementsAre(AllOf(HasSubstr("refuse source.database is the outbox of workflow"),
+                                HasSubstr(all[0].id.text()))));
+  EXPECT_THAT(first_told(all[2]), IsEmpty());
+  all[0].enabled = false;
+  EXPECT_THAT(first_told(all[1]), IsEmpty());
+}
+
 TEST(CheckWorkflow, ATtlShorterThanTheRetriesIsShownWithBothNumbers) {
   Workflow workflow = sound_workflow();
   workflow.delivery.dedup_ttl = minutes{2};

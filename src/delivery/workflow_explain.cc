@@ -60,8 +60,8 @@ std::string unknown_text(const EndpointNature& nature) {
         probe->status_url.text());
   }
   return std::string(
-             "Hapax parks it as unknown and sends nothing until a person decides "
-             "(hapax resolve)") +
+             "Hapax parks it as a dead letter and sends nothing until a person decides "
+             "(hapax resolve, then hapax redrive)") +
          (std::holds_alternative<NatureNotSaid>(nature)
               ? ", because the nature of the endpoint is not declared."
               : ".");
@@ -98,10 +98,11 @@ class EndpointText {
       case Guarantee::kExactlyOnce:
         break;
     }
-    return "Each record of the source enters the workflow's outbox once, in the commit that moves "
-           "the position, and leaves it when the endpoint has confirmed it. An attempt is on disk "
-           "before its first byte leaves, so none is forgotten. Over HTTP this is not yet once: "
-           "the effect is once if the endpoint recognises the key.";
+    return "Each record is confirmed by the endpoint, or becomes a dead letter that you can see. "
+           "An "
+           "attempt is on disk, as a claim under the idempotencyKey, before its first byte leaves, "
+           "so none is forgotten, and none begins while the outcome of another one is not known. "
+           "Over HTTP this is not yet once: the effect is once if the endpoint recognises the key.";
   }
 
   [[nodiscard]] std::string http_windows() const {
@@ -110,10 +111,11 @@ class EndpointText {
     switch (terms_.guarantee) {
       case Guarantee::kAtMostOnce:
         return base::format(
-            "A crash after {} is written and before the request has arrived loses "
-            "the record. So does an answer other than success. hapax undelivered "
-            "lists such records as unknown.",
-            position);
+            "A crash after the attempt is on disk and before the request has arrived loses the "
+            "record. So does an answer other than success. The claim of such a record, in the "
+            "scope "
+            "{}.deliveries under its idempotencyKey, says unknown or failed.",
+            workflow_.id.text());
       case Guarantee::kAtLeastOnce:
       case Guarantee::kIdempotentKeys:
         return base::format(
@@ -124,10 +126,9 @@ class EndpointText {
         break;
     }
     return base::format(
-        "A crash before the commit repeats nothing: neither {} nor the workflow's outbox "
-        "has changed. A crash or a lost answer after the first byte of a request "
+        "A crash before an attempt is on disk repeats nothing. A crash or a lost answer after that "
         "leaves the record unknown. {}",
-        position, unknown_text(nature));
+        unknown_text(nature));
   }
 
   [[nodiscard]] std::string http_client() const {
@@ -300,14 +301,14 @@ std::string latency_text(const Workflow& workflow) {
   text += "Expect the time of the endpoint's own answer, and ";
   switch (workflow.delivery.guarantee) {
     case Guarantee::kAtMostOnce:
-      text += "before it one write to the disk for the position";
+      text += "before it one write to the disk for the attempt";
       break;
     case Guarantee::kAtLeastOnce:
     case Guarantee::kIdempotentKeys:
       text += "after it one write to the disk for the position";
       break;
     case Guarantee::kExactlyOnce:
-      text += "before it two writes to the disk, for the outbox record and for the attempt";
+      text += "before it one write to the disk for the attempt, and after it one for the outcome";
       break;
   }
   if (workflow.source && std::holds_alternative<FromOutbox>(*workflow.source)) {

@@ -37,32 +37,69 @@ bool needs_stored_secret(const HttpTarget& target) {
 
 std::optional<std::string> why_not_target(const EndpointSettings& endpoint) {
   const HttpTarget* target = endpoint.http();
-  if (target == nullptr) return "into a stream";
+  if (target == nullptr) return std::nullopt;
   if (needs_stored_secret(*target)) return "with ${secret:NAME}";
   return std::nullopt;
 }
 
-// What the nature of an endpoint promises of an unknown outcome: somebody is asked about it.
-bool needs_outcomes(const HttpTarget& target) {
-  return std::holds_alternative<NatureManual>(target.nature) ||
-         std::holds_alternative<NatureProbe>(target.nature);
+std::optional<std::string> why_not_source(const Workflow& workflow) {
+  const auto* outbox = std::get_if<FromOutbox>(&*workflow.source);
+  if (outbox == nullptr) return std::nullopt;
+  if (!std::holds_alternative<OwnOutboxTables>(outbox->tables)) {
+    return "whose source is a table that hapax migrate did not make";
+  }
+  if (is_stored(outbox->database)) return "with ${secret:NAME}";
+  // Lanes note nothing before a record is sent.
+  const Guarantee guarantee = workflow.delivery.guarantee;
+  if (guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce) {
+    return base::format("from an outbox with guarantee {}", word_for(guarantee));
+  }
+  if (workflow.transform) return "from an outbox with a transform";
+  if (workflow.endpoints.size() != 1) return "from an outbox to several endpoints";
+  if (workflow.endpoints.front().http() == nullptr) return "from an outbox into a stream";
+  return std::nullopt;
 }
 
-std::optional<std::string> why_not_nature(const Workflow& workflow) {
-  const HttpTarget* target = workflow.endpoints.front().http();
-  const Guarantee guarantee = workflow.delivery.guarantee;
-  if (target == nullptr || guarantee == Guarantee::kExactlyOnce || !needs_outcomes(*target)) {
-    return std::nullopt;
-  }
-  const bool manual = std::holds_alternative<NatureManual>(target->nature);
+// What nature manual and probe promise of an unknown outcome needs a guarantee that keeps it.
+std::optional<std::string> why_not_nature(Guarantee guarantee, const EndpointNature& nature) {
+  const bool manual = std::holds_alternative<NatureManual>(nature);
+  const bool probe = std::holds_alternative<NatureProbe>(nature);
+  if (!manual && !probe) return std::nullopt;
+  if (guarantee == Guarantee::kExactlyOnce) return std::nullopt;
   // One attempt, which stays unknown: a person is all there is.
   if (manual && guarantee == Guarantee::kAtMostOnce) return std::nullopt;
   return base::format("with nature {} and guarantee {}", manual ? "manual" : "probe",
                       word_for(guarantee));
 }
 
+// The attempts of a workflow are of one kind, so its endpoints must agree on what becomes of those
+// with an unknown outcome; and one endpoint can be asked.
+std::optional<std::string> why_not_natures(const Workflow& workflow) {
+  const Guarantee guarantee = workflow.delivery.guarantee;
+  const HttpTarget* first = nullptr;
+  for (const EndpointSettings& endpoint : workflow.endpoints) {
+    const HttpTarget* target = endpoint.http();
+    if (target == nullptr) continue;
+    if (const auto why = why_not_nature(guarantee, target->nature)) return why;
+    if (first == nullptr) {
+      first = target;
+      continue;
+    }
+    if (guarantee != Guarantee::kExactlyOnce) continue;
+    const bool repeats = std::holds_alternative<NatureIdempotent>(first->nature);
+    if (std::holds_alternative<NatureIdempotent>(target->nature) != repeats) {
+      return "with endpoints of different nature and guarantee exactly-once";
+    }
+    if (std::holds_alternative<NatureProbe>(first->nature) ||
+        std::holds_alternative<NatureProbe>(target->nature)) {
+      return "with nature probe and several endpoints";
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> why_not_terms(const Workflow& workflow) {
-  if (const auto why = why_not_nature(workflow)) return why;
+  if (const auto why = why_not_natures(workflow)) return why;
   if (workflow.delivery.key.format.fields() != KeyFormat().fields()) {
     return "with an idempotencyKey.format of their own";
   }
@@ -79,12 +116,10 @@ std::optional<std::string> why_not_run(const Workflow& workflow) {
   const auto later = [](std::string_view what) {
     return base::format("is declared only: {}{}", kLater, what);
   };
-  if (std::holds_alternative<FromOutbox>(*workflow.source)) {
-    return later("whose source is an outbox");
+  if (const auto why = why_not_source(workflow)) return later(*why);
+  for (const EndpointSettings& endpoint : workflow.endpoints) {
+    if (const auto why = why_not_target(endpoint)) return later(*why);
   }
-  if (workflow.transform) return later("with a transform");
-  if (workflow.endpoints.size() != 1) return later("with several endpoints");
-  if (const auto why = why_not_target(workflow.endpoints.front())) return later(*why);
   if (const auto why = why_not_terms(workflow)) return later(*why);
   return std::nullopt;
 }

@@ -51,6 +51,48 @@ TEST_F(WorkflowRuns, UnderEveryGuarantee) {
   EXPECT_EQ(why_not_run(workflow_), std::nullopt) << "exactly-once";
 }
 
+TEST_F(WorkflowRuns, WithATransformToSeveralEndpointsAndStreams) {
+  workflow_.transform = TransformSettings{.jq = "."};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  workflow_.endpoints.push_back(workflow_.endpoints.front());
+  workflow_.endpoints.push_back({.name = "copy", .target = StreamTarget{"other"}});
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+}
+
+TEST_F(WorkflowRuns, ExactlyOnceToSeveralEndpointsOfOneNature) {
+  workflow_.delivery.guarantee = Guarantee::kExactlyOnce;
+  workflow_.endpoints.push_back(workflow_.endpoints.front());
+  auto& second = std::get<HttpTarget>(workflow_.endpoints[1].target);
+  target().nature = NatureIdempotent{};
+  second.nature = NatureIdempotent{};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  second.nature = NatureManual{};
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("endpoints of different nature")));
+  target().nature = NatureNotSaid{};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  second.nature = NatureProbe{url()};
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("nature probe and several endpoints")));
+}
+
+TEST_F(WorkflowRuns, FromAnOutboxThatWasMigrated) {
+  FromOutbox outbox{SecretText::parse("${env:SHOP}").value(), OwnOutboxTables{}};
+  workflow_.source = outbox;
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  workflow_.delivery.guarantee = Guarantee::kExactlyOnce;
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("from an outbox with guarantee exactly")));
+  workflow_.delivery.guarantee = Guarantee::kAtLeastOnce;
+  workflow_.source = FromOutbox{SecretText::parse("${secret:shop}").value(), OwnOutboxTables{}};
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("with ${secret:NAME}")));
+  workflow_.source = outbox;
+  workflow_.endpoints.push_back(workflow_.endpoints.front());
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("from an outbox to several endpoints")));
+  workflow_.transform = TransformSettings{.jq = "."};
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("from an outbox with a transform")));
+  outbox.tables = MappedOutboxTable{.table = "orders"};
+  workflow_.source = outbox;
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("table that hapax migrate did not make")));
+}
+
 TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
   workflow_.enabled = false;
   EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("not enabled")));
@@ -65,14 +107,6 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
     EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr(std::string(words))));
     workflow_ = good;
   };
-  workflow_.source = FromOutbox{};
-  expect("source is an outbox");
-  workflow_.transform = TransformSettings{.jq = "."};
-  expect("with a transform");
-  workflow_.endpoints.push_back(workflow_.endpoints.front());
-  expect("several endpoints");
-  workflow_.endpoints.front().target = StreamTarget{"other"};
-  expect("into a stream");
   target().nature = NatureManual{};
   expect("nature manual and guarantee idempotent-keys");
   target().nature = NatureProbe{url()};

@@ -342,6 +342,7 @@ class DeliveryWorld : public testing::TestWithParam<StockKind> {};
 
 INSTANTIATE_TEST_SUITE_P(From, DeliveryWorld,
                          testing::Values(StockKind{"Outbox", make_lane_stock},
+                                         StockKind{"Database", make_database_stock, 2},
                                          StockKind{"Stream", make_stream_stock, 5}),
                          [](const auto& kind) { return kind.param.name; });
 

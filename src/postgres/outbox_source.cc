@@ -21,7 +21,7 @@ namespace {
 using relay::SendOutcome;
 using Kind = TakenRow::Kind;
 
-constexpr std::uint32_t kNeedsVersion = 5;
+constexpr std::uint32_t kNeedsVersion = 6;
 constexpr std::int64_t kForgottenAtOnce = 1'000;  // rows of the inbox, and claims
 constexpr std::uint32_t kLanes = 16;
 constexpr std::uint32_t kBusyRounds = 8;
@@ -190,12 +190,14 @@ enum class TakeColumn {
   kHeaders,
   kCorrelationId,
   kCausationId,
+  kCreated,
+  kTried,
   kColumns
 };
 constexpr std::string_view kTakeSql =
     "SELECT kind, lane, n, seq, part, attempt, blocked, id, type, key, payload, headers, "
-    "correlation_id, causation_id FROM \"{schema}\".relay_take($1, $2, $3, $4, $5, $6, $7, $8, $9, "
-    "$10, $11, $12, $13, $14, $15)";
+    "correlation_id, causation_id, created, tried FROM \"{schema}\".relay_take($1, $2, $3, $4, $5, "
+    "$6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
 
 }  // namespace
 
@@ -397,17 +399,20 @@ void OutboxSource::read(const Rows& rows, std::span<const relay::LaneTurn> turns
     auto headers = relay::headers_of(rows.at(i, kHeaders));
     const bool gone = rows.is_null(i, kId);
     const std::string_view flaw = flaw_of(gone, rows.at(i, kKey), headers.has_value());
-    batch.records.push_back({.place = seq,
-                             .id = gone ? base::format("number {}", seq) : rows.text(i, kId),
-                             .type = rows.text(i, kType),
-                             .key = rows.text(i, kKey),
-                             .payload = rows.text(i, kPayload),
-                             .headers = headers ? *std::move(headers) : relay::Headers{},
-                             .correlation_id = rows.text(i, kCorrelationId),
-                             .causation_id = rows.text(i, kCausationId),
-                             .attempt = attempt,
-                             .blocked = rows.at(i, kBlocked).starts_with('t'),
-                             .flaw = std::string(flaw)});
+    batch.records.push_back(
+        {.place = seq,
+         .id = gone ? base::format("number {}", seq) : rows.text(i, kId),
+         .type = rows.text(i, kType),
+         .key = rows.text(i, kKey),
+         .payload = rows.text(i, kPayload),
+         .headers = headers ? *std::move(headers) : relay::Headers{},
+         .correlation_id = rows.text(i, kCorrelationId),
+         .causation_id = rows.text(i, kCausationId),
+         .time = time_from_ms(number_of(rows.at(i, kCreated))),
+         .attempt = attempt,
+         .tried_for = Duration{std::max<std::int64_t>(number_of(rows.at(i, kTried)), 0)},
+         .blocked = rows.at(i, kBlocked).starts_with('t'),
+         .flaw = std::string(flaw)});
   }
   for (const relay::LaneTurn& turn : turns) {
     const auto found = batches.find(turn.lease.lane);
@@ -489,6 +494,12 @@ Result<bool> OutboxSource::clean() {
   if (!rows) return rows.error();
   HAPAX_CHECK(std::move(ended));
   return rows->number(0, kCleaned) > 0 || rows->number(0, kForgotten) >= kForgottenAtOnce;
+}
+
+Result<std::string> OutboxSource::uid() {
+  HAPAX_TRY(const Rows rows, session_.ask("SELECT uid FROM \"{schema}\".outbox_uid", Values{}));
+  if (rows.size() == 1) return rows.text(0, kOnly);
+  return Error{Errc::kPreconditionFailed, "the outbox has no uid: its row was deleted"};
 }
 
 Result<relay::OutboxReport> OutboxSource::report() { return report_outbox(session_); }

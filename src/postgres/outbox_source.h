@@ -52,6 +52,8 @@ class OutboxSource final : public relay::Source {
     return sleep_.prepare(most, now_ms);
   }
 
+  // Of these tables; the same after a restore.
+  [[nodiscard]] Result<std::string> uid();
   [[nodiscard]] bool is_notified() const { return sleep_.listener().hears(); }
   [[nodiscard]] std::uint64_t notifications() const { return sleep_.listener().notifications(); }
   [[nodiscard]] std::uint64_t questions() const { return session_.questions(); }

@@ -22,6 +22,7 @@ struct MemoryOutbox {
     Outgoing record;
     std::int64_t due_ms = 0;
     std::uint32_t attempts = 0;
+    std::int64_t tried_ms = 0;  // when the first attempt was
     TakenAs taken = TakenAs::kNot;
   };
   struct Lane {
@@ -120,10 +121,12 @@ class MemorySource final : public Source {
     OutboxReport report;
     for (std::uint32_t i = 0; i < outbox_.lanes.size(); ++i) {
       const auto& lane = outbox_.lanes[i];
-      report.lanes.push_back({.lane = i,
-                              .owner = lane.owner,
-                              .waiting = lane.rows.size() - lane.settled,
-                              .retries = lane.waiting.size()});
+      report.lanes.push_back(
+          {.lane = i,
+           .owner = lane.owner,
+           .lease_left = Duration{std::max<std::int64_t>(lane.until_ms - clock_.steady_ms(), 0)},
+           .waiting = lane.rows.size() - lane.settled,
+           .retries = lane.waiting.size()});
     }
     return report;
   }
@@ -162,10 +165,12 @@ class MemorySource final : public Source {
     return first && each.due_ms <= clock_.steady_ms();
   }
   // Y5: to be taken among others, and never be settled, was no attempt of its own.
-  static Outgoing take_waiting(MemoryOutbox::Waiting& each, TakenAs as) {
+  Outgoing take_waiting(MemoryOutbox::Waiting& each, TakenAs as) {
     if (each.taken == TakenAs::kAmongOthers) --each.attempts;
     each.taken = as;
     each.record.attempt = ++each.attempts;
+    if (each.attempts == 1) each.tried_ms = clock_.steady_ms();
+    each.record.tried_for = Duration{clock_.steady_ms() - each.tried_ms};
     each.record.blocked = false;
     return each.record;
   }
@@ -237,7 +242,9 @@ class MemorySource final : public Source {
       ++lane.settled;
       if (outcome.kind == Kind::kDead) outbox_.dead.emplace_back(record.id, outcome.reason);
       const std::int64_t due = clock_.steady_ms() + outcome.after.count();
-      if (outcome.kind == Kind::kRetry) lane.waiting.push_back({record, due, record.attempt});
+      if (outcome.kind == Kind::kRetry) {
+        lane.waiting.push_back({record, due, record.attempt, clock_.steady_ms()});
+      }
       if (outcome.kind == Kind::kHeld) lane.waiting.push_back({record, due, 0});
     }
   }

@@ -24,6 +24,7 @@ struct Outgoing {
   Time time{};                // of the event; the beginning of 1970: its source does not know
   std::uint32_t replay = 0;   // how often it was replayed
   std::uint32_t attempt = 1;  // this one included; what others died over does not count
+  Duration tried_for{0};      // ago was its first attempt; 0: this is the first, or nobody knows
   bool blocked = false;       // an earlier record of its key waits for another attempt
   std::string flaw{};         // why it cannot be sent as it is stored; empty = it can
 };

@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "http/session.h"
 #include "net/server.h"
+#include "relay/open_outbox.h"
 #include "resp/parser.h"
 
 namespace hapax::serve {
@@ -51,6 +52,7 @@ struct Options {
   std::map<std::string, double> slos;    // what the figures are held against, by name
   // The configuration as it is now, for SIGHUP; none: only certificates are read anew.
   std::function<Result<config::Config>()> reread;
+  relay::OpenOutbox open_outbox;  // of workflows; none: these have no outboxes
   std::string version;
 };
 

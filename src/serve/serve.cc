@@ -162,7 +162,7 @@ class Process {
       log_.write_often(LogLevel::kWarning, "workflow",
                        {{"workflow", workflow}, {"what", std::string(line)}});
     };
-    return {store_of, clock_, entropy_, log};
+    return {store_of, clock_, entropy_, log, options_.open_outbox};
   }
 
   rest::DoorContext door_context(const std::string& address) {

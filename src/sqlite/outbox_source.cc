@@ -16,7 +16,7 @@ namespace {
 using relay::SendOutcome;
 using OutcomeKind = relay::SendOutcome::Kind;
 
-constexpr std::uint32_t kNeedsVersion = 2;
+constexpr std::uint32_t kNeedsVersion = 5;
 constexpr std::uint32_t kLanes = 1;
 constexpr std::int64_t kRetriesAtOnce = 50;
 // About so much is taken at once; of texts, characters.
@@ -34,12 +34,14 @@ enum class RecordColumn {
   kCorrelationId,
   kCausationId,
   kHeaders,
+  kCreated,
   kGone,
   kAttempts,
   kBlocked,
+  kTried,
   kColumns
 };
-// kId to kHeaders, of the outbox AS o.
+// kId to kCreated, of the outbox AS o.
 constexpr std::string_view kContentColumns =
     "o.id, o.type, CAST(o.payload AS BLOB) AS payload, o.correlation_id, "
     "o.causation_id, "
@@ -50,7 +52,7 @@ constexpr std::string_view kContentColumns =
     "json_type(h.value, '$[1]') = 'text' THEN "
     "length(CAST(h.value ->> 0 AS BLOB)) || ':' || (h.value ->> 0) || "
     "length(CAST(h.value ->> 1 AS BLOB)) || ':' || (h.value ->> 1) ELSE '!' END ELSE '!' END, '') "
-    "FROM json_each(o.headers) AS h) END AS headers";
+    "FROM json_each(o.headers) AS h) END AS headers, o.created_at AS created";
 
 }  // namespace
 
@@ -191,14 +193,15 @@ Status OutboxSource::settle(const std::vector<SendOutcome>& outcomes) {
 Status OutboxSource::settle_new(const Taken& row, const SendOutcome& outcome) {
   if (outcome.kind == OutcomeKind::kDead) return bury(row, outcome);
   const bool held = outcome.kind == OutcomeKind::kHeld;
-  HAPAX_CHECK(
-      file_.ask("INSERT INTO {prefix}outbox_retry (seq, key, attempts, next_at, last_error) "
-                "SELECT ?1, ?2, ?3, CASE WHEN ?2 IS NULL OR NOT EXISTS (SELECT 1 FROM "
-                "{prefix}outbox_retry AS r WHERE r.key = ?2) THEN ?4 END, ?5",
-                {Value::of(row.seq), Value::text_or_null(row.key),
-                 Value::of(held ? 0 : std::int64_t{row.attempt}),
-                 Value::of(wall_ms() + outcome.after.count()),
-                 Value::text(relay::stored_reason(outcome.reason))}));
+  HAPAX_CHECK(file_.ask(
+      "INSERT INTO {prefix}outbox_retry (seq, key, attempts, next_at, last_error, tried_at) "
+      "SELECT ?1, ?2, ?3, CASE WHEN ?2 IS NULL OR NOT EXISTS (SELECT 1 FROM "
+      "{prefix}outbox_retry AS r WHERE r.key = ?2) THEN ?4 END, ?5, "
+      "CASE WHEN ?3 > 0 THEN ?6 END",
+      {Value::of(row.seq), Value::text_or_null(row.key),
+       Value::of(held ? 0 : std::int64_t{row.attempt}),
+       Value::of(wall_ms() + outcome.after.count()),
+       Value::text(relay::stored_reason(outcome.reason)), Value::of(wall_ms())}));
   return Ok{};
 }
 
@@ -271,15 +274,16 @@ Status OutboxSource::take_new(std::uint32_t most, const Standing& standing,
   const std::uint32_t count = relay::piece_to_take(most, standing.unsettled);
   HAPAX_TRY(
       const auto rows,
-      file_.ask("SELECT o.seq, o.key, " + std::string(kContentColumns) +
-                    ", 0 AS gone, 0 AS attempts, "
-                    "EXISTS (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.key = o.key) "
-                    "AS blocked FROM {prefix}outbox AS o WHERE o.seq > ?1 AND o.seq <= "
-                    "(SELECT max(s.seq) FROM (SELECT l.seq, sum(l.size) OVER (ORDER BY l.seq) "
-                    "- l.size AS before FROM (SELECT p.seq, length(p.payload) AS size "
-                    "FROM {prefix}outbox AS p WHERE p.seq > ?1 ORDER BY p.seq LIMIT ?2) AS l) AS s "
-                    "WHERE s.before < ?3) ORDER BY o.seq",
-                {Value::of(standing.pos), Value::of(count), Value::of(kTakenBytes)}));
+      file_.ask(
+          "SELECT o.seq, o.key, " + std::string(kContentColumns) +
+              ", 0 AS gone, 0 AS attempts, "
+              "EXISTS (SELECT 1 FROM {prefix}outbox_retry AS r WHERE r.key = o.key) "
+              "AS blocked, NULL AS tried FROM {prefix}outbox AS o WHERE o.seq > ?1 AND o.seq <= "
+              "(SELECT max(s.seq) FROM (SELECT l.seq, sum(l.size) OVER (ORDER BY l.seq) "
+              "- l.size AS before FROM (SELECT p.seq, length(p.payload) AS size "
+              "FROM {prefix}outbox AS p WHERE p.seq > ?1 ORDER BY p.seq LIMIT ?2) AS l) AS s "
+              "WHERE s.before < ?3) ORDER BY o.seq",
+          {Value::of(standing.pos), Value::of(count), Value::of(kTakenBytes)}));
   for (const Row& row : rows) add(row, 0, relay::attempt_of(standing.unsettled), batch);
   if (!rows.empty())
     HAPAX_CHECK(file_.ask("UPDATE {prefix}outbox_lane SET attempts = attempts + 1", {}));
@@ -358,14 +362,16 @@ Status OutboxSource::take_retry(const Value& n, TakenAs as, relay::OutgoingBatch
   HAPAX_TRY(const auto rows,
             file_.ask("SELECT r.seq, r.key, " + std::string(kContentColumns) +
                           ", o.seq IS NULL AS gone, r.attempts - (r.taken = ?2) AS attempts, "
-                          "0 AS blocked FROM {prefix}outbox_retry AS r "
+                          "0 AS blocked, r.tried_at AS tried FROM {prefix}outbox_retry AS r "
                           "LEFT JOIN {prefix}outbox AS o ON o.seq = r.seq WHERE r.n = ?1",
                       {n, stored(TakenAs::kAmongOthers)}));
   const Row& row = rows.at(0);
   const auto attempts = static_cast<std::uint32_t>(row[RecordColumn::kAttempts].number);
   add(row, n.number, attempts + 1, batch);
-  HAPAX_CHECK(file_.ask("UPDATE {prefix}outbox_retry SET taken = ?2, attempts = ?3 WHERE n = ?1",
-                        {n, stored(as), Value::of(std::int64_t{attempts} + 1)}));
+  HAPAX_CHECK(
+      file_.ask("UPDATE {prefix}outbox_retry SET taken = ?2, attempts = ?3, "
+                "tried_at = CASE WHEN ?3 = 1 THEN ?4 ELSE tried_at END WHERE n = ?1",
+                {n, stored(as), Value::of(std::int64_t{attempts} + 1), Value::of(wall_ms())}));
   return Ok{};
 }
 
@@ -375,6 +381,8 @@ void OutboxSource::add(const Row& row, std::int64_t n, std::uint32_t attempt,
   taken_.push_back({n, row[kSeq].number, row[kKey].bytes, attempt});
   auto headers = relay::headers_of(row[kHeaders].bytes);
   const std::string_view flaw = headers ? "" : relay::kBadHeaders;
+  const bool again = attempt > 1 && !row[kTried].is_null();
+  const Duration tried_for{again ? std::max<std::int64_t>(wall_ms() - row[kTried].number, 0) : 0};
   batch.records.push_back({.place = row[kSeq].number,
                            .id = row[kId].bytes,
                            .type = row[kType].bytes,
@@ -383,7 +391,9 @@ void OutboxSource::add(const Row& row, std::int64_t n, std::uint32_t attempt,
                            .headers = headers ? *std::move(headers) : relay::Headers{},
                            .correlation_id = row[kCorrelationId].bytes,
                            .causation_id = row[kCausationId].bytes,
+                           .time = time_from_ms(row[kCreated].number),
                            .attempt = attempt,
+                           .tried_for = tried_for,
                            .blocked = row[kBlocked].number != 0,
                            .flaw = std::string(row[kGone].number != 0 ? relay::kRowGone : flaw)});
 }
@@ -432,6 +442,12 @@ Result<bool> OutboxSource::forget_expired() {
     more = true;
   }
   return more;
+}
+
+Result<std::string> OutboxSource::uid() {
+  HAPAX_TRY(const auto rows, file_.ask("SELECT uid FROM {prefix}outbox_uid", {}));
+  if (rows.size() == 1) return rows.front()[kOnly].bytes;
+  return Error{Errc::kPreconditionFailed, "the outbox has no uid: its row was deleted"};
 }
 
 Result<relay::OutboxReport> OutboxSource::report() { return report_outbox(file_); }

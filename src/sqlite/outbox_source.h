@@ -39,6 +39,8 @@ class OutboxSource final : public relay::Source {
   bool wait(Duration most) override { return watch_.wait(most); }
   void nudge() override { watch_.nudge(); }
   void wake() override { watch_.wake(); }
+  // Of these tables; the same in a copy of the file.
+  [[nodiscard]] Result<std::string> uid();
   [[nodiscard]] std::uint64_t signs() const { return watch_.signs(); }  // that the file's log gave
 
  private:

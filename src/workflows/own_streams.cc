@@ -2,20 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <variant>
 
 #include <hapax/limits.h>
 
 namespace hapax::workflows {
 
 namespace {
-
-Status commit_one(Store& store, const Op& op) {
-  const Op ops[] = {op};
-  HAPAX_TRY(const Answer answer, store.commit({ops}));
-  if (const auto* refused = std::get_if<Refused>(&answer.verdicts.at(0))) return refused->error;
-  return Ok{};
-}
 
 Window window_for(Duration span) {
   const auto whole = std::chrono::ceil<std::chrono::seconds>(span);
@@ -26,18 +18,22 @@ Window window_for(Duration span) {
 
 std::string events_stream_of(const delivery::WorkflowId& id) { return id.text() + ".events"; }
 
-StreamSettings events_settings_of(const delivery::Workflow& workflow) {
-  StreamSettings settings;
-  settings.window = window_for(workflow.delivery.dedup_ttl);
-  settings.retention.age = workflow.delivery.retries.give_up_after +
-                           std::max(workflow.retention.delivered, workflow.dead_letter_keep);
-  return settings;
+delivery::OwnStream events_of(const delivery::Workflow& workflow) {
+  delivery::OwnStream events{.name = events_stream_of(workflow.id), .settings = {}};
+  events.settings.window = window_for(workflow.delivery.dedup_ttl);
+  events.settings.retention.age = workflow.delivery.retries.give_up_after +
+                                  std::max(workflow.retention.delivered, workflow.dead_letter_keep);
+  return events;
 }
 
-Status make_stream(Store& store, std::string_view stream, const StreamSettings& settings) {
-  Status made = commit_one(store, CreateStream{stream, settings});
-  if (made || made.error().code != Errc::kAlreadyExists) return made;
-  return commit_one(store, ConfigureStream{stream, settings});
+delivery::OwnStream outbox_of(const delivery::Workflow& workflow) {
+  delivery::OwnStream outbox{.name = workflow.id.text() + ".outbox", .settings = {}};
+  outbox.settings.window =
+      window_for(std::max({workflow.delivery.dedup_ttl, workflow.retention.delivered,
+                           workflow.delivery.retries.give_up_after}));
+  outbox.settings.record_bytes_max = limits::kRecordBytesMax;
+  outbox.settings.track_groups = false;
+  return outbox;
 }
 
 }  // namespace hapax::workflows

@@ -3,24 +3,20 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-
-#include <hapax/result.h>
-#include <hapax/store.h>
 
 #include "delivery/workflow.h"
+#include "delivery/workflow_streams.h"
 
 namespace hapax::workflows {
 
-// What is posted to the workflow is kept there.
+// What is posted to the workflow is kept there. Ids are known for as long as the workflow remembers
+// keys. An event stays until it was given up at the latest, and as long after that as delivered
+// records and dead letters are kept.
 [[nodiscard]] std::string events_stream_of(const delivery::WorkflowId& id);
-// Ids are known for as long as the workflow remembers keys. An event stays until it was given up
-// at the latest, and as long after that as delivered records and dead letters are kept.
-[[nodiscard]] StreamSettings events_settings_of(const delivery::Workflow& workflow);
+[[nodiscard]] delivery::OwnStream events_of(const delivery::Workflow& workflow);
 
-// A stream that is there with other settings gets these; a change that would forget something is
-// refused, as it is for everybody.
-[[nodiscard]] Status make_stream(Store& store, std::string_view stream,
-                                 const StreamSettings& settings);
+// What waits for the endpoints of a workflow in two steps. Ids are known for as long as the
+// workflow remembers keys, and as long as records are there.
+[[nodiscard]] delivery::OwnStream outbox_of(const delivery::Workflow& workflow);
 
 }  // namespace hapax::workflows

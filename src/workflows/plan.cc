@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "signing/delivery_key.h"
 #include "workflows/own_streams.h"
+#include "workflows/staging.h"
 
 namespace hapax::workflows {
 
@@ -20,9 +21,24 @@ namespace {
 // a request is under way, so it may be shorter than a request.
 constexpr Duration kLease{10'000};
 
+constexpr std::uint32_t kWindowMax = 8'000;
+
+// Endpoints of different natures do not run under a guarantee that asks for one.
+const delivery::HttpTarget* first_http_target(const Workflow& workflow) {
+  for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
+    if (endpoint.http() != nullptr) return endpoint.http();
+  }
+  return nullptr;
+}
+
+template <class Nature>
+const delivery::HttpTarget* target_of(const Workflow& workflow) {
+  const delivery::HttpTarget* target = first_http_target(workflow);
+  return target != nullptr && std::holds_alternative<Nature>(target->nature) ? target : nullptr;
+}
+
 bool repeats_in_doubt(const Workflow& workflow) {
-  const delivery::HttpTarget* target = workflow.endpoints.front().http();
-  return target != nullptr && std::holds_alternative<delivery::NatureIdempotent>(target->nature);
+  return target_of<delivery::NatureIdempotent>(workflow) != nullptr;
 }
 
 bool claims_attempts(const Workflow& workflow) {
@@ -47,45 +63,27 @@ std::optional<delivery::AttemptTerms> attempt_terms(const Workflow& workflow) {
   return terms;
 }
 
-signing::KeyForm form_of(const Workflow& workflow) {
-  return workflow.delivery.key.form == delivery::KeyForm::kShort ? signing::KeyForm::kShort
-                                                                 : signing::KeyForm::kWhole;
+// So many records of an endpoint are held, so that its next request never waits for the store.
+std::uint32_t held_of(const delivery::EndpointSettings& endpoint, std::size_t endpoints) {
+  const std::uint32_t concurrency = concurrency_of(endpoint);
+  const auto share = static_cast<std::uint32_t>(kWindowMax / std::max<std::size_t>(endpoints, 1));
+  return std::min(concurrency * 16, std::max(concurrency, share));
 }
 
 bool takes_events(const Workflow& workflow) {
   return std::holds_alternative<delivery::FromHttp>(*workflow.source);
 }
 
+}  // namespace
+
 std::string source_stream_of(const Workflow& workflow) {
   if (takes_events(workflow)) return events_stream_of(workflow.id);
   return std::get<delivery::FromStream>(*workflow.source).stream;
 }
 
-delivery::StreamSource::KeyOf key_of_records(const Workflow& workflow, std::string store_id) {
-  return [store_id = std::move(store_id), form = form_of(workflow),
-          source = source_stream_of(workflow)](const Record& record, std::uint64_t stream_uid) {
-    const std::string stream = base::format("{}", stream_uid);
-    signing::StreamOrigin origin{.store = store_id, .stream = stream, .record = {}};
-    // A record that was put back has another sequence than the one it was first sent under. A dead
-    // letter of another stream tells of a sequence there.
-    const bool put_back = record.lineage && record.lineage->to && record.lineage->stream == source;
-    const Sequence first = put_back ? record.lineage->sequence : record.sequence;
-    if (record.id.empty()) {
-      origin.record = first;
-    } else {
-      origin.record = std::string_view(record.id);
-    }
-    return signing::DeliveryKey::make(origin).value().text(form);
-  };
-}
-
-}  // namespace
-
 const delivery::HttpTarget* probed_target(const Workflow& workflow) {
-  const delivery::HttpTarget* target = workflow.endpoints.front().http();
-  const bool probed = workflow.delivery.guarantee == Guarantee::kExactlyOnce && target != nullptr &&
-                      std::holds_alternative<delivery::NatureProbe>(target->nature);
-  return probed ? target : nullptr;
+  if (workflow.delivery.guarantee != Guarantee::kExactlyOnce) return nullptr;
+  return target_of<delivery::NatureProbe>(workflow);
 }
 
 // What the workflow has in the store. All its names begin with its own, so that they can lie
@@ -94,6 +92,11 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
   const std::string& id = workflow.id.text();
   delivery::StreamSourceSettings settings;
   settings.stream = source_stream_of(workflow);
+  if (is_staged(workflow)) {
+    delivery::OwnStream outbox = outbox_of(workflow);
+    settings.stream = std::move(outbox.name);
+    settings.own = outbox.settings;
+  }
   settings.consumer = id;
   settings.dead_letters = id + ".dead";
   settings.attempts = id + ".attempts";
@@ -107,16 +110,38 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
 // An event has the id that its sender gave it, and so the same key in whichever stream it is kept.
 // What was appended to the stream of events by other ways may have no id; then it is a record of
 // that stream.
+KeyMaker key_maker(const Workflow& workflow, std::string store_id) {
+  const auto form = workflow.delivery.key.form == delivery::KeyForm::kShort
+                        ? signing::KeyForm::kShort
+                        : signing::KeyForm::kWhole;
+  return [store_id = std::move(store_id), form, source = source_stream_of(workflow),
+          events = takes_events(workflow), tenant = workflow.tenant, id = workflow.id.text()](
+             const Record& record, std::uint64_t stream_uid, const signing::FanOut& fan_out) {
+    if (events && !record.id.empty()) {
+      const signing::IngestOrigin origin{.tenant = tenant, .workflow = id, .event = record.id};
+      return signing::DeliveryKey::make(origin, fan_out).value().text(form);
+    }
+    const std::string stream = base::format("{}", stream_uid);
+    signing::StreamOrigin origin{.store = store_id, .stream = stream, .record = {}};
+    // A record that was put back has another sequence than the one it was first sent under. A dead
+    // letter of another stream tells of a sequence there.
+    const bool put_back = record.lineage && record.lineage->to && record.lineage->stream == source;
+    const Sequence first = put_back ? record.lineage->sequence : record.sequence;
+    if (record.id.empty()) {
+      origin.record = first;
+    } else {
+      origin.record = std::string_view(record.id);
+    }
+    return signing::DeliveryKey::make(origin, fan_out).value().text(form);
+  };
+}
+
+// The message id of a record of the outbox is its key.
 delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store_id) {
-  auto key_of_record = key_of_records(workflow, std::move(store_id));
-  if (!takes_events(workflow)) return key_of_record;
+  if (is_staged(workflow)) return [](const Record& record, std::uint64_t) { return record.id; };
   return
-      [key_of_record = std::move(key_of_record), form = form_of(workflow), tenant = workflow.tenant,
-       id = workflow.id.text()](const Record& record, std::uint64_t stream_uid) {
-        if (record.id.empty()) return key_of_record(record, stream_uid);
-        const signing::IngestOrigin origin{.tenant = tenant, .workflow = id, .event = record.id};
-        return signing::DeliveryKey::make(origin).value().text(form);
-      };
+      [make = key_maker(workflow, std::move(store_id))](
+          const Record& record, std::uint64_t stream_uid) { return make(record, stream_uid, {}); };
 }
 
 std::uint32_t concurrency_of(const delivery::EndpointSettings& endpoint) {
@@ -135,6 +160,10 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow,
   policy.attempts_max = one ? 1 : workflow.delivery.retries.attempts_max;
   const bool parks = claims_attempts(workflow) && (one || !repeats_in_doubt(workflow));
   policy.on_unknown = parks ? delivery::OnUnknown::kPark : delivery::OnUnknown::kRetry;
+  // One that takes nothing must not fill the window with its records: the others' would wait.
+  if (workflow.endpoints.size() > 1) {
+    policy.held_max = held_of(endpoint, workflow.endpoints.size());
+  }
   policy.retry_after = [backoff = workflow.delivery.retries.backoff,
                         &entropy](std::uint32_t attempt) {
     return delivery::pause_after(backoff, attempt, ports::draw_u64(entropy));
@@ -143,14 +172,14 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow,
 }
 
 delivery::EngineSettings engine_settings(const Workflow& workflow) {
-  std::uint32_t concurrency = 0;
+  std::uint32_t held = 0;
   for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
-    concurrency += concurrency_of(endpoint);
+    if (endpoint.http() != nullptr) held += held_of(endpoint, workflow.endpoints.size());
   }
   delivery::EngineSettings settings;
   settings.lease = kLease;
   settings.announces = claims_attempts(workflow);
-  settings.window = std::clamp<std::uint32_t>(concurrency * 16, 256, 8'000);
+  settings.window = std::clamp<std::uint32_t>(held, 256, kWindowMax);
   return settings;
 }
 

@@ -1,18 +1,11 @@
 #include "workflows/running.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "delivery/engine_end.h"
+#include "workflows/step_loop.h"
 
 namespace hapax::workflows {
-
-namespace {
-
-constexpr Duration kTroubleFirst{500};  // after an error of the store, doubled …
-constexpr Duration kTroubleMax{15'000};
-
-}  // namespace
 
 Running::Running(std::unique_ptr<delivery::Source> source, std::vector<RunningEndpoint> endpoints,
                  const delivery::EngineSettings& settings, ports::Clock& clock, Log log)
@@ -40,6 +33,7 @@ void Running::wind_down(Duration patience) {
   patience_ = patience;
   stop_ = true;
   engine_.wind_down();
+  source_->hurry();
   source_->nudge();
 }
 
@@ -48,28 +42,18 @@ void Running::wait() {
 }
 
 void Running::run() {
-  while (!stop_) {
-    const auto step = engine_.step();
-    if (!step) {
-      fail(step.error());
-      continue;
-    }
-    if (std::exchange(trouble_, Duration{0}) != Duration{0}) log_("runs again");
-    if (step->idle_for > Duration{0} && !stop_) source_->wait(step->idle_for);
-  }
+  const StepLoop loop{.step = [this] { return step(); },
+                      .wait = [this](Duration most) { source_->wait(most); },
+                      .log = log_};
+  run_steps(loop, clock_, stop_);
   const Status ended = delivery::end_engine(engine_, clock_, patience_,
                                             [this](Duration span) { source_->wait(span); });
   if (!ended) log_(ended.error().text());
 }
 
-// Told once, however long it lasts.
-void Running::fail(const Error& error) {
-  if (trouble_ == Duration{0}) log_(error.text());
-  trouble_ = trouble_ == Duration{0} ? kTroubleFirst : std::min(trouble_ * 2, kTroubleMax);
-  const std::int64_t until = clock_.steady_ms() + trouble_.count();
-  while (!stop_ && clock_.steady_ms() < until) {
-    source_->wait(Duration{until - clock_.steady_ms()});
-  }
+Result<Duration> Running::step() {
+  HAPAX_TRY(const delivery::Step step, engine_.step());
+  return step.idle_for;
 }
 
 }  // namespace hapax::workflows

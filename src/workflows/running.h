@@ -42,14 +42,13 @@ class Running {
 
  private:
   void run();
-  void fail(const Error& error);
+  [[nodiscard]] Result<Duration> step();
 
   ports::Clock& clock_;
   const Log log_;
   const std::unique_ptr<delivery::Source> source_;
   const std::vector<RunningEndpoint> endpoints_;
   delivery::Engine engine_;
-  Duration trouble_{0};
   Duration patience_{0};  // written before stop_, read after it
   std::atomic<bool> winding_down_ = false;
   std::atomic<bool> stop_ = false;

@@ -1,0 +1,33 @@
+// The streams of a workflow: the one that it reads, and those that are its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <hapax/store.h>
+
+namespace hapax::delivery {
+
+// Which stream of that name it is; one that is deleted and made again is another one. An error: it
+// is not there, or cannot be a source.
+[[nodiscard]] Result<std::uint64_t> find_source(Store& store, std::string_view stream);
+
+// The consumer never gives a record up by itself: the workflow says when.
+[[nodiscard]] ConsumerSettings workflow_consumer(std::string_view dead_letters);
+
+struct OwnStream {
+  std::string name;
+  StreamSettings settings;
+};
+
+// Makes it, or gives it these settings. A change that would forget something is refused, as it is
+// for everybody.
+[[nodiscard]] Status ensure_stream(Store& store, const OwnStream& stream);
+
+// Removes the records older than `before` that the consumer is done with. Age alone never removes
+// one: what waits for an endpoint stays however long it waits.
+[[nodiscard]] Status trim_delivered(Store& store, std::string_view stream,
+                                    std::string_view consumer, Time before);
+
+}  // namespace hapax::delivery

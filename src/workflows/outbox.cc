@@ -1,0 +1,100 @@
+#include "workflows/outbox.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "base/format.h"
+#include "delivery/database_outbox.h"
+#include "signing/delivery_key.h"
+#include "workflows/plan.h"
+#include "workflows/secrets.h"
+
+namespace hapax::workflows {
+
+namespace {
+
+using delivery::FromOutbox;
+using delivery::Outgoing;
+using delivery::Workflow;
+
+constexpr Duration kSilenceMax{5'000};  // of a database; half of a lease
+
+Result<relay::OutboxAddress> address_of(const Workflow& workflow, const FromOutbox& from,
+                                        const OutboxPorts& ports) {
+  relay::OutboxAddress address;
+  HAPAX_TRY(address.database, reveal(from.database));
+  const auto begins = [&](std::string_view with) { return address.database.starts_with(with); };
+  if (!begins("postgres://") && !begins("postgresql://") && !begins("sqlite:")) {
+    // It may hold a password: it is not repeated.
+    return Error{
+        Errc::kInvalidArgument,
+        "source.database stands for no database: it must begin with postgres:// or sqlite:"};
+  }
+  const auto& tables = std::get<delivery::OwnOutboxTables>(from.tables);
+  if (!tables.schema.empty()) address.schema = tables.schema;
+  if (!tables.prefix.empty()) address.prefix = tables.prefix;
+  address.owner = base::format("{}{}{}{}@{}#{}", delivery::kWorkflowLabel, workflow.tenant,
+                               workflow.tenant.empty() ? "" : "/", workflow.id.text(),
+                               ports.store_id, ports.key);
+  address.is_named = true;
+  address.silence_max = kSilenceMax;
+  address.retention = workflow.retention.delivered;
+  return address;
+}
+
+// As the database calls the table.
+std::string outbox_name(const relay::OutboxAddress& address) {
+  return address.database.starts_with("sqlite:") ? address.prefix + "outbox"
+                                                 : address.schema + ".outbox";
+}
+
+// The id of a record becomes the key of its delivery. What it was published with beside its headers
+// goes the way of headers, as in a stream that a relay fills.
+void dress(Outgoing& record, const std::string& uid, const std::string& outbox,
+           signing::KeyForm form) {
+  const auto key = signing::DeliveryKey::make(
+      signing::OutboxOrigin{.database = uid, .outbox = outbox, .id = record.id});
+  if (!key) {
+    if (record.flaw.empty()) record.flaw = key.error().detail;
+    return;
+  }
+  record.id = key->text(form);
+  if (!record.causation_id.empty()) {
+    record.headers.emplace(record.headers.begin(), "causation_id", record.causation_id);
+  }
+  if (!record.correlation_id.empty()) {
+    record.headers.emplace(record.headers.begin(), "correlation_id", record.correlation_id);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<delivery::Source>> make_outbox_source(
+    const Workflow& workflow, const FromOutbox& from, const OutboxPorts& ports,
+    std::function<bool(const Outgoing&)> wanted, delivery::LaneSource::Log log) {
+  if (!ports.open) {
+    return Error{Errc::kPreconditionFailed, "this process opens no outboxes of databases"};
+  }
+  HAPAX_TRY(relay::OutboxAddress address, address_of(workflow, from, ports));
+  address.notice = log;
+  delivery::DatabaseOutboxSettings settings{.owner = address.owner};
+  // A lane that is slow leaves room to the others.
+  settings.lanes.batch = std::min(settings.lanes.batch, engine_settings(workflow).window / 2);
+  settings.lanes.attempts_max = workflow.delivery.retries.attempts_max;
+  settings.lanes.give_up_after = workflow.delivery.retries.give_up_after;
+  const auto form = workflow.delivery.key.form == delivery::KeyForm::kShort
+                        ? signing::KeyForm::kShort
+                        : signing::KeyForm::kWhole;
+  auto hooks = [wanted = std::move(wanted), outbox = outbox_name(address),
+                form](const std::string& uid) {
+    return delivery::LaneHooks{
+        .dress = [uid, outbox, form](Outgoing& record) { dress(record, uid, outbox, form); },
+        .wanted = wanted};
+  };
+  auto open = [open = ports.open, address = std::move(address)] { return open(address); };
+  return std::unique_ptr<delivery::Source>(std::make_unique<delivery::DatabaseOutbox>(
+      std::move(open), ports.clock, std::move(settings), std::move(hooks), std::move(log)));
+}
+
+}  // namespace hapax::workflows

@@ -1,0 +1,203 @@
+#include "workflows/staging.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <hapax/limits.h>
+
+#include "base/format.h"
+#include "base/hex.h"
+#include "base/words.h"
+#include "digest/hash.h"
+#include "workflows/own_streams.h"
+#include "workflows/plan.h"
+
+namespace hapax::workflows {
+
+namespace {
+
+using delivery::EndpointSettings;
+using delivery::Outgoing;
+using delivery::Reshaped;
+using delivery::StagedRecord;
+using delivery::Workflow;
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+constexpr std::string_view kStagedHeader = "hapax-staged";
+
+// "1 1700000000000 0 crm": the form, time, replays, and the name of the endpoint.
+struct StagedMark {
+  std::int64_t time_ms = 0;
+  std::uint32_t replay = 0;
+  std::string_view endpoint;
+};
+
+std::string text_of(const StagedMark& mark) {
+  return base::format("1 {} {} {}", mark.time_ms, mark.replay, mark.endpoint);
+}
+
+template <class Number>
+bool read_number(std::string_view& text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!text.starts_with(' ')) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+std::optional<StagedMark> read_mark(std::string_view text) {
+  int form = 0;
+  StagedMark mark;
+  const bool whole = read_number(text, form) && form == 1 && read_number(text, mark.time_ms) &&
+                     read_number(text, mark.replay);
+  if (!whole) return std::nullopt;
+  mark.endpoint = text;
+  return mark;
+}
+
+std::string_view type_of(const Record& record) {
+  for (const auto& [name, value] : record.headers) {
+    if (name == delivery::kTypeHeader) return value;
+  }
+  return {};
+}
+
+// Order is kept per endpoint and key, so that endpoints do not wait for each other.
+std::string outbox_group(const std::string& endpoint, const std::string& key) {
+  if (key.empty() || endpoint.empty()) return key;
+  std::string group = endpoint + '/' + key;
+  return group.size() <= limits::kMessageIdBytesMax ? group : base::hex(digest::sha256(group));
+}
+
+class Composer {
+ public:
+  Composer(const Workflow& workflow, std::string store_id)
+      : endpoints_(workflow.endpoints),
+        outbox_(outbox_of(workflow).name),
+        transformed_(workflow.transform.has_value()),
+        key_for_(key_maker(workflow, std::move(store_id))) {}
+
+  [[nodiscard]] std::vector<StagedRecord> compose(const Record& record, std::uint64_t stream_uid,
+                                                  std::vector<Reshaped> outputs) const {
+    std::vector<StagedRecord> all;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      Reshaped& output = outputs[i];
+      const std::string_view type = output.type ? *output.type : type_of(record);
+      const Headers headers = headers_for(record, type);
+      for (const EndpointSettings& endpoint : endpoints_) {
+        if (!endpoint.takes(type)) continue;
+        StagedRecord& staged = all.emplace_back();
+        const std::string_view name = endpoints_.size() > 1 ? endpoint.name : std::string_view();
+        staged.id = key_for_(record, stream_uid, {static_cast<std::uint32_t>(i), name});
+        staged.payload = output.payload;
+        const std::string& key = output.key ? *output.key : record.group;
+        address(staged, endpoint, key, record);
+        staged.headers.insert(staged.headers.end(), headers.begin(), headers.end());
+      }
+    }
+    return all;
+  }
+
+ private:
+  void address(StagedRecord& staged, const EndpointSettings& endpoint, const std::string& key,
+               const Record& record) const {
+    if (const delivery::StreamTarget* to = endpoint.stream()) {
+      staged.stream = to->stream;
+      staged.group = key;
+      return;
+    }
+    staged.stream = outbox_;
+    staged.group = outbox_group(endpoint.name, key);
+    const StagedMark mark{.time_ms = to_ms(record.time),
+                          .replay = record.lineage ? record.lineage->redrives : 0,
+                          .endpoint = endpoint.name};
+    staged.headers.emplace_back(kStagedHeader, text_of(mark));
+  }
+
+  // What a transform made is JSON, whatever its source was.
+  [[nodiscard]] Headers headers_for(const Record& record, std::string_view type) const {
+    Headers headers;
+    if (!type.empty()) headers.emplace_back(delivery::kTypeHeader, type);
+    bool typed = false;
+    for (const auto& [name, value] : record.headers) {
+      if (name == delivery::kTypeHeader && !std::exchange(typed, true)) continue;
+      if (transformed_ && base::lower(name) == "content-type") continue;
+      headers.emplace_back(name, value);
+    }
+    return headers;
+  }
+
+  const std::vector<EndpointSettings> endpoints_;
+  const std::string outbox_;
+  const bool transformed_;
+  const KeyMaker key_for_;
+};
+
+}  // namespace
+
+bool is_staged(const Workflow& workflow) {
+  const auto& endpoints = workflow.endpoints;
+  return workflow.transform || endpoints.size() > 1 ||
+         (!endpoints.empty() && endpoints.front().stream() != nullptr);
+}
+
+bool has_outbox(const Workflow& workflow) {
+  const auto& endpoints = workflow.endpoints;
+  return is_staged(workflow) &&
+         std::any_of(endpoints.begin(), endpoints.end(),
+                     [](const EndpointSettings& each) { return each.http() != nullptr; });
+}
+
+delivery::StagerSettings stager_settings(const Workflow& workflow, std::string owner) {
+  const std::string& id = workflow.id.text();
+  delivery::StagerSettings settings;
+  settings.source = source_stream_of(workflow);
+  settings.consumer = id;
+  settings.dead_letters = id + ".dead";
+  settings.owner = std::move(owner);
+  if (has_outbox(workflow)) settings.outbox = outbox_of(workflow);
+  settings.delivered_kept = workflow.retention.delivered;
+  return settings;
+}
+
+delivery::Stager::Compose compose_of(const Workflow& workflow, std::string store_id) {
+  const auto composer = std::make_shared<const Composer>(workflow, std::move(store_id));
+  return [composer](const Record& record, std::uint64_t stream_uid,
+                    std::vector<Reshaped> outputs) -> Result<std::vector<StagedRecord>> {
+    return composer->compose(record, stream_uid, std::move(outputs));
+  };
+}
+
+delivery::StreamSource::Route route_from_outbox(const Workflow& workflow) {
+  std::map<std::string, std::uint32_t, std::less<>> indexes;
+  for (const EndpointSettings& endpoint : workflow.endpoints) {
+    if (endpoint.http() == nullptr) continue;
+    indexes.emplace(endpoint.name, static_cast<std::uint32_t>(indexes.size()));
+  }
+  return [indexes = std::move(indexes)](Outgoing& record) -> std::optional<std::uint32_t> {
+    const bool marked = !record.headers.empty() && record.headers.front().first == kStagedHeader;
+    const auto mark = marked ? read_mark(record.headers.front().second) : std::nullopt;
+    if (!mark) {
+      record.flaw = "it was not put into the outbox by its workflow";
+      return 0;
+    }
+    const auto index = indexes.find(mark->endpoint);
+    if (index == indexes.end()) {
+      record.flaw = base::format("its workflow has no endpoint '{}' any more", mark->endpoint);
+      return 0;
+    }
+    record.time = time_from_ms(mark->time_ms);
+    record.replay += mark->replay;
+    const std::string prefix = std::string(mark->endpoint) + '/';
+    if (record.key.starts_with(prefix)) record.key.erase(0, prefix.size());
+    record.headers.erase(record.headers.begin());
+    return index->second;
+  };
+}
+
+}  // namespace hapax::workflows

@@ -1,0 +1,30 @@
+// A workflow in two steps: what becomes of a record on its way through the workflow's outbox, and
+// how it is read back there. Pure.
+//
+// The outbox holds one record for each output and endpoint. Its message id is the key of the
+// delivery; its first header tells the endpoint, the time of the source record, and how often that
+// was replayed; the other headers are those that the endpoint is to get.
+#pragma once
+
+#include <string>
+
+#include "delivery/stager.h"
+#include "delivery/stream_source.h"
+#include "delivery/workflow.h"
+
+namespace hapax::workflows {
+
+// Whether it has a first step: something is made of its records, there are several endpoints, or a
+// stream is one.
+[[nodiscard]] bool is_staged(const delivery::Workflow& workflow);
+// Whether it has an outbox: endpoints that are no streams.
+[[nodiscard]] bool has_outbox(const delivery::Workflow& workflow);
+
+[[nodiscard]] delivery::StagerSettings stager_settings(const delivery::Workflow& workflow,
+                                                       std::string owner);
+[[nodiscard]] delivery::Stager::Compose compose_of(const delivery::Workflow& workflow,
+                                                   std::string store_id);
+// Reads back what compose_of() wrote. Endpoints that are no streams count from 0, as declared.
+[[nodiscard]] delivery::StreamSource::Route route_from_outbox(const delivery::Workflow& workflow);
+
+}  // namespace hapax::workflows

@@ -1,0 +1,303 @@
+"""Workflows of `hapax serve` from outboxes of PostgreSQL and SQLite to an endpoint."""
+
+import contextlib
+import datetime
+import hashlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import threading
+import unittest
+
+from relaying import RelayCase, label
+from running import Server, arguments, wait_for
+
+
+def netstrings(*parts):
+    return b"".join(b"%d:%s," % (len(part.encode()), part.encode()) for part in parts)
+
+
+def delivery_key(uid, outbox, name):
+    """As docs/reference/delivery-keys.md has it."""
+    text = netstrings("hapax-key-1", "outbox", uid, outbox, name, "")
+    return hashlib.sha256(text).hexdigest()
+
+
+class OutboxWorkflowsTest(RelayCase):
+    def config(self, receiver, more="", endpoint="", source="", name="shop"):
+        return f"""
+workflows:
+  - id: {name}
+    source: {{type: outbox, database: "${{env:SHOP}}"{source}}}
+    endpoint: {{url: "{receiver.url}"{endpoint}}}
+{more}
+"""
+
+    def start(self, config, database=None):
+        return self.serve(config, {"SHOP": database or self.cluster.uri()})
+
+    def publish(self, *names, key="NULL", event_type="OrderCreated", more=""):
+        quoted = key if key == "NULL" else f"'{key}'"
+        self.cluster.psql("".join(
+            f"SELECT hapax.publish('{event_type}', '{{\"order\": \"{name}\"}}', {quoted}, '{name}'"
+            f"{more});\n" for name in names))
+
+    def orders(self, receiver):
+        return [json.loads(body)["data"]["order"] for _, body, _ in list(receiver.got)]
+
+    def arrive(self, receiver, *orders, seconds=60):
+        wait_for(lambda: set(self.orders(receiver)) >= set(orders),
+                 lambda: f"{orders} at the endpoint, which has {self.orders(receiver)}", seconds)
+
+    def settled(self, source=None):
+        def nothing_waits():
+            told = self.status(source)
+            return told["waiting"] == 0 and told["retries"] == 0
+        wait_for(nothing_waits, "all to be settled")
+
+    def test_a_record_arrives_with_key_envelope_and_time(self):
+        receiver = self.receiver()
+        self.publish("o1", key="c1", more=", headers => '[[\"traceparent\", \"00-ab-cd-01\"]]', "
+                                          "correlation_id => 'call-7'")
+        self.start(self.config(receiver))
+        self.arrive(receiver, "o1")
+        head, (key, body, _) = receiver.heads[0], receiver.got[0]
+        told = json.loads(body)
+        self.assertEqual(list(told), ["idempotencyKey", "eventType", "timestamp", "data"])
+        self.assertEqual(told["eventType"], "OrderCreated")
+        uid = self.cluster.psql("SELECT uid FROM hapax.outbox_uid")
+        self.assertEqual(told["idempotencyKey"], delivery_key(uid, "hapax.outbox", "o1"))
+        self.assertEqual((head["webhook-id"], key), (told["idempotencyKey"],) * 2)
+        self.assertEqual(head["traceparent"], "00-ab-cd-01")
+        self.assertEqual(head["correlation_id"], "call-7")
+        at = float(self.cluster.psql("SELECT date_part('epoch', created_at) FROM hapax.outbox"))
+        said = datetime.datetime.fromisoformat(told["timestamp"].replace("Z", "+00:00"))
+        self.assertAlmostEqual(said.timestamp(), at, delta=0.002)
+        self.settled()
+        self.assertEqual(self.status()["delivered"], 1)
+
+    def test_from_an_sqlite_file(self):
+        receiver = self.receiver()
+        file, publish = self.sqlite()
+        publish("o1")
+        self.start(self.config(receiver, more="    delivery: {guarantee: at-least-once}"), file)
+        publish("o2")
+        with contextlib.closing(sqlite3.connect(file[7:])) as app:
+            uid = app.execute("SELECT uid FROM hapax_outbox_uid").fetchone()[0]
+        wait_for(lambda: len(receiver.got) == 2, "both records")
+        self.assertEqual([(key, body) for key, body, _ in receiver.got],
+                         [(delivery_key(uid, "hapax_outbox", name), "x") for name in ("o1", "o2")])
+        self.settled(file)
+
+    def test_only_its_event_types_go_to_an_endpoint(self):
+        receiver = self.receiver()
+        self.publish("p1", "p2", event_type="ProductMade")
+        self.start(self.config(receiver, endpoint=', eventTypes: ["Order*"]'))
+        self.publish("p3", event_type="ProductMade")
+        self.publish("o1")
+        self.arrive(receiver, "o1")
+        self.settled()
+        self.assertEqual(self.orders(receiver), ["o1"])
+
+    def killed_again_and_again(self, publish, database, source=None):
+        receiver = self.receiver()
+        receiver.hook = lambda *_: receiver.closing.wait(0.02)  # It answers itself after that.
+        server = self.start(self.config(receiver), database)
+        orders = [f"o{n}" for n in range(120)]
+        for i, order in enumerate(orders):
+            publish(order, f"c{i % 10}")
+            if i in (40, 80):
+                wait_for(lambda: len(receiver.got) > i // 2, "some to arrive")
+                server.restart()
+        self.arrive(receiver, *orders, seconds=120)
+        bodies = {}
+        for key, body, _ in receiver.got:
+            bodies.setdefault(key, set()).add(body)
+        self.assertEqual(len(bodies), len(orders))
+        self.assertTrue(all(len(each) == 1 for each in bodies.values()))
+        firsts = list(dict.fromkeys(self.orders(receiver)))
+        for customer in range(10):
+            mine = [each for each in firsts if int(each[1:]) % 10 == customer]
+            self.assertEqual(mine, [each for each in orders if int(each[1:]) % 10 == customer])
+        self.settled(source)
+        self.assertEqual(self.status(source)["dead_letters"], 0)
+
+    def test_kill_9_loses_nothing_and_repeats_under_the_same_key(self):
+        self.killed_again_and_again(lambda name, key: self.publish(name, key=key), None)
+
+    def test_kill_9_over_an_sqlite_file(self):
+        file, _ = self.sqlite()
+
+        def publish(name, key):
+            with contextlib.closing(sqlite3.connect(file[7:], timeout=30)) as app, app:
+                app.execute("INSERT INTO hapax_outbox (id, type, key, payload) VALUES "
+                            "(?, 't', ?, ?)", (name, key, json.dumps({"order": name})))
+        self.killed_again_and_again(publish, file, file)
+
+    def test_a_database_that_is_away_holds_up_nobody_else(self):
+        receiver, other = self.receiver(), self.receiver()
+        self.publish("o1")
+        self.cluster.stop()
+        try:
+            server = self.start("streams: [{stream: orders}]\n" + self.config(receiver) + f"""
+  - id: other
+    source: {{type: stream, stream: orders}}
+    endpoint: {{url: "{other.url}"}}
+""")
+            server.wait_for_log("connect to PostgreSQL")
+            server.call("POST", "/streams/orders/records",
+                        {"id": "s1", "payload": '{"order": "s1"}'})
+            self.arrive(other, "s1")
+            self.assertEqual(server.call("GET", "/health/ready").status, 200)
+        finally:
+            self.cluster.start()
+        self.arrive(receiver, "o1")
+        server.wait_for_log("runs again")
+        self.cluster.stop()
+        self.cluster.start()
+        self.publish("o2")
+        self.arrive(receiver, "o2")
+        self.assertEqual(set(self.orders(receiver)), {"o1", "o2"})
+
+    def test_tables_that_are_missing_are_told_and_waited_for(self):
+        receiver = self.receiver()
+        self.cluster.psql("DROP SCHEMA hapax CASCADE")
+        server = self.start(self.config(receiver))
+        server.wait_for_log("hapax migrate")
+        self.hapax("migrate", self.cluster.uri())
+        self.publish("o1")
+        self.arrive(receiver, "o1")
+
+    def test_what_is_given_up_is_a_dead_letter_in_the_database(self):
+        receiver = self.receiver()
+        refuses = threading.Event()
+        refuses.set()
+        tried = []
+
+        def hook(request, key, body):
+            if not refuses.is_set() or "poison" not in body:
+                return False
+            tried.append(key)
+            request.send_response(422)
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+            return True
+        receiver.hook = hook
+        self.publish("poison", "o2", key="c1")
+        self.publish("o3")
+        self.start(self.config(
+            receiver, more="    delivery: {retries: {maxAttempts: 3, backoffMs: [10]}}"))
+        self.arrive(receiver, "o2", "o3")
+        wait_for(lambda: self.status()["dead_letters"] == 1, "the dead letter")
+        self.assertEqual((len(tried), len(set(tried))), (3, 1))
+        told = json.loads(self.hapax("relay", "--from", self.cluster.uri(), "--dead-letters",
+                                     "--json"))
+        self.assertEqual((told["id"], told["attempts"]), ("poison", 3))
+        self.assertIn("HTTP 422", told["reason"])
+        refuses.clear()
+        self.hapax("relay", "--from", self.cluster.uri(), "--redrive", "poison")
+        self.arrive(receiver, "poison")
+        self.assertIn(tried[0], [key for key, _, _ in receiver.got])
+
+    def test_an_outbox_has_one_sender(self):
+        receiver, other = self.receiver(), self.receiver()
+        relay = self.relay(other.url, "--lease", "3s", "--name", "r")
+        wait_for(lambda: set(map(label, self.status()["lanes"])) == {"r"}, "the relay to hold all")
+        server = self.start(self.config(receiver))
+        server.wait_for_log("'r' sends from this outbox")
+        self.publish("o1", "o2")
+        wait_for(lambda: len(other.got) == 2, "the relay to send both")
+        relay.send_signal(signal.SIGTERM)
+        self.assertEqual(relay.wait(timeout=30), 0)
+        self.publish("o3")
+        self.arrive(receiver, "o3")
+        self.assertEqual(self.orders(receiver), ["o3"])
+        relay = self.relay(other.url, "--lease", "1s")
+        self.assertEqual(relay.wait(timeout=60), 73, self.log_text())
+        self.assertIn("'workflow shop@", self.log_text())
+        self.assertIn("disable the workflow, or do without the relay", self.log_text())
+
+    def test_sigterm_waits_for_the_answer_and_gives_back(self):
+        receiver = self.receiver()
+        came, answer = threading.Event(), threading.Event()
+
+        def hook(*_):
+            came.set()
+            answer.wait(30)
+            return False
+        receiver.hook = hook
+        self.addCleanup(answer.set)
+        server = self.start(self.config(receiver))
+        self.publish("o1")
+        self.assertTrue(came.wait(30))
+        server.process.terminate()
+        server.wait_for_log("stopping")
+        answer.set()
+        self.assertEqual(server.process.wait(30), 0)
+        server.process.stdout.close()
+        self.assertEqual({lane["owner"] for lane in self.status()["lanes"]}, {None})
+        self.assertEqual(self.status()["waiting"], 0)
+        server.start(f"{server.host}:{server.port}", ":".join(server.resp))
+        self.publish("o2")
+        self.arrive(receiver, "o2")
+        self.assertEqual(self.orders(receiver), ["o1", "o2"])
+
+    def test_processes_of_one_store_share_the_work(self):
+        receiver = self.receiver()
+        self.cluster.psql("DROP DATABASE IF EXISTS store", "postgres")
+        self.cluster.psql("CREATE DATABASE store", "postgres")
+        servers = []
+        for number in range(2):
+            folder = os.path.join(self.folder, str(number))
+            os.makedirs(folder)
+            server = Server(self.HAPAX, folder, "--store", self.cluster.uri("store"),
+                            config=self.config(receiver), environment={"SHOP": self.cluster.uri()})
+            self.addCleanup(server.end)
+            servers.append(server)
+        wait_for(lambda: len({lane["owner"] for lane in self.status()["lanes"]} - {None}) == 2,
+                 "both to hold lanes")
+        self.assertEqual(len(set(map(label, self.status()["lanes"]))), 1)
+        names = [f"o{n}" for n in range(100)]
+        for name in names[:50]:
+            self.publish(name, key=name)
+        self.arrive(receiver, *names[:50])
+        self.assertEqual(len(receiver.got), 50)
+        servers[0].kill()
+        for name in names[50:]:
+            self.publish(name, key=name)
+        self.arrive(receiver, *names)
+        self.assertNotIn("sends from this outbox", servers[1].text())
+
+    def test_two_workflows_of_one_outbox_are_refused(self):
+        path = os.path.join(self.folder, "hapax.yaml")
+        receiver = self.receiver()
+        config = self.config(receiver) + self.config(receiver, name="again").split("workflows:")[1]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(config)
+        done = subprocess.run([self.HAPAX, "check", path], capture_output=True, text=True,
+                              timeout=60, check=False)
+        self.assertEqual(done.returncode, 64, done.stdout)
+        self.assertIn("is the outbox of workflow 'shop', too", done.stderr)
+
+    def test_a_reference_that_is_of_no_database_is_told_at_the_start(self):
+        path = os.path.join(self.folder, "hapax.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.config(self.receiver()))
+        for environment, words in (({}, "the environment has no variable SHOP"),
+                                   ({"SHOP": "mysql://u:secret@h"}, "stands for no database")):
+            done = subprocess.run(
+                [self.HAPAX, "serve", "--config", path, "--data",
+                 os.path.join(self.folder, "data"), "--http", "127.0.0.1:0", "--resp",
+                 "127.0.0.1:0"], capture_output=True, text=True, timeout=60, check=False,
+                env={**os.environ, **environment})
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("workflow 'shop': ", done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertNotIn("secret@", done.stderr)
+
+
+if __name__ == "__main__":
+    OutboxWorkflowsTest.HAPAX, _ = arguments()
+    unittest.main()

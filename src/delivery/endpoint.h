@@ -82,6 +82,11 @@ struct Endpoint {
     return under_way < policy.concurrency && breaker.lets_through(now_ms, under_way) &&
            rate.allows(now_ms);
   }
+  // Its places are taken, and as many records as they hold wait already.
+  [[nodiscard]] bool sated() const {
+    return under_way >= policy.concurrency &&
+           queues.waiting() >= std::size_t{policy.concurrency} * sink.batch_max();
+  }
   // Beyond the limit all are forgotten: their next failure costs nothing, which is safe.
   [[nodiscard]] Suspect& suspect(const std::string& id) {
     if (suspects.size() >= kSuspectsMax && !suspects.contains(id)) suspects.clear();

@@ -21,6 +21,8 @@ constexpr Duration kDeferFirst{1'000};
 constexpr std::uint32_t kProbeRoom = 16;
 constexpr Duration kLookEvery{500};  // for records of other keys, while an endpoint is in doubt
 constexpr Duration kNotSentRest{50};
+constexpr Duration kRestMin{2};  // between two takes, while every endpoint has enough
+constexpr Duration kRestMax{50};
 
 // A record without a key waits for nobody, so its queue is its own. No key of a caller begins so.
 std::string queue_key(const Handout& handout) {
@@ -92,8 +94,17 @@ void Engine::settle_unanswered(const Start& start) {
 // --- take ------------------------------------------------------------------------------------
 
 bool Engine::take_is_due() const {
-  if (!settlements_.empty() || !chosen_.empty()) return true;
-  return room() > 0 || clock_.steady_ms() >= renew_at_ms_;
+  const std::int64_t now = clock_.steady_ms();
+  if (!chosen_.empty() || now >= renew_at_ms_) return true;
+  return (!settlements_.empty() || room() > 0) && !rests(now);
+}
+
+// A take is a wait for a disk, in which nothing begins. While no endpoint could begin anything for
+// it, takes follow each other with a pause that is as long as they are.
+bool Engine::rests(std::int64_t now) const {
+  return now < rest_until_ms_ &&
+         std::all_of(endpoints_.begin(), endpoints_.end(),
+                     [](const auto& endpoint) { return endpoint->sated(); });
 }
 
 std::uint32_t Engine::room() const {
@@ -118,6 +129,9 @@ Status Engine::take() {
       .settled = settlements_, .beginning = announced, .room = room(), .lease = settings_.lease};
   if (call.room > 0) look_at_ms_ = asked_ms + kLookEvery.count();
   Result<Hand> hand = source_.take(call);
+  const std::int64_t answered_ms = clock_.steady_ms();
+  rest_until_ms_ = answered_ms + std::clamp<std::int64_t>(answered_ms - asked_ms, kRestMin.count(),
+                                                          kRestMax.count());
   // Z3: nobody knows what counts now. What was delivered and not settled comes again, under its id.
   settlements_.clear();
   if (!hand) {
@@ -541,11 +555,16 @@ void Engine::erase(HandoutNumber number) {
 
 Duration Engine::idle_for() {
   const std::int64_t now = clock_.steady_ms();
-  if (!settlements_.empty() || !completions_->empty()) return Duration{0};
+  if (!completions_->empty()) return Duration{0};
   const bool wants = room() > 0;
-  if (more_ && wants) return Duration{0};
   std::int64_t until = std::min(renew_at_ms_, now + kIdleMax.count());
-  if (wants) until = std::min(until, next_due_ms_);
+  if (rests(now)) {
+    until = std::min(until, rest_until_ms_);
+  } else if (!settlements_.empty() || (more_ && wants)) {
+    return Duration{0};
+  } else if (wants) {
+    until = std::min(until, next_due_ms_);
+  }
   if (endpoints_.size() == 1 && endpoints_.front()->breaker.until_ms() > now) {
     until = std::min(until, endpoints_.front()->breaker.until_ms());
   }

@@ -99,6 +99,7 @@ class Engine {
   // --- take
   [[nodiscard]] Status take();
   [[nodiscard]] bool take_is_due() const;
+  [[nodiscard]] bool rests(std::int64_t now) const;
   void give_back_waiting();
   [[nodiscard]] std::uint32_t room() const;
   [[nodiscard]] Duration renewal_after(Duration left) const;
@@ -165,8 +166,9 @@ class Engine {
 
   std::int64_t lease_end_ms_ = 0;
   std::int64_t renew_at_ms_ = 0;
-  std::int64_t next_due_ms_ = 0;  // of the source
-  std::int64_t look_at_ms_ = 0;   // not before, while the only endpoint is in doubt
+  std::int64_t rest_until_ms_ = 0;  // while no endpoint needs more, nothing is taken before
+  std::int64_t next_due_ms_ = 0;    // of the source
+  std::int64_t look_at_ms_ = 0;     // not before, while the only endpoint is in doubt
   bool more_ = false;
   bool paused_ = false;
   std::atomic<bool> winding_down_ = false;

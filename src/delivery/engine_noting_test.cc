@@ -115,22 +115,6 @@ TEST_F(AnnouncingEngine, WhatIsUnderWayAtTheEndIsUnknown) {
   EXPECT_EQ(source.settled[0].kind, Settlement::Kind::kUnknown);
 }
 
-TEST(DeliveryEngines, WhatIsHeldDoesNotWaitForTheSource) {
-  sim::SimClock clock;
-  NotingSource source;
-  ScriptedSink sink;
-  Engine engine(source, clock, {});
-  engine.add_endpoint(sink, {.concurrency = 1});
-  for (HandoutNumber i = 1; i <= 2; ++i) source.next.push_back({i, {.id = std::to_string(i)}, 0});
-  ASSERT_TRUE(engine.step());
-  sink.deliver();
-  Ids sent_before;
-  source.asked = [&] { sent_before = sink.sent; };
-  ASSERT_TRUE(engine.step());
-  EXPECT_EQ(sent_before, (Ids{"1", "2"}));
-  EXPECT_EQ(source.settled.size(), 1U);
-}
-
 // What waits is given back, so that its leases hold nobody up; what is under way is settled.
 TEST(DeliveryEngines, WhilePausedNothingIsTakenOrBegins) {
   sim::SimClock clock;

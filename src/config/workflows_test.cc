@@ -430,7 +430,7 @@ TEST(Workflows, AServerSaysWhichOnesItDoesNotRun) {
   const Loaded http = load_text(workflow_text("type: http", kUrl));
   EXPECT_THAT(unsupported(http.config).ignored,
               ElementsAre(AllOf(HasSubstr("'orders' is declared only"),
-                                HasSubstr("whose source is not a stream"))));
+                                HasSubstr("whose source is HTTP"))));
 }
 
 }  // namespace

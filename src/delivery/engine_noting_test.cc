@@ -1,5 +1,4 @@
 // Engines over a source that notes what it is told: attempts that are announced, pauses, observers.
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,10 +23,8 @@ class NotingSource final : public Source {
   std::vector<HandoutNumber> noted{};
   std::vector<Settlement> settled{};
   bool fails = false;
-  std::function<void()> asked{};  // while the engine waits
 
   Result<Hand> take(const TakeCall& call) override {
-    if (asked) asked();
     if (fails) return Error{Errc::kUnavailable, "away"};
     for (const Beginning& each : call.beginning) noted.push_back(each.number);
     settled.insert(settled.end(), call.settled.begin(), call.settled.end());

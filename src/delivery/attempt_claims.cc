@@ -67,7 +67,8 @@ void AttemptClaims::speak(std::span<const Beginning> beginning, bool renews, Dur
   }
   begun_.clear();
   for (const Beginning& each : beginning) {
-    begun_.push_back({add(claim_of(each, lease)), each.number, each.record->id});
+    begun_.push_back(
+        {add(claim_of(each, lease)), each.number, each.record->id, each.record->replay > 0});
   }
 }
 
@@ -89,7 +90,10 @@ std::vector<AttemptClaims::Refusal> AttemptClaims::hear(Answer& answer) {
     Verdict& verdict = answer.verdicts[each.place];
     if (const auto* claimed = std::get_if<Claimed>(&verdict)) {
       open_.insert_or_assign(each.number, Open{each.key, claimed->fence});
-      if (!terms_.one_attempt() || claimed->attempt == 1) continue;
+      // What a person replays may have another attempt, if it is certain that the last one came to
+      // nothing.
+      const bool may_repeat = each.replayed && claimed->former == Former::kFailed;
+      if (!terms_.one_attempt() || claimed->attempt == 1 || may_repeat) continue;
       end(each.number, Outcome::kFailed, "there was one attempt, and no more is made");
     }
     refusals.push_back({each.number, std::move(each.key), std::move(verdict)});

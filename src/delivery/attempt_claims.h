@@ -33,7 +33,7 @@ struct AttemptTerms {
     kSendAgain,  // the endpoint recognises a repetition
     kPark,       // a dead letter, until somebody resolves the claim
     kAsk,        // the endpoint is asked; a dead letter if it does not tell in time
-    kGiveUp,     // nothing is sent twice: it is over, and the claim says so
+    kGiveUp,     // there is one attempt: a dead letter, which a person may replay
   };
   std::string scope;  // of the claims
   InDoubt in_doubt = InDoubt::kPark;
@@ -88,6 +88,7 @@ class AttemptClaims {
     std::size_t place = 0;
     HandoutNumber number = 0;
     std::string key;
+    bool replayed = false;  // by a person
   };
   static constexpr std::size_t kEndedMax = 10'000;
 

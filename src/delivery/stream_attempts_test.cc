@@ -247,11 +247,18 @@ TEST_F(StreamAttempts, OneAttemptIsAllThereIs) {
   sender.take({{sender.take_and_begin().number, Kind::kRetry, Duration{0}, "HTTP 503"}});
   EXPECT_EQ(claim(), ClaimState::kFailed);
   expect_nothing_left(sender);
+  EXPECT_THAT(dead(), ElementsAre("HTTP 503"));
   run(Seek{"orders", "erp", Sequence{1}});
   EXPECT_FALSE(sender.begin(sender.take_one())) << "not even when it is handed out again";
   expect_nothing_left(sender);
   EXPECT_EQ(claim(), ClaimState::kFailed);
-  EXPECT_THAT(dead(), IsEmpty());
+}
+
+TEST_F(StreamAttempts, OneAttemptThatFailedMayBeReplayed) {
+  Sender sender(*this, "p1", InDoubt::kGiveUp);
+  sender.take({{sender.take_and_begin().number, Kind::kRetry, Duration{0}, "HTTP 503"}});
+  redrive();
+  EXPECT_TRUE(sender.begin(sender.take_one())) << "nothing arrived, and a person decided";
 }
 
 TEST_F(StreamAttempts, OneAttemptWithoutAnAnswerStaysUnknown) {
@@ -264,7 +271,9 @@ TEST_F(StreamAttempts, OneAttemptWithoutAnAnswerStaysUnknown) {
   EXPECT_FALSE(other.begin(other.take_one()));
   expect_nothing_left(other);
   EXPECT_EQ(claim(), ClaimState::kUnknown);
-  EXPECT_THAT(dead(), IsEmpty());
+  EXPECT_THAT(dead(), ElementsAre(HasSubstr("unknown outcome")));
+  redrive();
+  EXPECT_FALSE(other.begin(other.take_one())) << "nobody decided";
 }
 
 TEST_F(StreamAttempts, WhatWasNotSentMayStillHaveItsOneAttempt) {

@@ -94,7 +94,10 @@ StreamSource::Overruled StreamSource::overrule(const AttemptClaims::Refusal& ref
   if (const auto* refused = std::get_if<Refused>(&verdict)) {
     return {held, To::kAgain, kRefusedPause, refused->error.text()};
   }
-  return {held, To::kAck, {}, {}};  // Delivered before; or the one attempt was made before.
+  if (std::holds_alternative<Claimed>(verdict)) {
+    return {held, To::kDeadLetter, {}, "its one attempt was made before, and failed"};
+  }
+  return {held, To::kAck, {}, {}};  // Delivered before.
 }
 
 StreamSource::Overruled StreamSource::doubt(const UnknownOutcome& unknown, Held held, Time now) {
@@ -103,7 +106,6 @@ StreamSource::Overruled StreamSource::doubt(const UnknownOutcome& unknown, Held 
   const std::string parked = unknown_outcome(held.key, unknown.reason);
   switch (claims_->terms().in_doubt) {
     case AttemptTerms::InDoubt::kGiveUp:
-      return {std::move(held), To::kAck};
     case AttemptTerms::InDoubt::kPark:
       return {std::move(held), To::kDeadLetter, {}, parked};
     case AttemptTerms::InDoubt::kSendAgain:

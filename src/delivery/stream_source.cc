@@ -226,8 +226,13 @@ void StreamSource::settle(Settling& settling, const Settlement& settlement) {
   release(settlement.number);
   remembered_.erase(held.receipt.sequence.value);
   const bool unsent = settlement.kind == Kind::kNotSent || settlement.kind == Kind::kHeld;
-  const bool over = held.begun() && !unsent && claims_->terms().one_attempt();
-  switch (over ? Kind::kDelivered : settlement.kind) {
+  const bool failed = !unsent && settlement.kind != Kind::kDelivered;
+  if (failed && held.begun() && claims_->terms().one_attempt()) {
+    return give_up(settling, held,
+                   settlement.may_have_arrived ? unknown_outcome(held.key, settlement.reason)
+                                               : settlement.reason);
+  }
+  switch (settlement.kind) {
     case Kind::kDelivered:
       settling.ack(held.receipt);
       break;

@@ -99,8 +99,8 @@ class EndpointText {
         break;
     }
     return "Each record is confirmed by the endpoint, or becomes a dead letter that you can see. "
-           "An "
-           "attempt is on disk, as a claim under the idempotencyKey, before its first byte leaves, "
+           "An attempt is on disk, as a claim under the idempotencyKey, before its first byte "
+           "leaves, "
            "so none is forgotten, and none begins while the outcome of another one is not known. "
            "Over HTTP this is not yet once: the effect is once if the endpoint recognises the key.";
   }
@@ -112,9 +112,8 @@ class EndpointText {
       case Guarantee::kAtMostOnce:
         return base::format(
             "A crash after the attempt is on disk and before the request has arrived loses the "
-            "record. So does an answer other than success. The claim of such a record, in the "
-            "scope "
-            "{}.deliveries under its idempotencyKey, says unknown or failed.",
+            "record. So does an answer other than success. Such a record is a dead letter, and its "
+            "claim, in the scope {}.deliveries under its idempotencyKey, says unknown or failed.",
             workflow_.id.text());
       case Guarantee::kAtLeastOnce:
       case Guarantee::kIdempotentKeys:

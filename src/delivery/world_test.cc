@@ -241,10 +241,6 @@ void World::ask(const std::string& id, OutcomeProbe::Done done) {
 std::set<std::string> World::given_up() {
   std::set<std::string> all;
   for (const auto& [id, reason] : stock_->dead()) all.insert(id);
-  if (plan_.promise != WorldPromise::kAtMostOnce) return all;
-  for (const auto& [id, state] : stock_->claims()) {
-    if (state == ClaimState::kUnknown || state == ClaimState::kFailed) all.insert(id);
-  }
   return all;
 }
 
@@ -276,7 +272,8 @@ void World::check_end() {
     if (!record.arrived && !over.contains(id)) witness_.blame("lost: " + id);
     const bool parked = plan_.promise == WorldPromise::kOnce && dead.contains(id) &&
                         dead.at(id).starts_with("unknown outcome");
-    if (dead.contains(id) && !sick && !parked) {
+    const bool one_attempt = plan_.promise == WorldPromise::kAtMostOnce;
+    if (dead.contains(id) && !sick && !parked && !one_attempt) {
       witness_.blame("innocent and dead: " + id + ": " + dead.at(id));
     }
     if (record.bad && record.arrived) witness_.blame("arrived although it never passes: " + id);
@@ -296,8 +293,7 @@ void World::check_claim(const std::string& id, const Published& record, bool dea
     witness_.blame(base::format("Z13: the claim of {} is wrong ({})", id,
                                 record.arrived ? "it arrived" : "it did not arrive"));
   }
-  const bool told = plan_.promise == WorldPromise::kAtMostOnce || dead;
-  if (state != ClaimState::kCompleted && !told) witness_.blame("Z13: told nowhere: " + id);
+  if (state != ClaimState::kCompleted && !dead) witness_.blame("Z13: told nowhere: " + id);
 }
 
 namespace {

@@ -46,7 +46,7 @@ struct WorldRates {                // of a thousand
 enum class WorldPromise : std::uint8_t {
   kArrives,     // or it is a dead letter, and only records that never pass are
   kOnce,        // it arrives once at most; what is not known to have arrived is a dead letter
-  kAtMostOnce,  // it leaves once at most; what is not known to have arrived is told by its claim
+  kAtMostOnce,  // it leaves once at most; what is not known to have arrived is a dead letter
 };
 
 struct WorldPlan {

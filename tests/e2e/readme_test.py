@@ -201,6 +201,9 @@ class Pages(running.FolderTest):
     def test_workflows(self):
         self.check_page("docs/reference/workflows.md")
 
+    def test_webhooks(self):
+        self.check_page("docs/guide/webhooks.md", HAPAX_URL=f"http://127.0.0.1:{self.http}")
+
     def test_choose_a_guarantee(self):
         self.check_page("docs/guide/choose-a-guarantee.md")
 

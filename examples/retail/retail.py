@@ -97,7 +97,7 @@ class Shop:
     def audit(self, number):
         event = {"id": f"login-{number}", "user": f"user-{number % 5}"}
         self.post("/api/v1/workflows/audit-logs-to-warehouse/events",
-                  {"id": event["id"], "type": "UserLoggedIn", "data": event})
+                  {"id": event["id"], "type": "UserLoggedIn", "payload": json.dumps(event)})
 
 
 def write_config(folder, port):

@@ -26,6 +26,7 @@ namespace {
 
 using wire::JsonValue;
 
+constexpr int kNotFound = 404;
 constexpr std::int64_t kDeadPage = 200;
 constexpr std::string_view kDeadSuffix = ".dead";
 
@@ -180,8 +181,14 @@ class DeadCommand {
   bool each(const std::function<void(const JsonValue&)>& act) {
     auto filter = DeadFilter::make(options_);
     if (!filter) return refuse(filter.error());
-    const auto stream = way_.look(path());
+    const auto stream = way_.ask({.method = "GET", .path = path()});
     if (!stream) return false;
+    // It is made with the first dead letter.
+    if (stream->reply.status == kNotFound) return true;
+    if (!stream->good()) {
+      way_.fail(*stream);
+      return false;
+    }
     const std::int64_t last = number_in(stream->json, "last");
     for (std::int64_t next = number_in(stream->json, "first"); next <= last;) {
       const auto told =

@@ -50,6 +50,8 @@ class AccessTokens : public std::enable_shared_from_this<AccessTokens> {
 
   // `use` runs once: now if there is a token, or when it came.
   void use(Use use);
+  // Whoever waits for a token is told that there is none: nothing is sent any more.
+  void let_go() { fetched(NoToken{"access token: the sender stops"}); }
   // Somebody did not accept that token: it is not used any more.
   void refused(std::string_view token);
 

@@ -330,11 +330,11 @@ void describe_workflow(Keys& keys, WrittenWorkflow& it) {
   keys.key(with_default(key_for("enabled", Kind::kFlag, it.enabled, "Whether it runs"), true));
   keys.section({"ordering", "Order"}, [&](Keys& in) { describe_order(in, it.ordering); });
   keys.section({"deadLetter", "Records that were given up"}, [&](Keys& in) {
-    in.key(with_default(
-        key_for("keep", Kind::kDuration, it.dead_letter_keep,
-                "How long one is kept, and how long an undelivered record holds its source",
-                kKeptSpan),
-        delivery::kDeadLetterKeep));
+    in.key(with_default(key_for("keep", Kind::kDuration, it.dead_letter_keep,
+                                "How long receivers are told to remember keys for replays; dead "
+                                "letters stay until they are dropped",
+                                kKeptSpan),
+                        delivery::kDeadLetterKeep));
   });
   keys.section({"retention", "What is kept of records that were delivered"}, [&](Keys& in) {
     in.key(with_default(

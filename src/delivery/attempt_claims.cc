@@ -12,9 +12,17 @@ void AttemptClaims::end(HandoutNumber number, Outcome outcome, std::string_view 
   if (at == open_.end()) return;
   // Beyond that the store has not answered for long, and what it was to be told lapses.
   if (ended_.size() >= kEndedMax) ended_.pop_front();
+  Open& open = at->second;
   ended_.push_back(
-      {std::move(at->second.key), at->second.fence, outcome, relay::stored_reason(reason)});
+      outcome == Outcome::kReleased
+          ? unsent(std::move(open.key), open.fence, open.attempt)
+          : Ended{std::move(open.key), open.fence, outcome, relay::stored_reason(reason)});
   open_.erase(at);
+}
+
+AttemptClaims::Ended AttemptClaims::unsent(std::string key, Fence fence, std::uint32_t attempt) {
+  if (attempt <= 1) return {std::move(key), fence};
+  return {std::move(key), fence, Outcome::kFailed, "it was not sent"};
 }
 
 bool AttemptClaims::is_known(Fence fence) const {
@@ -30,7 +38,7 @@ Status AttemptClaims::find_unheard(Store& store) {
     HAPAX_TRY(const auto found, store.find_claim(terms_.scope, key));
     const bool ours = found && found->state == ClaimState::kProcessing && found->owner == owner_ &&
                       !is_known(found->fence);
-    if (ours) ended_.push_back({key, found->fence});
+    if (ours) ended_.push_back(unsent(key, found->fence, found->attempts));
     unheard_.pop_back();
   }
   return Ok{};
@@ -89,7 +97,7 @@ std::vector<AttemptClaims::Refusal> AttemptClaims::hear(Answer& answer) {
   for (Begun& each : std::exchange(begun_, {})) {
     Verdict& verdict = answer.verdicts[each.place];
     if (const auto* claimed = std::get_if<Claimed>(&verdict)) {
-      open_.insert_or_assign(each.number, Open{each.key, claimed->fence});
+      open_.insert_or_assign(each.number, Open{each.key, claimed->fence, claimed->attempt});
       // What a person replays may have another attempt, if it is certain that the last one came to
       // nothing.
       const bool may_repeat = each.replayed && claimed->former == Former::kFailed;

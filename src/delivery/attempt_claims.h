@@ -39,7 +39,8 @@ struct AttemptTerms {
   InDoubt in_doubt = InDoubt::kPark;
   std::shared_ptr<OutcomeProbe> probe{};  // of kAsk
   Duration ask_after{0};                  // that long after the outcome became unknown
-  Window kept = limits::kWindowDefault;   // so long a delivered record stays known
+  std::uint32_t attempts_max = 0;  // of an endpoint that is asked; 0: as many as there is time for
+  Window kept = limits::kWindowDefault;  // so long a delivered record stays known
   // Whatever the outcome: what was begun is over.
   [[nodiscard]] bool one_attempt() const { return in_doubt == InDoubt::kGiveUp; }
 };
@@ -77,6 +78,7 @@ class AttemptClaims {
   struct Open {
     std::string key;
     Fence fence;
+    std::uint32_t attempt = 1;
   };
   struct Ended {
     std::string key;
@@ -84,6 +86,8 @@ class AttemptClaims {
     Outcome outcome = Outcome::kReleased;
     std::string reason{};
   };
+  // A released claim forgets the attempts before it, so only a first one is released.
+  [[nodiscard]] static Ended unsent(std::string key, Fence fence, std::uint32_t attempt);
   struct Begun {
     std::size_t place = 0;
     HandoutNumber number = 0;

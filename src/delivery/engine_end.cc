@@ -7,10 +7,8 @@ Status end_engine(Engine& engine, ports::Clock& clock, Duration patience,
   engine.wind_down();
   const std::int64_t until = clock.steady_ms() + patience.count();
   while (engine.under_way() != 0 && clock.steady_ms() < until) {
+    // An error of the source does not end the wait: an answer that comes is worth knowing.
     const auto step = engine.step();
-    const bool mends =
-        step || step.error().code == Errc::kUnavailable || step.error().code == Errc::kLocked;
-    if (!mends) break;
     if (engine.under_way() != 0) rest(step ? Duration{5} : Duration{100});
   }
   return engine.stop();

@@ -155,6 +155,7 @@ std::vector<relay::LaneTurn> LaneSource::turns_of(std::uint32_t room,
     if (!wanted && lane.outcomes.empty()) continue;
     const std::uint32_t most = wanted ? std::min(left, each) : 0;
     left -= most;
+    hold_gaps(lane);
     shorten_waits(lane);
     turns.push_back({.lease = lane.lease,
                      .outcomes = std::move(lane.outcomes),
@@ -237,16 +238,22 @@ Status LaneSource::give_back_surplus() {
   return surplus.empty() ? Status(Ok{}) : outbox_.release(surplus);
 }
 
-// A record in the middle of which nothing is known would make its lane go back to it, and records
-// behind it that were delivered would be sent again. So it waits on its own; its attempts stay.
 void LaneSource::close(Lane& lane) {
-  const auto last = std::find(lane.settled.rbegin(), lane.settled.rend(), true);
-  const auto end = static_cast<std::size_t>(lane.settled.rend() - last);
   for (std::size_t i = 0; i < lane.settled.size(); ++i) {
-    if (lane.settled[i]) continue;
-    lane.outcomes[i].kind = i < end ? LaneKind::kHeld : LaneKind::kNotSent;
+    if (!lane.settled[i]) lane.outcomes[i].kind = LaneKind::kNotSent;
   }
   lane.unsettled = 0;
+  hold_gaps(lane);
+}
+
+// A record in the middle that was not sent would make its lane go back to it, and records behind it
+// that were delivered would be sent again. So it waits on its own; its attempts stay.
+void LaneSource::hold_gaps(Lane& lane) {
+  const auto is_sent = [](const auto& outcome) { return outcome.kind != LaneKind::kNotSent; };
+  const auto last = std::find_if(lane.outcomes.rbegin(), lane.outcomes.rend(), is_sent);
+  for (auto outcome = lane.outcomes.begin(); outcome != last.base(); ++outcome) {
+    if (!is_sent(*outcome)) outcome->kind = LaneKind::kHeld;
+  }
 }
 
 Status LaneSource::give_back(std::span<const Settlement> settled) {

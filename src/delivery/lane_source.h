@@ -89,6 +89,7 @@ class LaneSource final : public Source {
   void shorten_waits(Lane& lane) const;
   // What is not settled when the source is given back.
   static void close(Lane& lane);
+  static void hold_gaps(Lane& lane);
   void forget();
   [[nodiscard]] Lane* find(std::uint32_t lane);
 

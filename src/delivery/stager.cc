@@ -15,7 +15,6 @@ namespace {
 
 constexpr Duration kLookAgain{30'000};  // a store that does not tell of news is asked so often
 constexpr Duration kTransformRest{500};
-constexpr Duration kTidyEvery{60'000};
 // Of one record; with room for what a commit has beside it.
 constexpr std::size_t kOutputsMax = 50'000;
 constexpr std::size_t kOutputBytesMax = limits::kCommitBytesMax * 3 / 4;
@@ -131,7 +130,7 @@ Result<Duration> Stager::step() {
   HAPAX_CHECK(renew());
   HAPAX_CHECK(stage());
   begin_transforms();
-  tidy_outbox();
+  tidy_streams();
   return idle_for();
 }
 
@@ -421,13 +420,18 @@ void Stager::forget() {
   next_due_ms_ = 0;
 }
 
-void Stager::tidy_outbox() {
+void Stager::tidy_streams() {
   const std::int64_t now = clock_.steady_ms();
-  if (!settings_.outbox || now < tidy_at_ms_) return;
+  if (now < tidy_at_ms_) return;
   tidy_at_ms_ = now + kTidyEvery.count();
-  const Time log_now = time_from_ms(now + log_ahead_ms_);
-  const Status tidied = trim_delivered(store_, settings_.outbox->name, settings_.consumer,
-                                       log_now - settings_.delivered_kept);
+  if (settings_.outbox) tidy(settings_.outbox->name);
+  if (settings_.owns_source) tidy(settings_.source);
+}
+
+void Stager::tidy(const std::string& stream) {
+  const Time log_now = time_from_ms(clock_.steady_ms() + log_ahead_ms_);
+  const Status tidied =
+      trim_delivered(store_, stream, settings_.consumer, log_now - settings_.delivered_kept);
   if (!tidied && log_) log_(tidied.error().text());
 }
 

@@ -49,7 +49,8 @@ struct StagerSettings {
   std::string owner;
   // Where outputs wait for delivery; none: all of them go to streams of others.
   std::optional<OwnStream> outbox{};
-  Duration delivered_kept{0};  // in the outbox
+  Duration delivered_kept{0};  // in the outbox, and in the source if that is its own
+  bool owns_source = false;    // nobody else reads it
   Duration lease{10'000};
   std::uint32_t held_max = 1'000;                   // records
   std::size_t bytes_max = std::size_t{16} << 20;    // of their payloads, and of their outputs
@@ -139,7 +140,8 @@ class Stager {
   void release_front();
   [[nodiscard]] Status admit(Answer& answer, std::int64_t asked_ms);
   void forget();
-  void tidy_outbox();
+  void tidy_streams();
+  void tidy(const std::string& stream);
   [[nodiscard]] Duration idle_for();
 
   Store& store_;

@@ -254,6 +254,21 @@ TEST_F(StreamAttempts, OneAttemptIsAllThereIs) {
   EXPECT_EQ(claim(), ClaimState::kFailed);
 }
 
+// Released, the claim would forget that there was an attempt.
+TEST_F(StreamAttempts, OneAttemptIsRememberedWhenASecondClaimIsNotHeard) {
+  Sender sender(*this, "p1", InDoubt::kGiveUp);
+  sender.take({{sender.take_and_begin().number, Kind::kRetry, Duration{0}, "HTTP 503"}});
+  run(Seek{"orders", "erp", Sequence{1}});
+  const Handout again = sender.take_one();
+  sender.answer_lost = true;
+  EXPECT_FALSE(sender.try_take({}, {&again}));
+  sender.answer_lost = false;
+  sender.take();
+  EXPECT_EQ(claim(), ClaimState::kFailed);
+  clock_.advance(10'001);
+  EXPECT_FALSE(sender.begin(sender.take_one()));
+}
+
 TEST_F(StreamAttempts, OneAttemptThatFailedMayBeReplayed) {
   Sender sender(*this, "p1", InDoubt::kGiveUp);
   sender.take({{sender.take_and_begin().number, Kind::kRetry, Duration{0}, "HTTP 503"}});

@@ -122,8 +122,9 @@ StreamSource::Overruled StreamSource::doubt(const UnknownOutcome& unknown, Held 
     return {std::move(held), To::kAck, {}, "the endpoint has it", Resolution::kCompleted};
   }
   if (view.told == Told::kNotArrived) {
-    return {
-        std::move(held), To::kAgain, {}, "the endpoint does not have it", Resolution::kNotApplied};
+    const std::uint32_t most = claims_->terms().attempts_max;
+    const To to = most != 0 && held.tries.failed >= most ? To::kDeadLetter : To::kAgain;
+    return {std::move(held), to, {}, "the endpoint does not have it", Resolution::kNotApplied};
   }
   if (now + view.look_again > unknown.since + settings_.give_up_after) {
     return {std::move(held), To::kDeadLetter, {}, parked};
@@ -139,6 +140,8 @@ Status StreamSource::resolve_doubts() {
     Settling settling(settings_);
     if (each.to == Overruled::To::kAck) {
       settling.ack(each.held.receipt);
+    } else if (each.to == Overruled::To::kDeadLetter) {
+      give_up(settling, each.held, each.reason);
     } else {
       settling.nack(each.held.receipt, Duration{0}, each.reason);
     }

@@ -92,7 +92,17 @@ Result<Hand> StreamSource::take(const TakeCall& call) {
       return handed_out.error();
     }
   }
+  tidy();
   return hand;
+}
+
+void StreamSource::tidy() {
+  const std::int64_t now = clock_.steady_ms();
+  if (!settings_.delivered_kept || now < tidy_at_ms_) return;
+  tidy_at_ms_ = now + kTidyEvery.count();
+  const Time before = time_from_ms(log_now_ms()) - *settings_.delivered_kept;
+  const Status tidied = trim_delivered(store_, settings_.stream, settings_.consumer, before);
+  if (!tidied && log_) log_(tidied.error().text());
 }
 
 Result<Answer> StreamSource::commit(const Settling& settling) {

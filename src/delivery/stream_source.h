@@ -42,6 +42,8 @@ struct StreamSourceSettings {
   // No attempt begins later than this after the record was handed out for the first one.
   Duration give_up_after{std::chrono::hours{1}};
   Duration attempts_kept{std::chrono::days{60}};  // of a register that nobody removes
+  // The stream is the workflow's own: what was delivered longer ago is removed. What waits stays.
+  std::optional<Duration> delivered_kept{};
   // Each attempt is a claim. Nothing: what was not settled is sent again, under its id.
   std::optional<AttemptTerms> claims{};
 };
@@ -120,6 +122,7 @@ class StreamSource final : public Source {
   void release(HandoutNumber number);
   void remember(Sequence sequence, const Tries& tries);
   void forget();
+  void tidy();
 
   Store& store_;
   ports::Clock& clock_;
@@ -140,6 +143,7 @@ class StreamSource final : public Source {
   HandoutNumber numbers_ = 0;
   std::int64_t lease_end_ms_ = 0;  // of all that is held, by our steady clock
   std::int64_t log_ahead_ms_ = 0;  // of log time to our steady clock
+  std::int64_t tidy_at_ms_ = 0;
   std::uint64_t passed_over_ = 0;
 
   StreamNews news_;

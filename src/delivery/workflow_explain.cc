@@ -61,7 +61,7 @@ std::string unknown_text(const EndpointNature& nature) {
   }
   return std::string(
              "Hapax parks it as a dead letter and sends nothing until a person decides "
-             "(hapax resolve, then hapax redrive)") +
+             "(hapax resolve, then hapax dead replay)") +
          (std::holds_alternative<NatureNotSaid>(nature)
               ? ", because the nature of the endpoint is not declared."
               : ".");
@@ -170,7 +170,7 @@ class EndpointText {
           "the body as it came, and refuses what does not fit.";
     }
     if (word_for_status(http.on_status, 410) == StatusWord::kDisable) {
-      text += " An answer 410 ends all deliveries to it.";
+      text += " An answer 410 ends deliveries to it, until the workflow is paused and resumed.";
     }
     return text;
   }
@@ -181,6 +181,12 @@ class EndpointText {
 
   [[nodiscard]] std::string stream_guarantee() const {
     const std::string& stream = endpoint_.stream()->stream;
+    if (same_store()) {
+      return base::format(
+          "Each record is stored in '{}' once: the append and the new position are "
+          "one commit.",
+          stream);
+    }
     switch (terms_.guarantee) {
       case Guarantee::kAtMostOnce:
         return base::format("Each record is stored in '{}' once at most; one can be lost.", stream);
@@ -197,12 +203,6 @@ class EndpointText {
       case Guarantee::kExactlyOnce:
         break;
     }
-    if (same_store()) {
-      return base::format(
-          "Each record is stored in '{}' once: the append and the new position are "
-          "one commit.",
-          stream);
-    }
     return base::format(
         "Each record is stored in '{}' once: the append and the position of the "
         "source as Hapax knows it are one commit, and a record that the table "
@@ -211,6 +211,7 @@ class EndpointText {
   }
 
   [[nodiscard]] std::string stream_windows() const {
+    if (same_store()) return "None: either all of the commit is on disk, or nothing is.";
     const std::string position = where_position_is(workflow_);
     switch (terms_.guarantee) {
       case Guarantee::kAtMostOnce:
@@ -229,7 +230,6 @@ class EndpointText {
       case Guarantee::kExactlyOnce:
         break;
     }
-    if (same_store()) return "None: either all of the commit is on disk, or nothing is.";
     return base::format(
         "A crash between the commit and the write of {}: the table hands the record out again, "
         "and it is recognised for {} (deduplication.ttl).",
@@ -237,7 +237,7 @@ class EndpointText {
   }
 
   [[nodiscard]] std::string stream_client() const {
-    switch (terms_.guarantee) {
+    switch (same_store() ? Guarantee::kExactlyOnce : terms_.guarantee) {
       case Guarantee::kAtMostOnce:
         return "Readers of the stream must bear that records are missing.";
       case Guarantee::kAtLeastOnce:
@@ -258,18 +258,17 @@ class EndpointText {
 std::string retries_text(const Workflow& workflow) {
   const RetryPolicy& policy = workflow.delivery.retries;
   if (workflow.delivery.guarantee == Guarantee::kAtMostOnce) return "One attempt, no retries.";
-  const std::string keep = span_text(workflow.dead_letter_keep);
   if (policy.attempts_max <= 1) {
-    return base::format("One attempt. A record that fails is a dead letter, kept for {}.", keep);
+    return "One attempt. A record that fails is a dead letter, which stays until it is dropped.";
   }
   const RetryHorizon horizon = horizon_of(policy, Duration{0});
   const bool list = std::holds_alternative<BackoffList>(policy.backoff);
   return base::format(
       "Up to {} attempts. The pauses between them {}, together at most {}; no "
       "attempt begins later than {} after the first. Then the record is a dead "
-      "letter, kept for {} and replayed by hand.",
+      "letter, which stays until it is replayed or dropped.",
       policy.attempts_max, list ? "are those of the list" : "double, half of each at random",
-      span_text(horizon.pauses), span_text(policy.give_up_after), keep);
+      span_text(horizon.pauses), span_text(policy.give_up_after));
 }
 
 std::string order_text(const Workflow& workflow) {

@@ -69,7 +69,7 @@ TEST(ExplainWorkflow, EveryCombinationIsExplainedInFull) {
 TEST(ExplainWorkflow, ClientsAreToldHowToBehave) {
   Workflow workflow = sound_workflow();
   EXPECT_THAT(whole(explain_workflow(workflow)), Not(HasSubstr("signed")));
-  EXPECT_THAT(whole(explain_workflow(workflow)), HasSubstr("An answer 410 ends all deliveries"));
+  EXPECT_THAT(whole(explain_workflow(workflow)), HasSubstr("An answer 410 ends deliveries"));
   HttpTarget& target = std::get<HttpTarget>(workflow.endpoints[0].target);
   target.signing = {{secret("${env:K}")}};
   target.on_status = {{410, 410, StatusWord::kReject}};

@@ -27,6 +27,7 @@ struct OwnStream {
 
 // Removes the records older than `before` that the consumer is done with. Age alone never removes
 // one: what waits for an endpoint stays however long it waits.
+inline constexpr Duration kTidyEvery{60'000};  // how often that is done
 [[nodiscard]] Status trim_delivered(Store& store, std::string_view stream,
                                     std::string_view consumer, Time before);
 

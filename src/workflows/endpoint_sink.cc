@@ -219,6 +219,11 @@ void EndpointSink::start(std::span<const Outgoing* const> records, std::int64_t 
   if (!begun) end_unsent(done);
 }
 
+void EndpointSink::wind_down() {
+  *winding_down_ = true;
+  if (tokens_) tokens_->let_go();
+}
+
 // A publisher does not say again what the operator said: a receiver might take the later one.
 bool EndpointSink::is_configured(std::string_view name) const {
   const auto& headers = plan_->blank.headers;
@@ -256,7 +261,9 @@ Result<webhook::SendRequest> EndpointSink::request_for(const Outgoing& record,
     request.headers.emplace_back(field.name, field.value);
   }
   request.body = content.body.text();
-  request.may_leave = [&clock = clock_, not_after_ms] { return clock.steady_ms() < not_after_ms; };
+  request.may_leave = [&clock = clock_, not_after_ms, winding_down = winding_down_] {
+    return !*winding_down && clock.steady_ms() < not_after_ms;
+  };
   return request;
 }
 

@@ -2,6 +2,7 @@
 // workflow declares.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,6 +36,7 @@ class EndpointSink final : public delivery::Sink {
 
   void start(std::span<const delivery::Outgoing* const> records, std::int64_t not_after_ms,
              Done done) override;
+  void wind_down() override;
 
  private:
   // What all requests have in common. Answers are judged by it when the sink may be gone.
@@ -66,6 +68,9 @@ class EndpointSink final : public delivery::Sink {
   ports::Clock& clock_;
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<client::AccessTokens> tokens_;  // none: requests need no token
+  // Requests that wait in the sender ask it, too.
+  const std::shared_ptr<std::atomic<bool>> winding_down_ =
+      std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace hapax::workflows

@@ -21,8 +21,6 @@ std::string events_stream_of(const delivery::WorkflowId& id) { return id.text() 
 delivery::OwnStream events_of(const delivery::Workflow& workflow) {
   delivery::OwnStream events{.name = events_stream_of(workflow.id), .settings = {}};
   events.settings.window = window_for(workflow.delivery.dedup_ttl);
-  events.settings.retention.age = workflow.delivery.retries.give_up_after +
-                                  std::max(workflow.retention.delivered, workflow.dead_letter_keep);
   return events;
 }
 

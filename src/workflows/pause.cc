@@ -28,10 +28,14 @@ Status set_paused(Store& store, const delivery::WorkflowId& id, bool paused) {
 
 bool PauseSwitch::paused() {
   const std::int64_t now_ms = clock_.steady_ms();
-  if (looked_ms_ && now_ms - *looked_ms_ < kLookEvery.count()) return paused_;
+  if (looked_ms_ && now_ms - *looked_ms_ < kLookEvery.count()) return *paused_;
+  if (const Result<bool> now = is_paused(store_, id_)) {
+    paused_ = *now;
+  } else if (!paused_) {
+    return true;  // Nothing is sent before it is known that somebody wants it.
+  }
   looked_ms_ = now_ms;
-  if (const Result<bool> now = is_paused(store_, id_)) paused_ = *now;
-  return paused_;
+  return *paused_;
 }
 
 }  // namespace hapax::workflows

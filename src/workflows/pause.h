@@ -26,7 +26,7 @@ class PauseSwitch {
   PauseSwitch(Store& store, ports::Clock& clock, delivery::WorkflowId id)
       : store_(store), clock_(clock), id_(std::move(id)) {}
 
-  // While the store does not answer, as it said last.
+  // While the store does not answer, as it said last; paused, if it has not said anything yet.
   [[nodiscard]] bool paused();
 
  private:
@@ -34,7 +34,7 @@ class PauseSwitch {
   ports::Clock& clock_;
   const delivery::WorkflowId id_;
   std::optional<std::int64_t> looked_ms_{};
-  bool paused_ = false;
+  std::optional<bool> paused_{};
 };
 
 }  // namespace hapax::workflows

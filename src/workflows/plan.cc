@@ -58,6 +58,7 @@ std::optional<delivery::AttemptTerms> attempt_terms(const Workflow& workflow) {
     terms.in_doubt = InDoubt::kSendAgain;
   } else if (probed_target(workflow) != nullptr) {
     terms.in_doubt = InDoubt::kAsk;
+    terms.attempts_max = workflow.delivery.retries.attempts_max;
     terms.ask_after = probed_target(workflow)->timeouts.request;
   }
   return terms;
@@ -103,6 +104,9 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
   settings.owner = std::move(owner);
   settings.give_up_after = workflow.delivery.retries.give_up_after;
   settings.attempts_kept = settings.give_up_after + std::chrono::days{30};
+  if (takes_events(workflow) && !is_staged(workflow)) {
+    settings.delivered_kept = workflow.retention.delivered;
+  }
   settings.claims = attempt_terms(workflow);
   return settings;
 }

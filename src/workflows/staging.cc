@@ -162,6 +162,7 @@ delivery::StagerSettings stager_settings(const Workflow& workflow, std::string o
   settings.owner = std::move(owner);
   if (has_outbox(workflow)) settings.outbox = outbox_of(workflow);
   settings.delivered_kept = workflow.retention.delivered;
+  settings.owns_source = std::holds_alternative<delivery::FromHttp>(*workflow.source);
   return settings;
 }
 
@@ -194,7 +195,9 @@ delivery::StreamSource::Route route_from_outbox(const Workflow& workflow) {
     record.time = time_from_ms(mark->time_ms);
     record.replay += mark->replay;
     const std::string prefix = std::string(mark->endpoint) + '/';
-    if (record.key.starts_with(prefix)) record.key.erase(0, prefix.size());
+    if (!mark->endpoint.empty() && record.key.starts_with(prefix)) {
+      record.key.erase(0, prefix.size());
+    }
     record.headers.erase(record.headers.begin());
     return index->second;
   };

@@ -89,7 +89,11 @@ class DeadTest(FolderTest):
         self.assertIn("say which dead letters", self.dead("replay", "erp", "1", "--all", code=64))
         self.assertIn("is not a rate", self.dead("replay", "erp", "1", "--rate", "x", code=64))
         self.assertIn("--since x is neither", self.dead("list", "erp", "--since", "x", code=64))
-        self.assertIn("nobody.dead", self.dead("list", "nobody", code=66))
+        self.assertIn("nobody.dead", self.dead("drop", "nobody", "--through", "1", code=66))
+
+    def test_a_workflow_without_dead_letters_has_none(self):
+        self.assertIn("no dead letters", self.dead("list", "healthy"))
+        self.assertIn("0 put back", self.dead("replay", "healthy", "--all", code=66))
 
     def test_what_cannot_be_put_back_stays(self):
         self.good("DELETE", "/streams/orders/consumers/erp")

@@ -137,7 +137,7 @@ workflows:
         settings = server.call("GET", "/streams/shop.events").json["settings"]
         day = 86400
         self.assertEqual(settings["window_s"], 20 * day)
-        self.assertEqual(settings["retention_age_ms"], 42 * day * 1000)
+        self.assertNotIn("retention_age_ms", settings)  # What waits stays, however long it waits.
 
 
 class Figures(delivering.DeliveryTest):

@@ -391,5 +391,24 @@ TEST_F(DeliveryEngine, OneOfManyThatIsRejectedHoldsBackItsKeyOnly) {
   EXPECT_EQ(sink.calls[0].ids, Ids{"a3"});
 }
 
+// What is given back is in the middle of its batch, and its lane must not go back to it.
+TEST_F(DeliveryEngine, APauseSendsNothingAgainThatWasConfirmed) {
+  use({.concurrency = 8});
+  outbox.publish(0, "a1", "a");
+  outbox.publish(0, "a2", "a");
+  outbox.publish(0, "b1", "b");
+  drain();
+  ASSERT_EQ(sink.sent, (Ids{"a1", "b1"}));
+  sink.answer(1, Outcome::kDelivered);
+  drain();
+  engine.set_paused(true);
+  drain();
+  sink.answer(0, Outcome::kDelivered);
+  drain();
+  engine.set_paused(false);
+  pass(Duration{5'000});
+  EXPECT_EQ(sink.sent, (Ids{"a1", "b1", "a2"}));
+}
+
 }  // namespace
 }  // namespace hapax::delivery

@@ -82,10 +82,11 @@ struct Endpoint {
     return under_way < policy.concurrency && breaker.lets_through(now_ms, under_way) &&
            rate.allows(now_ms);
   }
-  // Its places are taken, and as many records as they hold wait already.
+  // Its places are taken, and as many records wait already. A sink that takes many in one start is
+  // never sated: for it a take costs little a record, and a rest would cost much.
   [[nodiscard]] bool sated() const {
-    return under_way >= policy.concurrency &&
-           queues.waiting() >= std::size_t{policy.concurrency} * sink.batch_max();
+    return sink.batch_max() == 1 && under_way >= policy.concurrency &&
+           queues.waiting() >= policy.concurrency;
   }
   // Beyond the limit all are forgotten: their next failure costs nothing, which is safe.
   [[nodiscard]] Suspect& suspect(const std::string& id) {

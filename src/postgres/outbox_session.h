@@ -1,4 +1,4 @@
-// The session in which a relay asks the tables of an outbox: made anew when it is lost, in the
+// The session in which a relay asks the tables of an outbox: opened again when lost, in the
 // schema that the tables are in.
 #pragma once
 

@@ -52,7 +52,7 @@ Duration OutboxSleep::prepare(Duration most, std::int64_t now_ms) {
   if (listener_.keep_up(now_ms)) nap_ = Duration{0};
   nap_ = std::clamp(nap_ * 2, kNapFirst, listener_.hears() ? kNapMax : kNapMaxPolling);
   // What was committed before publishers were asked to notify is looked for once more. Who
-  // published before that and commits later notifies nobody; but naps begin anew and are hardly
+  // published before that and commits later notifies nobody; but naps start over and are hardly
   // longer than what has passed since, so it waits no longer than it took to commit.
   if (listener_.hears() && nap_ > 4 * kNapFirst && !announce(now_ms)) {
     nap_ = kNapFirst;

@@ -34,7 +34,7 @@ class OutboxSleep {
 
   // A look has told of a retry that is due then.
   void expect_retry_in(Duration span);
-  void stay_up();  // Something came: naps begin anew.
+  void stay_up();  // Something came: naps start over.
   // Under load nobody sleeps, and publishers need not notify. REQUIRES: no other relay does sleep.
   void renounce();
   void forget_asked() { asked_until_ms_ = 0; }  // by a server that may be another one now

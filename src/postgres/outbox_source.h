@@ -22,7 +22,7 @@ struct OutboxSourceOptions {
   std::string schema = "hapax";
   std::string owner;   // unique among all relays of this outbox
   bool listen = true;  // be woken by NOTIFY, if it gets through
-  // How long the server may be silent, after which the connection is made anew.
+  // How long the server may be silent, after which the connection is opened again.
   Duration silence_max = Duration::max();
   Notice notice{};  // is told the warnings of its server
 };

@@ -235,8 +235,17 @@ struct KeepTimes {
 
 inline constexpr Duration kDeadLetterKeep{std::chrono::days{30}};
 
+// Who declared a workflow: what the operator's own file says is trusted with the environment, files
+// and inner addresses; what came over the API is not.
+enum class DeclaredIn : std::uint8_t { kFile, kApi };
+inline WordList words_of(DeclaredIn) {
+  static constexpr std::array<std::string_view, 2> kWords{"file", "api"};
+  return kWords;
+}
+
 struct Workflow {
   WorkflowId id;
+  DeclaredIn declared_in = DeclaredIn::kFile;
   std::string tenant{};  // empty: of a server without tenants
   bool enabled = true;
   std::optional<WorkflowSource> source{};  // nothing: a draft, which never runs

@@ -49,4 +49,29 @@ std::string EndpointFigures::last_error() const {
   return last_error_;
 }
 
+std::shared_ptr<EndpointFigures> FiguresBoard::add(const delivery::Workflow& workflow,
+                                                   const delivery::EndpointSettings& endpoint) {
+  const base::MutexLock lock(mutex_);
+  auto& named = named_[{workflow.tenant, workflow.id.text(), endpoint.name}];
+  if (auto known = named.lock()) return known;
+  auto made = std::make_shared<EndpointFigures>(workflow.tenant, workflow.id.text(), endpoint.name);
+  named = made;
+  all_.push_back(made);
+  return made;
+}
+
+// Whoever visits may take its time: the lock is not held meanwhile.
+void FiguresBoard::each(const Visit& visit) const {
+  std::vector<std::shared_ptr<const EndpointFigures>> counted;
+  {
+    const base::MutexLock lock(mutex_);
+    std::erase_if(all_, [](const auto& one) { return one.expired(); });
+    std::erase_if(named_, [](const auto& one) { return one.second.expired(); });
+    for (const auto& one : all_) {
+      if (auto alive = one.lock()) counted.push_back(std::move(alive));
+    }
+  }
+  for (const auto& one : counted) visit(*one);
+}
+
 }  // namespace hapax::workflows

@@ -3,9 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include <hapax/time.h>
 
@@ -54,21 +57,24 @@ class EndpointFigures final : public delivery::EndpointObserver {
   std::string last_error_ HAPAX_GUARDED_BY(mutex_);
 };
 
-// Of all endpoints of a process; they lie still. Filled before the workflows start.
+// Of all endpoints of a process, for as long as somebody counts. From any thread.
 class FiguresBoard {
  public:
   using Visit = std::function<void(const EndpointFigures&)>;
 
-  [[nodiscard]] EndpointFigures& add(const delivery::Workflow& workflow,
-                                     const delivery::EndpointSettings& endpoint) {
-    return all_.emplace_back(workflow.tenant, workflow.id.text(), endpoint.name);
-  }
-  void each(const Visit& visit) const {
-    for (const EndpointFigures& one : all_) visit(one);
-  }
+  // A workflow that is replaced goes on counting where it was.
+  [[nodiscard]] std::shared_ptr<EndpointFigures> add(const delivery::Workflow& workflow,
+                                                     const delivery::EndpointSettings& endpoint);
+  // In the order in which they were added.
+  void each(const Visit& visit) const;
 
  private:
-  std::deque<EndpointFigures> all_;
+  using Name = std::tuple<std::string, std::string, std::string>;  // tenant, workflow, endpoint
+
+  mutable base::Mutex mutex_;
+  // Those that nobody counts in any more go when somebody visits.
+  mutable std::vector<std::weak_ptr<EndpointFigures>> all_ HAPAX_GUARDED_BY(mutex_);
+  mutable std::map<Name, std::weak_ptr<EndpointFigures>> named_ HAPAX_GUARDED_BY(mutex_);
 };
 
 }  // namespace hapax::workflows

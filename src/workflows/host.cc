@@ -19,18 +19,6 @@ namespace {
 
 using delivery::Workflow;
 
-// What an engine starts leaves at once: a request that waits in the sender would use up its time.
-std::size_t sum_of_concurrency(const std::vector<Workflow>& workflows) {
-  std::size_t sum = webhook::SendLimits{}.per_origin;
-  for (const Workflow& workflow : workflows) {
-    if (delivery::why_not_run(workflow)) continue;
-    for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
-      if (endpoint.http() != nullptr) sum += concurrency_of(endpoint);
-    }
-  }
-  return sum;
-}
-
 std::string drawn_owner(ports::Entropy& entropy) {
   return base::format("hapax-{:016x}", ports::draw_u64(entropy));
 }
@@ -54,16 +42,9 @@ Host::~Host() {
 
 Result<std::unique_ptr<Host>> Host::make(const std::vector<Workflow>& workflows, HostPorts ports) {
   std::unique_ptr<Host> host(new Host(std::move(ports)));
-  const bool any = std::any_of(workflows.begin(), workflows.end(), [](const Workflow& workflow) {
-    return !delivery::why_not_run(workflow);
-  });
-  if (!any) return host;
-  webhook::SenderSettings sender;
-  sender.limits.per_origin = sum_of_concurrency(workflows);
-  HAPAX_TRY(host->sender_, webhook::Sender::open(std::move(sender)));
   for (const Workflow& workflow : workflows) {
     if (delivery::why_not_run(workflow)) continue;
-    const Status added = host->add(workflow);
+    const Status added = host->put(workflow, Duration{0});
     if (!added) {
       return Error{added.error().code,
                    base::format("workflow '{}': {}", workflow.id.text(), added.error().detail)};
@@ -72,21 +53,102 @@ Result<std::unique_ptr<Host>> Host::make(const std::vector<Workflow>& workflows,
   return host;
 }
 
-Status Host::add(const Workflow& workflow) {
+// What an engine starts leaves at once: a request that waits in the sender would use up its time.
+// So engines alone bound the requests to an endpoint.
+Status Host::need_sender() {
+  if (sender_) return Ok{};
+  webhook::SenderSettings settings;
+  settings.limits.per_origin = settings.limits.under_way;
+  HAPAX_TRY(sender_, webhook::Sender::open(std::move(settings)));
+  return Ok{};
+}
+
+Status Host::need_transforms() {
+  if (transforms_) return Ok{};
+  HAPAX_TRY(transforms_, transform::TransformPool::start({}));
+  return Ok{};
+}
+
+Status Host::check(const Workflow& workflow) {
+  const base::MutexLock lock(mutex_);
+  HAPAX_CHECK(need_sender());
+  if (workflow.transform) {
+    HAPAX_CHECK(need_transforms());
+    HAPAX_CHECK(JqTransform::make(*transforms_, *workflow.transform));
+  }
+  for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
+    if (endpoint.http() == nullptr) continue;
+    HAPAX_CHECK(EndpointSink::make(workflow.delivery, *endpoint.http(), *sender_, ports_.clock));
+  }
+  if (!is_staged(workflow) || has_outbox(workflow)) HAPAX_CHECK(make_source(workflow));
+  return Ok{};
+}
+
+Result<std::unique_ptr<Host::Member>> Host::make_member(const Workflow& workflow) {
+  HAPAX_CHECK(need_sender());
+  auto member = std::make_unique<Member>();
   if (std::holds_alternative<delivery::FromHttp>(*workflow.source)) {
     Store& store = ports_.store_of(workflow.tenant);
     HAPAX_CHECK(delivery::ensure_stream(store, events_of(workflow)));
   }
   if (is_staged(workflow)) {
-    HAPAX_TRY(auto staging, make_staging(workflow));
-    staging_.push_back(std::move(staging));
+    HAPAX_TRY(member->staging, make_staging(workflow));
   }
   if (!is_staged(workflow) || has_outbox(workflow)) {
-    HAPAX_TRY(auto running, make_running(workflow));
-    running_.push_back(std::move(running));
+    HAPAX_CHECK(make_running(workflow, *member));
   }
-  ++size_;
+  return member;
+}
+
+Status Host::put(const Workflow& workflow, Duration patience) {
+  const base::MutexLock lock(mutex_);
+  if (winding_down_) return Error{Errc::kShuttingDown, "the server stops"};
+  HAPAX_TRY(auto member, make_member(workflow));
+  Slot& slot = slots_[{workflow.tenant, workflow.id.text()}];
+  retire(slot, patience);
+  slot.current = std::move(member);
+  tend(slot);
   return Ok{};
+}
+
+void Host::remove(std::string_view tenant, std::string_view id, Duration patience) {
+  const base::MutexLock lock(mutex_);
+  const auto found = slots_.find({std::string(tenant), std::string(id)});
+  if (found != slots_.end()) retire(found->second, patience);
+}
+
+// One that has not begun is only forgotten, so at most one of a name winds down.
+void Host::retire(Slot& slot, Duration patience) {
+  if (slot.current && slot.current->begun) {
+    slot.current->wind_down(patience);
+    slot.leaving = std::move(slot.current);
+  }
+  slot.current.reset();
+}
+
+void Host::tend(Slot& slot) {
+  if (slot.leaving && slot.leaving->ended()) slot.leaving.reset();
+  if (slot.current && !slot.leaving && started_ && !slot.current->begun) slot.current->begin();
+}
+
+void Host::tend() {
+  const base::MutexLock lock(mutex_);
+  if (winding_down_) return;  // Nothing begins any more.
+  for (auto& [name, slot] : slots_) tend(slot);
+  std::erase_if(slots_,
+                [](const auto& each) { return !each.second.current && !each.second.leaving; });
+}
+
+bool Host::is_gone(std::string_view tenant, std::string_view id) const {
+  const base::MutexLock lock(mutex_);
+  return !slots_.contains({std::string(tenant), std::string(id)});
+}
+
+std::size_t Host::size() const {
+  const base::MutexLock lock(mutex_);
+  return static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(), [](const auto& each) {
+    return each.second.current != nullptr;
+  }));
 }
 
 std::function<void(std::string_view)> Host::log_of(const Workflow& workflow) {
@@ -100,9 +162,7 @@ std::unique_ptr<PauseSwitch> Host::pause_of(const Workflow& workflow) {
 Result<std::unique_ptr<StagingRun>> Host::make_staging(const Workflow& workflow) {
   std::unique_ptr<JqTransform> transform;
   if (workflow.transform) {
-    if (!transforms_) {
-      HAPAX_TRY(transforms_, transform::TransformPool::start({}));
-    }
+    HAPAX_CHECK(need_transforms());
     HAPAX_TRY(transform, JqTransform::make(*transforms_, *workflow.transform));
   }
   Store& store = ports_.store_of(workflow.tenant);
@@ -111,19 +171,21 @@ Result<std::unique_ptr<StagingRun>> Host::make_staging(const Workflow& workflow)
       compose_of(workflow, store.id()), std::move(transform), log_of(workflow), pause_of(workflow));
 }
 
-Result<std::unique_ptr<Running>> Host::make_running(const Workflow& workflow) {
+Status Host::make_running(const Workflow& workflow, Member& member) {
   std::vector<RunningEndpoint> endpoints;
   for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
     if (endpoint.http() == nullptr) continue;  // The first step has stored it there.
     HAPAX_TRY(auto sink,
               EndpointSink::make(workflow.delivery, *endpoint.http(), *sender_, ports_.clock));
     endpoints.push_back({std::move(sink), policy_of(workflow, endpoint, ports_.entropy)});
-    endpoints.back().policy.observer = &figures_.add(workflow, endpoint);
+    member.figures.push_back(figures_.add(workflow, endpoint));
+    endpoints.back().policy.observer = member.figures.back().get();
   }
   HAPAX_TRY(auto source, make_source(workflow));
-  return std::make_unique<Running>(std::move(source), std::move(endpoints),
-                                   engine_settings(workflow), ports_.clock, log_of(workflow),
-                                   pause_of(workflow));
+  member.running =
+      std::make_unique<Running>(std::move(source), std::move(endpoints), engine_settings(workflow),
+                                ports_.clock, log_of(workflow), pause_of(workflow));
+  return Ok{};
 }
 
 Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& workflow) {
@@ -147,19 +209,47 @@ Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& work
       log_of(workflow)));
 }
 
+void Host::Member::begin() {
+  begun = true;
+  if (staging) staging->start();
+  if (running) running->start();
+}
+
+void Host::Member::wind_down(Duration patience) const {
+  if (staging) staging->wind_down();
+  if (running) running->wind_down(patience);
+}
+
+void Host::Member::wait() const {
+  if (staging) staging->wait();
+  if (running) running->wait();
+}
+
+bool Host::Member::ended() const {
+  return (!staging || staging->ended()) && (!running || running->ended());
+}
+
 void Host::start() {
-  for (const auto& staging : staging_) staging->start();
-  for (const auto& running : running_) running->start();
+  const base::MutexLock lock(mutex_);
+  started_ = true;
+  for (auto& [name, slot] : slots_) tend(slot);
 }
 
 void Host::wind_down(Duration patience) {
-  for (const auto& staging : staging_) staging->wind_down();
-  for (const auto& running : running_) running->wind_down(patience);
+  const base::MutexLock lock(mutex_);
+  winding_down_ = true;
+  for (const auto& [name, slot] : slots_) {
+    if (slot.current) slot.current->wind_down(patience);
+  }
 }
 
+// Threads of workflows never ask for the lock.
 void Host::wait() {
-  for (const auto& staging : staging_) staging->wait();
-  for (const auto& running : running_) running->wait();
+  const base::MutexLock lock(mutex_);
+  for (const auto& [name, slot] : slots_) {
+    if (slot.leaving) slot.leaving->wait();
+    if (slot.current) slot.current->wait();
+  }
   if (sender_) sender_->stop(std::chrono::milliseconds{0});
 }
 

@@ -1,18 +1,21 @@
 // Runs workflows in a process: each on threads of its own, all over one sender and one pool of
 // transforms. With a shared store any number of processes may run the same ones: leases of the
-// store divide the work.
+// store divide the work. Workflows come, change and go while others run.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <hapax/result.h>
 #include <hapax/store.h>
 #include <hapax/time.h>
 
+#include "base/mutex.h"
 #include "delivery/workflow.h"
 #include "ports/clock.h"
 #include "ports/entropy.h"
@@ -45,33 +48,78 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   void start();
-  // From now on nothing is sent any more. The answers that are under way are awaited, at most so
-  // long, and the rest is given back: on the threads of the workflows. The first call counts.
+
+  // What would make put() fail, without running anything.
+  [[nodiscard]] Status check(const delivery::Workflow& workflow);
+  // Runs the workflow, or runs it as it is now. H1: one of the same name sends nothing any more
+  // when the new one begins, so that no record of a group overtakes another: it winds down as in
+  // remove() first, and tend() begins the new one. An error changes nothing.
+  // REQUIRES: the workflow runs (delivery::why_not_run).
+  [[nodiscard]] Status put(const delivery::Workflow& workflow, Duration patience);
+  // It begins nothing more; answers under way are awaited, at most so long. Nothing, if it is not
+  // there.
+  void remove(std::string_view tenant, std::string_view id, Duration patience);
+  // Frees what has wound down, and begins what waited for that. Whoever calls put() and remove()
+  // calls this every now and then; it does not block.
+  void tend();
+  // Nothing of that name runs or winds down.
+  [[nodiscard]] bool is_gone(std::string_view tenant, std::string_view id) const;
+
+  // From now on nothing is sent any more, and nothing can be put. The answers that are under way
+  // are awaited, at most so long, and the rest is given back: on the threads of the workflows. The
+  // first call counts.
   void wind_down(Duration patience);
   // Returns when that is done.
   void wait();
 
-  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::size_t size() const;  // those that run, or begin soon
   [[nodiscard]] const FiguresBoard& figures() const { return figures_; }
 
  private:
+  using Name = std::pair<std::string, std::string>;  // tenant, id
+  // A workflow that runs. What it counts in outlives what counts.
+  struct Member {
+    std::vector<std::shared_ptr<EndpointFigures>> figures;
+    std::unique_ptr<StagingRun> staging;
+    std::unique_ptr<Running> running;
+    bool begun = false;
+
+    void begin();
+    void wind_down(Duration patience) const;
+    void wait() const;
+    [[nodiscard]] bool ended() const;
+  };
+  // Those of one name: at most one runs.
+  struct Slot {
+    std::unique_ptr<Member> current;
+    std::unique_ptr<Member> leaving;  // winds down
+  };
+
   explicit Host(HostPorts ports);
-  [[nodiscard]] Status add(const delivery::Workflow& workflow);
+  static void retire(Slot& slot, Duration patience);
+  void tend(Slot& slot) HAPAX_REQUIRES(mutex_);
+  [[nodiscard]] Status need_sender() HAPAX_REQUIRES(mutex_);
+  [[nodiscard]] Status need_transforms() HAPAX_REQUIRES(mutex_);
+  [[nodiscard]] Result<std::unique_ptr<Member>> make_member(const delivery::Workflow& workflow)
+      HAPAX_REQUIRES(mutex_);
   [[nodiscard]] std::unique_ptr<PauseSwitch> pause_of(const delivery::Workflow& workflow);
-  [[nodiscard]] Result<std::unique_ptr<StagingRun>> make_staging(
-      const delivery::Workflow& workflow);
-  [[nodiscard]] Result<std::unique_ptr<Running>> make_running(const delivery::Workflow& workflow);
+  [[nodiscard]] Result<std::unique_ptr<StagingRun>> make_staging(const delivery::Workflow& workflow)
+      HAPAX_REQUIRES(mutex_);
+  [[nodiscard]] Status make_running(const delivery::Workflow& workflow, Member& member)
+      HAPAX_REQUIRES(mutex_);
   [[nodiscard]] Result<std::unique_ptr<delivery::Source>> make_source(
-      const delivery::Workflow& workflow);
+      const delivery::Workflow& workflow) HAPAX_REQUIRES(mutex_);
   [[nodiscard]] std::function<void(std::string_view)> log_of(const delivery::Workflow& workflow);
 
   const HostPorts ports_;
   FiguresBoard figures_;  // outlives what counts
-  std::unique_ptr<webhook::Sender> sender_;
-  std::unique_ptr<transform::TransformPool> transforms_;
-  std::vector<std::unique_ptr<StagingRun>> staging_;  // ends before the pool
-  std::vector<std::unique_ptr<Running>> running_;     // ends before the sender
-  std::size_t size_ = 0;
+  mutable base::Mutex mutex_;
+  bool started_ HAPAX_GUARDED_BY(mutex_) = false;
+  bool winding_down_ HAPAX_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<webhook::Sender> sender_ HAPAX_GUARDED_BY(mutex_);
+  std::unique_ptr<transform::TransformPool> transforms_ HAPAX_GUARDED_BY(mutex_);
+  // Members end before the sender and the pool.
+  std::map<Name, Slot> slots_ HAPAX_GUARDED_BY(mutex_);
 };
 
 }  // namespace hapax::workflows

@@ -51,6 +51,7 @@ void Running::run() {
   const Status ended = delivery::end_engine(engine_, clock_, patience_,
                                             [this](Duration span) { source_->wait(span); });
   if (!ended) log_(ended.error().text());
+  ended_ = true;
 }
 
 void Running::look_at_pause() {

@@ -41,6 +41,8 @@ class Running {
   // The first call counts.
   void wind_down(Duration patience);
   void wait();
+  // It never began, or its thread is done: wait() returns at once.
+  [[nodiscard]] bool ended() const { return !thread_.joinable() || ended_; }
 
  private:
   void run();
@@ -57,6 +59,7 @@ class Running {
   Duration patience_{0};  // written before stop_, read after it
   std::atomic<bool> winding_down_ = false;
   std::atomic<bool> stop_ = false;
+  std::atomic<bool> ended_ = false;
   std::thread thread_;
 };
 

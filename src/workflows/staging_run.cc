@@ -40,6 +40,7 @@ void StagingRun::run() {
                       .log = log_};
   run_steps(loop, clock_, stop_);
   if (const Status ended = stager_.stop(); !ended) log_(ended.error().text());
+  ended_ = true;
 }
 
 // While it is paused its leases end, so what it holds comes again.

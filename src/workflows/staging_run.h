@@ -30,6 +30,8 @@ class StagingRun {
   // Nothing more is taken, and what is held is given back: on its thread.
   void wind_down();
   void wait();
+  // It never began, or its thread is done: wait() returns at once.
+  [[nodiscard]] bool ended() const { return !thread_.joinable() || ended_; }
 
  private:
   void run();
@@ -41,6 +43,7 @@ class StagingRun {
   const std::unique_ptr<PauseSwitch> pause_;  // none: it is never paused
   delivery::Stager stager_;
   std::atomic<bool> stop_ = false;
+  std::atomic<bool> ended_ = false;
   std::thread thread_;
 };
 

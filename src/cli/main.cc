@@ -238,6 +238,7 @@ int run(int argc, char** argv) {
   declare_consumers(app, exit_code);
   declare_dead(app, exit_code);
   declare_workflows(app, exit_code);
+  declare_secrets(app, exit_code);
   declare_claims(app, exit_code);
   declare_trace(app, exit_code);
   declare_stats(app, exit_code);

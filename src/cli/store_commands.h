@@ -15,6 +15,7 @@ void declare_tail(CLI::App& app, int& exit_code);
 void declare_consumers(CLI::App& app, int& exit_code);
 void declare_dead(CLI::App& app, int& exit_code);       // list, show, replay, drop
 void declare_workflows(CLI::App& app, int& exit_code);  // list, show, pause, resume
+void declare_secrets(CLI::App& app, int& exit_code);    // list, set, remove
 // claim, renew, settle, resolve, forget, status.
 void declare_claims(CLI::App& app, int& exit_code);
 void declare_trace(CLI::App& app, int& exit_code);

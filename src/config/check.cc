@@ -29,10 +29,22 @@ struct Check {
     }
   }
 
+  // The key itself in this file would lie beside what it protects.
+  void secrets_key() const {
+    const std::string path = "server.secrets_key";
+    const auto text = delivery::SecretText::parse(config.server.secrets_key);
+    if (!text) return;  // It was told where it was read.
+    const bool stored = text->refers_to(delivery::SecretReference::Place::kStored);
+    if (text->has_clear_text() || stored) {
+      error(path, "must be a reference: ${file:PATH} or ${env:NAME}");
+    }
+  }
+
   void doors() const {
     tls("server.http.tls", config.server.http.tls);
     tls("server.resp.tls", config.server.resp.tls);
     if (config.server.data.empty()) error("server.data", "must not be empty");
+    secrets_key();
     if (config.server.http.address.empty() && config.server.resp.address.empty()) {
       error("server.http.address", "and server.resp.address are both empty: nobody could connect");
     }

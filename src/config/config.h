@@ -39,6 +39,12 @@ struct Server {
   std::uint32_t readers = 4;
   Duration drain{std::chrono::seconds{10}};
   bool open_to_all = false;
+  std::string secrets_key;  // a reference to the key that stored secrets are sealed with
+  struct {
+    std::vector<std::string> allow;  // ranges of addresses
+    std::string proxy;               // a URL; empty: none
+    bool proxy_filters = false;
+  } endpoints;
 };
 
 // The same defaults as http::SessionLimits; a test of the room serve compares.

@@ -38,6 +38,31 @@ void describe_door(Keys& keys, DoorConfig& door) {
   });
 }
 
+ConfigKey address_list(std::string_view name, std::vector<std::string>& values,
+                       std::string_view meaning) {
+  ConfigKey key{name, Kind::kText, meaning};
+  key.put_list = [&values](const std::vector<SettingValue>& settings) {
+    values.clear();
+    for (const SettingValue& setting : settings) values.push_back(std::get<std::string>(setting));
+  };
+  key.get_list = [&values] { return std::vector<SettingValue>(values.begin(), values.end()); };
+  return key;
+}
+
+// What the operator says of endpoints that tenants add over the API.
+void describe_endpoints(Keys& keys, Server& server) {
+  auto& it = server.endpoints;
+  keys.key(address_list("allow", it.allow,
+                        "Addresses and ranges (`10.1.0.0/16`) that endpoints of tenants may reach "
+                        "beside the public ones"));
+  keys.key(key_for("proxy", Kind::kText, it.proxy,
+                   "A forward proxy `http://HOST:PORT` that all requests of workflows go through; "
+                   "not set: none"));
+  keys.key(key_for("proxy_filters", Kind::kFlag, it.proxy_filters,
+                   "The proxy refuses addresses that tenants must not reach. Without that word "
+                   "their endpoints are sent nothing through a proxy"));
+}
+
 void describe_server(Keys& keys, Server& server) {
   keys.key(key_for("data", Kind::kFile, server.data, "The data folder, made if it is missing"));
   keys.key(key_for("store", Kind::kText, server.store,
@@ -57,6 +82,12 @@ void describe_server(Keys& keys, Server& server) {
                    "How long what was begun may take to end after SIGTERM", {0, kHour}));
   keys.key(key_for("open_to_all", Kind::kFlag, server.open_to_all,
                    "Listen beyond this machine although nobody has to sign in"));
+  keys.key(key_for("secrets_key", Kind::kSecret, server.secrets_key,
+                   "Stored secrets are sealed with it: ${file:PATH} or ${env:NAME}, where 32 bytes "
+                   "are in base64; further keys behind the first one unseal only. Not set: no "
+                   "secrets can be stored"));
+  keys.section({"endpoints", "Requests of workflows"},
+               [&](Keys& in) { describe_endpoints(in, server); });
 }
 
 void describe_store(Keys& keys, EmbeddedOptions& store) {

@@ -124,6 +124,13 @@ bool SecretText::has_clear_text() const {
   return false;
 }
 
+bool SecretText::refers_to(SecretReference::Place place) const {
+  return std::any_of(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+    const auto* reference = std::get_if<SecretReference>(&piece);
+    return reference != nullptr && reference->place == place;
+  });
+}
+
 std::string SecretText::written() const {
   std::string out;
   for (const Piece& piece : pieces_) {
@@ -244,6 +251,27 @@ bool EndpointSettings::takes(std::string_view event_type) const {
   return std::any_of(event_types.begin(), event_types.end(), [&](std::string_view pattern) {
     if (!pattern.ends_with('*')) return pattern == event_type;
     return event_type.starts_with(pattern.substr(0, pattern.size() - 1));
+  });
+}
+
+std::vector<const SecretText*> secret_texts_of(const HttpTarget& target) {
+  std::vector<const SecretText*> all;
+  for (const EndpointHeader& header : target.headers) all.push_back(&header.value);
+  for (const SigningTerm& term : target.signing) all.push_back(&term.key);
+  if (const auto* basic = std::get_if<BasicAuth>(&target.auth)) {
+    all.insert(all.end(), {&basic->user, &basic->password});
+  } else if (const auto* bearer = std::get_if<BearerAuth>(&target.auth)) {
+    all.push_back(&bearer->token);
+  } else if (const auto* oauth = std::get_if<OAuth2Auth>(&target.auth)) {
+    all.insert(all.end(), {&oauth->client_id, &oauth->client_secret});
+  }
+  return all;
+}
+
+bool needs_stored_secret(const HttpTarget& target) {
+  const auto all = secret_texts_of(target);
+  return std::any_of(all.begin(), all.end(), [](const SecretText* text) {
+    return text->refers_to(SecretReference::Place::kStored);
   });
 }
 

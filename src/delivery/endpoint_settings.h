@@ -48,6 +48,8 @@ class SecretText {
   // Whether something of it is not a reference. A word before a reference ("Bearer ") does not
   // count.
   [[nodiscard]] bool has_clear_text() const;
+  // Whether a reference of it is looked up in that place.
+  [[nodiscard]] bool refers_to(SecretReference::Place place) const;
   // As it was written. May hold a secret in clear text: for the store only.
   [[nodiscard]] std::string written() const;
   // For people: references as they were written, clear text hidden.
@@ -259,6 +261,11 @@ struct HttpTarget {
   std::vector<StatusRule> on_status{};  // in the order of their texts, none twice
   friend bool operator==(const HttpTarget&, const HttpTarget&) = default;
 };
+// Every text of it in which a secret can stand.
+[[nodiscard]] std::vector<const SecretText*> secret_texts_of(const HttpTarget& target);
+// Whether one of them names a secret that is stored over the API.
+[[nodiscard]] bool needs_stored_secret(const HttpTarget& target);
+
 struct StreamTarget {
   std::string stream;
   friend bool operator==(const StreamTarget&, const StreamTarget&) = default;

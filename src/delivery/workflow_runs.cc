@@ -10,45 +10,15 @@ namespace {
 
 constexpr std::string_view kLater = "this version does not run workflows ";
 
-bool is_stored(const SecretText& text) {
-  const auto& pieces = text.pieces();
-  return std::any_of(pieces.begin(), pieces.end(), [](const SecretText::Piece& piece) {
-    const auto* reference = std::get_if<SecretReference>(&piece);
-    return reference != nullptr && reference->place == SecretReference::Place::kStored;
-  });
-}
-
-bool needs_stored_secret(const HttpTarget& target) {
-  const bool header = std::any_of(target.headers.begin(), target.headers.end(),
-                                  [](const EndpointHeader& one) { return is_stored(one.value); });
-  if (header) return true;
-  const bool signing = std::any_of(target.signing.begin(), target.signing.end(),
-                                   [](const SigningTerm& one) { return is_stored(one.key); });
-  if (signing) return true;
-  if (const auto* basic = std::get_if<BasicAuth>(&target.auth)) {
-    return is_stored(basic->user) || is_stored(basic->password);
-  }
-  if (const auto* oauth = std::get_if<OAuth2Auth>(&target.auth)) {
-    return is_stored(oauth->client_id) || is_stored(oauth->client_secret);
-  }
-  const auto* bearer = std::get_if<BearerAuth>(&target.auth);
-  return bearer != nullptr && is_stored(bearer->token);
-}
-
-std::optional<std::string> why_not_target(const EndpointSettings& endpoint) {
-  const HttpTarget* target = endpoint.http();
-  if (target == nullptr) return std::nullopt;
-  if (needs_stored_secret(*target)) return "with ${secret:NAME}";
-  return std::nullopt;
-}
-
 std::optional<std::string> why_not_source(const Workflow& workflow) {
   const auto* outbox = std::get_if<FromOutbox>(&*workflow.source);
   if (outbox == nullptr) return std::nullopt;
   if (!std::holds_alternative<OwnOutboxTables>(outbox->tables)) {
     return "whose source is a table that hapax migrate did not make";
   }
-  if (is_stored(outbox->database)) return "with ${secret:NAME}";
+  if (outbox->database.refers_to(SecretReference::Place::kStored)) {
+    return "with ${secret:NAME} in source.database";
+  }
   // Lanes note nothing before a record is sent.
   const Guarantee guarantee = workflow.delivery.guarantee;
   if (guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce) {
@@ -117,9 +87,6 @@ std::optional<std::string> why_not_run(const Workflow& workflow) {
     return base::format("is declared only: {}{}", kLater, what);
   };
   if (const auto why = why_not_source(workflow)) return later(*why);
-  for (const EndpointSettings& endpoint : workflow.endpoints) {
-    if (const auto why = why_not_target(endpoint)) return later(*why);
-  }
   if (const auto why = why_not_terms(workflow)) return later(*why);
   return std::nullopt;
 }

@@ -100,6 +100,21 @@ TEST_F(WorkflowRuns, NotWithoutASourceOrWhenItIsSwitchedOff) {
   EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("a draft")));
 }
 
+TEST_F(WorkflowRuns, WithStoredSecrets) {
+  const SecretText stored = SecretText::parse("${secret:erp}").value();
+  target().headers = {{"X-Key", stored}};
+  target().signing = {{stored}};
+  for (const EndpointAuth& auth :
+       {EndpointAuth{BearerAuth{stored}}, EndpointAuth{BasicAuth{stored, stored}},
+        EndpointAuth{OAuth2Auth{url(), stored, stored}}}) {
+    target().auth = auth;
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+    EXPECT_TRUE(needs_stored_secret(target()));
+  }
+  target() = HttpTarget{.url = url()};
+  EXPECT_FALSE(needs_stored_secret(target()));
+}
+
 // Nothing that a workflow asks for is left out silently.
 TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   const Workflow good = workflow_;
@@ -114,14 +129,6 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   target().nature = NatureProbe{url()};
   workflow_.delivery.guarantee = Guarantee::kAtMostOnce;
   expect("nature probe and guarantee at-most-once");
-  target().auth = BearerAuth{SecretText::parse("${secret:erp}").value()};
-  expect("${secret:NAME}");
-  target().auth = OAuth2Auth{url(), {}, SecretText::parse("${secret:erp}").value()};
-  expect("${secret:NAME}");
-  target().headers = {{"X-Key", SecretText::parse("${secret:erp}").value()}};
-  expect("${secret:NAME}");
-  target().signing = {{SecretText::parse("${secret:erp}").value()}};
-  expect("${secret:NAME}");
   workflow_.delivery.key.format = KeyFormat::of({KeyField::kPrimaryKey});
   expect("idempotencyKey.format");
   workflow_.ordering = Ordering{.on_failure = BlockKey{}};

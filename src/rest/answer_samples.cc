@@ -152,6 +152,9 @@ std::vector<Samples> answer_samples() {
         R"({"key":"k","status":"not_seen","processed_at":null,"worker_id":null,)"
         R"("attempt_count":0,"metadata":{}})"}},
       {"DedupDeleted", {R"({"key":"k","deleted":true})"}},
+      {"Secret", {R"({"name":"ERP","changed_ms":0})"}},
+      {"Secrets", {R"({"secrets":[{"name":"ERP","changed_ms":0}]})"}},
+      {"SecretRemoved", {R"({"name":"ERP","removed":true})"}},
       {"OutboxStats",
        {R"({"pending":1,"published":0,"failed":0,"oldest_pending_at":"2025-09-14T19:41:47Z",)"
         R"("lag_seconds":0})",

@@ -5,6 +5,7 @@
 
 #include "access/entry.h"
 #include "rest/router.h"
+#include "rest/secret_directory.h"
 #include "rest/workflow_directory.h"
 #include "wire/json_schema.h"
 
@@ -17,6 +18,8 @@ void add_store_routes(Router& router, access::Entry& entry, const std::string& o
                       wire::Callers callers);
 // Those of workflows, where there are any. The directory outlives the routes.
 void add_workflow_routes(Router& router, access::Entry& entry, const WorkflowDirectory& directory);
+// Those of stored secrets. The directory outlives the routes.
+void add_secret_routes(Router& router, access::Entry& entry, SecretDirectory& directory);
 
 // The parts of it.
 void add_operation_routes(Router& router, access::Entry& entry);

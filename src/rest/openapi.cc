@@ -50,6 +50,9 @@ constexpr std::string_view kIdempotencyKey =
     R"(^(?:[!#-+\x2d-~](?:[ -+\x2d-~]{0,253}[!-+\x2d-~])?)"
     R"(|\x22(?:[ !#-\x5b\x5d-~]|\x5c[\x22\x5c]){1,255}\x22)$)";
 
+// As ${secret:NAME} takes it.
+constexpr std::string_view kSecretName = R"({"type":"string","pattern":"^[A-Za-z0-9_]{1,100}$"})";
+
 // Of a name in the path of a route that reads.
 wire::Allowed allowed_in_path(const Route& route, std::string_view name) {
   namespace allowed = wire::allowed;
@@ -73,8 +76,9 @@ std::string parameters_of(const Route& route, const wire::Setting& setting) {
   };
   for (const std::string& name : setting.elsewhere) {
     add(name, "path", "",
-        route.op.empty() ? wire::text_schema_of(allowed_in_path(route, name))
-                         : wire::place_schema(route.op, setting, name));
+        name == "secret"   ? std::string(kSecretName)
+        : route.op.empty() ? wire::text_schema_of(allowed_in_path(route, name))
+                           : wire::place_schema(route.op, setting, name));
   }
   for (const QueryField& field : route.query) add(field.name, "query", field.help, field.schema);
   if (!route.op.empty() || route.keyed) {
@@ -188,6 +192,9 @@ std::string operation_of(const Route& route, wire::Callers callers) {
   out.raw("parameters", parameters_of(route, setting));
   if (!route.op.empty() && route.method != "DELETE") {
     out.raw("requestBody", body_of(route, setting));
+  } else if (!route.body.empty()) {
+    const JsonObject types = JsonObject().raw(kJson, content(route.body));
+    out.raw("requestBody", JsonObject().add("required", true).raw("content", types.text()).text());
   }
   if (route.open) out.raw("security", "[]");
   return out.raw("responses", responses_of(route)).text();

@@ -57,6 +57,7 @@ struct Route {
   std::vector<QueryField> query{};
   bool keyed = false;      // takes an Idempotency-Key, as every operation does
   bool dedup_key = false;  // {key} is a dedup key, and no key of a claim
+  std::string body{};      // JSON Schema of its body, where that describes no operation
 };
 
 // kInvalidArgument if the query says something twice, or something that the route does not know.

@@ -79,6 +79,9 @@ Result<Options> options_from(const config::Config& config) {
   options.readers = server.readers;
   options.drain = server.drain;
   options.open_to_all = server.open_to_all;
+  options.secrets_key = server.secrets_key;
+  options.endpoints.allow = server.endpoints.allow;
+  options.endpoints.proxy = {server.endpoints.proxy, server.endpoints.proxy_filters};
   options.store = config.store;
   take_limits(options, config.limits);
   options.streams = config.streams;
@@ -104,6 +107,7 @@ Status check(const Options& options) {
                  "nobody could ask this server anything: neither HTTP nor RESP has an address"};
   }
   HAPAX_CHECK(check_tenants(options));
+  HAPAX_CHECK(workflows::check_rules(options.endpoints));
   HAPAX_CHECK(check_address(options.http.address, options));
   HAPAX_CHECK(check_address(options.resp.address, options));
   return check_address(options.metrics.address, options);

@@ -17,6 +17,7 @@
 #include "net/server.h"
 #include "relay/open_outbox.h"
 #include "resp/parser.h"
+#include "workflows/endpoint_rules.h"
 
 namespace hapax::serve {
 
@@ -35,6 +36,8 @@ struct Options {
   std::uint32_t readers = 4;
   std::chrono::milliseconds drain{10'000};
   bool open_to_all = false;  // listen beyond this machine without authentication
+  std::string secrets_key;   // a reference to the keys that seal secrets; empty: none are kept
+  workflows::EndpointRules endpoints;
   EmbeddedOptions store;
   net::ServerLimits connection_limits;
   http::SessionLimits http_limits;

@@ -37,6 +37,7 @@
 #include "serve/notify.h"
 #include "serve/own_routes.h"
 #include "serve/startable.h"
+#include "serve/stored_secrets.h"
 #include "serve/streams.h"
 #include "serve/survey.h"
 #include "serve/tenant_settings.h"
@@ -73,10 +74,13 @@ class Process {
     const host::Signals signals{SIGTERM, SIGINT, SIGHUP};
     for (const std::string& line : loose_secrets(options_)) log_.write(LogLevel::kWarning, line);
     HAPAX_TRY(authenticator_, open_authenticator());
+    HAPAX_TRY(auto secret_keys, secret_keys_of(options_.secrets_key));
     add_health_routes(early_router_, health_);
     HAPAX_TRY(server_, net::Server::open(endpoints(), options_.loops, connection_limits_));
     server_->start();  // From here on its health can be asked for.
     HAPAX_CHECK(open_store());
+    vault_.emplace(workflows::VaultPorts{*store_, clock_, entropy_}, std::move(secret_keys));
+    secrets_.emplace(*vault_);
     HAPAX_TRY(workflows_, workflows::Host::make(options_.workflows, workflow_ports()));
     open_doors();
     workflows_->start();
@@ -134,6 +138,7 @@ class Process {
     rest::add_store_routes(router_, *entry_, options_.outbox,
                            signed_in ? wire::Callers::kSignedIn : wire::Callers::kAnybody);
     rest::add_workflow_routes(router_, *entry_, declared_);
+    rest::add_secret_routes(router_, *entry_, *secrets_);
     add_health_routes(router_, health_);
     add_metrics_route(router_,
                       options_.metrics.open ? MetricsFor::kEverybody : MetricsFor::kAdministrators,
@@ -162,7 +167,13 @@ class Process {
       log_.write_often(LogLevel::kWarning, "workflow",
                        {{"workflow", workflow}, {"what", std::string(line)}});
     };
-    return {store_of, clock_, entropy_, log, options_.open_outbox};
+    return workflows::HostPorts{.store_of = store_of,
+                                .clock = clock_,
+                                .entropy = entropy_,
+                                .log = log,
+                                .open_outbox = options_.open_outbox,
+                                .secrets = &*vault_,
+                                .endpoints = options_.endpoints};
   }
 
   rest::DoorContext door_context(const std::string& address) {
@@ -424,6 +435,8 @@ class Process {
   std::unique_ptr<access::CredentialAuthenticator> authenticator_;
   std::unique_ptr<Store> store_;  // outlives everything that asks it
   std::map<std::string, std::unique_ptr<access::TenantStore>> tenant_stores_;  // of workflows
+  std::optional<workflows::SecretVault> vault_;
+  std::optional<StoredSecrets> secrets_;
   std::unique_ptr<workflows::Host> workflows_;
   std::unique_ptr<access::Entry> entry_;
   std::unique_ptr<rest::RestDoor> rest_door_;

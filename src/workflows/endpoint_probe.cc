@@ -2,8 +2,6 @@
 
 #include <variant>
 
-#include "workflows/endpoint_sink.h"
-
 namespace hapax::workflows {
 
 namespace {
@@ -29,22 +27,33 @@ delivery::OutcomeProbe::Told told_by(const webhook::SendReply& reply) {
 }  // namespace
 
 Result<std::unique_ptr<EndpointProbe>> EndpointProbe::make(const delivery::HttpTarget& target,
-                                                           webhook::Sender& sender) {
-  HAPAX_TRY(webhook::SendRequest blank, blank_request(target));
-  blank.url = std::get<delivery::NatureProbe>(target.nature).status_url.text();
-  blank.method = "GET";
-  webhook::SendRequest sample = blank;
-  sample.url = url_for(blank.url, "0");
-  HAPAX_CHECK(webhook::check_request(sample));
-  return std::unique_ptr<EndpointProbe>(new EndpointProbe(sender, std::move(blank)));
+                                                           const EndpointReach& reach) {
+  const std::string& form = std::get<delivery::NatureProbe>(target.nature).status_url.text();
+  const bool changes = delivery::needs_stored_secret(target);
+  auto make = [target, reach, form]() -> Result<std::shared_ptr<const EndpointCaller>> {
+    HAPAX_TRY(auto caller, EndpointCaller::make(target, reach));
+    webhook::SendRequest sample = caller->blank();
+    sample.url = url_for(form, "0");
+    sample.method = "GET";
+    HAPAX_CHECK(webhook::check_request(sample));
+    return caller;
+  };
+  std::unique_ptr<EndpointProbe> probe(
+      new EndpointProbe(form, std::move(make), changes ? reach.secrets.stored : nullptr));
+  if (!changes) HAPAX_CHECK(probe->caller_.get());
+  return probe;
 }
 
 void EndpointProbe::ask(const std::string& key, Done done) {
-  webhook::SendRequest request = blank_;
-  request.url = url_for(blank_.url, key);
-  const bool begun = sender_.start(
-      std::move(request), [done](const webhook::SendReply& reply) { done(told_by(reply)); });
-  if (!begun) done(Told::kNothing);
+  const auto caller = caller_.get();
+  if (!caller) return done(Told::kNothing);
+  webhook::SendRequest request = (*caller)->blank();
+  request.url = url_for(form_, key);
+  request.method = "GET";
+  (*caller)->send(std::move(request), [done = std::move(done)](const EndpointCaller::Answer& it) {
+    const auto* reply = std::get_if<webhook::SendReply>(&it);
+    done(reply == nullptr ? Told::kNothing : told_by(*reply));
+  });
 }
 
 }  // namespace hapax::workflows

@@ -10,25 +10,26 @@
 
 #include "delivery/endpoint_settings.h"
 #include "delivery/outcome_probe.h"
-#include "webhook/sender.h"
+#include "workflows/endpoint_caller.h"
+#include "workflows/made_of_secrets.h"
 
 namespace hapax::workflows {
 
 class EndpointProbe final : public delivery::OutcomeProbe {
  public:
-  // The sender outlives the probe. With the header fields and the credentials of the endpoint.
+  // With the header fields and the credentials of the endpoint; stored secrets as EndpointSink.
   // REQUIRES: its nature is probe.
   [[nodiscard]] static Result<std::unique_ptr<EndpointProbe>> make(
-      const delivery::HttpTarget& target, webhook::Sender& sender);
+      const delivery::HttpTarget& target, const EndpointReach& reach);
 
   void ask(const std::string& key, Done done) override;
 
  private:
-  EndpointProbe(webhook::Sender& sender, webhook::SendRequest blank)
-      : sender_(sender), blank_(std::move(blank)) {}
+  EndpointProbe(std::string form, MadeOfSecrets<EndpointCaller>::Make make, SecretBook* book)
+      : form_(std::move(form)), caller_(std::move(make), book) {}
 
-  webhook::Sender& sender_;
-  const webhook::SendRequest blank_;
+  const std::string form_;  // of the URL, with {key} in it
+  MadeOfSecrets<EndpointCaller> caller_;
 };
 
 }  // namespace hapax::workflows

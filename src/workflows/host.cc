@@ -58,6 +58,7 @@ Result<std::unique_ptr<Host>> Host::make(const std::vector<Workflow>& workflows,
 Status Host::need_sender() {
   if (sender_) return Ok{};
   webhook::SenderSettings settings;
+  HAPAX_TRY(settings.guard, guard_of(ports_.endpoints));
   settings.limits.per_origin = settings.limits.under_way;
   HAPAX_TRY(sender_, webhook::Sender::open(std::move(settings)));
   return Ok{};
@@ -78,7 +79,7 @@ Status Host::check(const Workflow& workflow) {
   }
   for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
     if (endpoint.http() == nullptr) continue;
-    HAPAX_CHECK(EndpointSink::make(workflow.delivery, *endpoint.http(), *sender_, ports_.clock));
+    HAPAX_CHECK(EndpointSink::make(workflow.delivery, *endpoint.http(), reach_of(workflow)));
   }
   if (!is_staged(workflow) || has_outbox(workflow)) HAPAX_CHECK(make_source(workflow));
   return Ok{};
@@ -155,6 +156,19 @@ std::function<void(std::string_view)> Host::log_of(const Workflow& workflow) {
   return [this, id = workflow.id.text()](std::string_view line) { ports_.log(id, line); };
 }
 
+EndpointReach Host::reach_of(const Workflow& workflow) {
+  EndpointReach reach{.sender = *sender_, .clock = ports_.clock, .proxy = ports_.endpoints.proxy};
+  reach.secrets.declared_in = workflow.declared_in;
+  if (ports_.secrets != nullptr) {
+    auto& book = books_[workflow.tenant];
+    if (!book) {
+      book = std::make_unique<SecretBook>(*ports_.secrets, ports_.clock, workflow.tenant);
+    }
+    reach.secrets.stored = book.get();
+  }
+  return reach;
+}
+
 std::unique_ptr<PauseSwitch> Host::pause_of(const Workflow& workflow) {
   return std::make_unique<PauseSwitch>(ports_.store_of(workflow.tenant), ports_.clock, workflow.id);
 }
@@ -176,7 +190,7 @@ Status Host::make_running(const Workflow& workflow, Member& member) {
   for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
     if (endpoint.http() == nullptr) continue;  // The first step has stored it there.
     HAPAX_TRY(auto sink,
-              EndpointSink::make(workflow.delivery, *endpoint.http(), *sender_, ports_.clock));
+              EndpointSink::make(workflow.delivery, *endpoint.http(), reach_of(workflow)));
     endpoints.push_back({std::move(sink), policy_of(workflow, endpoint, ports_.entropy)});
     member.figures.push_back(figures_.add(workflow, endpoint));
     endpoints.back().policy.observer = member.figures.back().get();
@@ -200,7 +214,7 @@ Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& work
   }
   auto settings = source_settings(workflow, owner);
   if (const delivery::HttpTarget* target = probed_target(workflow)) {
-    HAPAX_TRY(settings.claims->probe, EndpointProbe::make(*target, *sender_));
+    HAPAX_TRY(settings.claims->probe, EndpointProbe::make(*target, reach_of(workflow)));
   }
   auto route =
       is_staged(workflow) ? route_from_outbox(workflow) : route_to(workflow.endpoints.front());

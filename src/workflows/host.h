@@ -22,8 +22,11 @@
 #include "relay/open_outbox.h"
 #include "transform/pool.h"
 #include "webhook/sender.h"
+#include "workflows/endpoint_caller.h"
+#include "workflows/endpoint_rules.h"
 #include "workflows/figures.h"
 #include "workflows/running.h"
+#include "workflows/secrets_book.h"
 #include "workflows/staging_run.h"
 
 namespace hapax::workflows {
@@ -33,7 +36,9 @@ struct HostPorts {
   ports::Clock& clock;
   ports::Entropy& entropy;
   std::function<void(const std::string& workflow, std::string_view line)> log;
-  relay::OpenOutbox open_outbox{};  // none: no workflow has an outbox as its source
+  relay::OpenOutbox open_outbox{};       // none: no workflow has an outbox as its source
+  const SecretVault* secrets = nullptr;  // null: no secrets are stored
+  EndpointRules endpoints{};
 };
 
 class Host {
@@ -110,12 +115,15 @@ class Host {
   [[nodiscard]] Result<std::unique_ptr<delivery::Source>> make_source(
       const delivery::Workflow& workflow) HAPAX_REQUIRES(mutex_);
   [[nodiscard]] std::function<void(std::string_view)> log_of(const delivery::Workflow& workflow);
+  [[nodiscard]] EndpointReach reach_of(const delivery::Workflow& workflow) HAPAX_REQUIRES(mutex_);
 
   const HostPorts ports_;
   FiguresBoard figures_;  // outlives what counts
   mutable base::Mutex mutex_;
   bool started_ HAPAX_GUARDED_BY(mutex_) = false;
   bool winding_down_ HAPAX_GUARDED_BY(mutex_) = false;
+  // By tenant; they outlive what sends.
+  std::map<std::string, std::unique_ptr<SecretBook>> books_ HAPAX_GUARDED_BY(mutex_);
   std::unique_ptr<webhook::Sender> sender_ HAPAX_GUARDED_BY(mutex_);
   std::unique_ptr<transform::TransformPool> transforms_ HAPAX_GUARDED_BY(mutex_);
   // Members end before the sender and the pool.

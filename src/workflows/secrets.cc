@@ -12,7 +12,12 @@ namespace {
 
 using delivery::SecretReference;
 
-Result<std::string> value_of(const SecretReference& reference) {
+Result<std::string> value_of(const SecretReference& reference, const SecretScope& scope) {
+  const bool stored = reference.place == SecretReference::Place::kStored;
+  if (!stored && scope.declared_in == delivery::DeclaredIn::kApi) {
+    return Error{Errc::kForbidden,
+                 "a workflow that was declared over the API may use ${secret:NAME} only"};
+  }
   switch (reference.place) {
     case SecretReference::Place::kEnvironment: {
       const char* value = std::getenv(reference.name.c_str());
@@ -27,22 +32,24 @@ Result<std::string> value_of(const SecretReference& reference) {
       return content;
     }
     case SecretReference::Place::kStored:
+      if (scope.stored != nullptr) return scope.stored->value_of(reference.name);
       break;
   }
-  return Error{Errc::kPreconditionFailed,
-               base::format("secret {} is not stored anywhere", reference.name)};
+  return Error{
+      Errc::kPreconditionFailed,
+      base::format("secret {} is not known: this process keeps no secrets", reference.name)};
 }
 
 }  // namespace
 
-Result<std::string> reveal(const delivery::SecretText& text) {
+Result<std::string> reveal(const delivery::SecretText& text, const SecretScope& scope) {
   std::string all;
   for (const auto& piece : text.pieces()) {
     if (const auto* clear = std::get_if<std::string>(&piece)) {
       all += *clear;
       continue;
     }
-    HAPAX_TRY(const std::string value, value_of(std::get<SecretReference>(piece)));
+    HAPAX_TRY(const std::string value, value_of(std::get<SecretReference>(piece), scope));
     all += value;
   }
   return all;

@@ -244,6 +244,11 @@ CALLS = [
     ("POST", "/workflows/w/resume", None, 200),
     ("POST", "/workflows/none/pause", None, 404),
     ("POST", "/workflows/none/events", {"id": "a", "payload": "x"}, 404),
+    ("GET", "/secrets", None, 200),
+    ("PUT", "/secrets/ERP", {"value": "t0ken"}, 200),
+    ("GET", "/secrets", None, 200),
+    ("DELETE", "/secrets/ERP", None, 200),
+    ("DELETE", "/secrets/ERP", None, 404),
     ("GET", "/openapi.json", None, 200),
     ("GET", "/health/live", None, 200),
     ("GET", "/health/ready", None, 200),
@@ -271,6 +276,11 @@ REFUSED = [
     ("POST", "/workflows/w/events", {"id": "", "payload": "x"}),
     ("POST", "/workflows/w/events", {"id": "a", "payload": "x", "type": ""}),
     ("POST", "/workflows/w/events", {"id": "a", "payload": "x", "group": "g"}),
+    ("PUT", "/secrets/ERP", {}),
+    ("PUT", "/secrets/ERP", {"value": ""}),
+    ("PUT", "/secrets/ERP", {"value": 7}),
+    ("PUT", "/secrets/ERP", {"value": "a\nb"}),
+    ("PUT", "/secrets/ERP", {"value": "v", "why": "w"}),
     ("POST", "/commit", {"ops": []}),
     ("POST", "/commit", {"transaction": "t", **ops("x")}),
     ("PUT", "/streams/t", {"window_s": 0}),
@@ -315,6 +325,7 @@ LIMITS = [
     ("PUT", "/registers/r", "value", 65_536),
     ("PUT", "/registers/r", "expires_in_ms", 2**46),
     ("POST", "/transactions/t", "timeout_ms", 900_000),
+    ("PUT", "/secrets/ERP", "value", 4_096),
 ]
 BODIES = {
     "/streams/s/records": {"payload": "x", "id": "a", "group": "g", "producer": "p",
@@ -330,12 +341,15 @@ BODIES = {
     "/positions/p": {"to": "1", "expected": "0"},
     "/registers/r": {"value": "v", "expires_in_ms": 9},
     "/transactions/t": {"timeout_ms": 9},
+    "/secrets/ERP": {"value": "v"},
 }
 
 
 class OpenApi(running.ServerTest):
     CONFIG = ("workflows: [{id: w, source: {type: http}, "
-              'endpoint: {url: "http://127.0.0.1:1/hook"}}]\n')
+              'endpoint: {url: "http://127.0.0.1:1/hook"}}]\n'
+              'server: {secrets_key: "${env:SEAL}"}\n')
+    ENVIRONMENT = {"SEAL": "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="}
 
     def setUp(self):
         super().setUp()

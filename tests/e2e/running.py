@@ -334,10 +334,11 @@ class ServerTest(FolderTest):
     """A server that runs when the test begins, open to everybody on this machine."""
 
     CONFIG = None
+    ENVIRONMENT = None
 
     def setUp(self):
         super().setUp()
-        self.server = self.serve(self.CONFIG)
+        self.server = self.serve(self.CONFIG, self.ENVIRONMENT)
         self.call = self.server.call
 
 

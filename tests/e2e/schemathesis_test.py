@@ -27,7 +27,9 @@ negative_data_rejection.expected-statuses = ["400", "404", "405", "409", "413", 
 
 class Schemathesis(running.ServerTest):
     CONFIG = ("workflows: [{id: '0', source: {type: http}, "
-              'endpoint: {url: "http://127.0.0.1:1/hook"}}]\n')
+              'endpoint: {url: "http://127.0.0.1:1/hook"}}]\n'
+              'server: {secrets_key: "${env:SEAL}"}\n')
+    ENVIRONMENT = {"SEAL": "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="}
 
     def prepare(self):
         """Names that the client makes often, so that it comes further than "there is no such"."""

@@ -291,6 +291,7 @@ inline void bench_idle(Table& table, const Options& options, const std::string& 
   output_of(options.hapax + " stream create orders --data " + folder.path("data"));
   const std::string to = folder.path("data") + "/streams/orders";
   const pid_t relay = ::fork();
+  if (relay < 0) fail("cannot start a relay");
   if (relay == 0) {
     ::freopen("/dev/null", "w", stderr);
     ::execl(options.hapax.c_str(), options.hapax.c_str(), "relay", "--from", uri.c_str(), "--to",

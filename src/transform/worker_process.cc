@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/format.h"
 
 namespace hapax::transform {
@@ -122,6 +123,7 @@ WorkerProcess::~WorkerProcess() {
 
 WorkerEnd WorkerProcess::end() {
   const pid_t pid = std::exchange(pid_, -1);
+  HAPAX_ASSERT(pid > 0, "a process is ended once: -1 would be every process of the machine");
   // A process that has closed its socket has its exit code already, and keeps it.
   ::kill(pid, SIGKILL);
   int status = 0;

@@ -102,6 +102,7 @@ TEST(WorkerProcess, DiesWithItsPool) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t pool = ::fork();
+  ASSERT_GE(pool, 0);
   if (pool == 0) {
     const WorkerProcess worker = WorkerProcess::start({}).value();
     std::string requests;

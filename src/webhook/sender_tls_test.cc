@@ -75,8 +75,11 @@ class SecureReceiver {
                      base::format("NGINX={};", kInherited), bound_.get());
   }
   ~SecureReceiver() {
-    ::kill(process_, SIGTERM);
-    ::waitpid(process_, nullptr, 0);
+    // -1 would be every process of the machine.
+    if (process_ > 0) {
+      ::kill(process_, SIGTERM);
+      ::waitpid(process_, nullptr, 0);
+    }
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }

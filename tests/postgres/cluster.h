@@ -99,6 +99,7 @@ class Cluster {
     arguments.push_back(nullptr);
     const std::string log = folder_ + "/log";
     const pid_t child = ::fork();
+    if (child < 0) std::abort();
     if (child != 0) return child;
     ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
     const int file = ::open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0666);

@@ -87,8 +87,9 @@ workflows:
         with contextlib.closing(sqlite3.connect(file[7:])) as app:
             uid = app.execute("SELECT uid FROM hapax_outbox_uid").fetchone()[0]
         wait_for(lambda: len(receiver.got) == 2, "both records")
-        self.assertEqual([(key, body) for key, body, _ in receiver.got],
-                         [(delivery_key(uid, "hapax_outbox", name), "x") for name in ("o1", "o2")])
+        # Records without a group may overtake each other.
+        self.assertEqual({(key, body) for key, body, _ in receiver.got},
+                         {(delivery_key(uid, "hapax_outbox", name), "x") for name in ("o1", "o2")})
         self.settled(file)
 
     def test_only_its_event_types_go_to_an_endpoint(self):

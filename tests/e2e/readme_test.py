@@ -7,6 +7,7 @@ page has a shell, a folder and a server of its own; the standard ports and folde
 free ones.
 """
 
+import base64
 import glob
 import os
 import re
@@ -246,7 +247,8 @@ class Pages(running.FolderTest):
         self.check_page("docs/reference/cli.md", HAPAX_URL=f"http://127.0.0.1:{self.http}")
 
     def test_http(self):
-        self.serve(SHOP)
+        seal = base64.b64encode(bytes(range(32))).decode()
+        self.serve(SHOP + 'server: {secrets_key: "${env:SEAL}"}\n', {"SEAL": seal})
         self.check_page("docs/reference/http.md")
 
     def test_resp(self):

@@ -237,6 +237,7 @@ int run(int argc, char** argv) {
   declare_tail(app, exit_code);
   declare_consumers(app, exit_code);
   declare_dead(app, exit_code);
+  declare_blocked(app, exit_code);
   declare_workflows(app, exit_code);
   declare_secrets(app, exit_code);
   declare_claims(app, exit_code);

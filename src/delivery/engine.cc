@@ -499,8 +499,8 @@ Engine::Then Engine::refuse(Endpoint& endpoint, Entry& entry, const SendResult& 
   if (record.attempt >= endpoint.policy.attempts_max || result.hopeless) {
     ++counts_.dead;
     say(base::format("record {} is {} after {} attempts: {}", record.id,
-                     settings_.announces ? "given up" : "a dead letter", record.attempt,
-                     result.reason));
+                     settings_.announces || settings_.blocks ? "given up" : "a dead letter",
+                     record.attempt, result.reason));
     endpoint.suspects.erase(record.id);
     settle(entry, Kind::kDead, Duration{0}, result.reason, may_have_arrived);
     return Then::kNext;

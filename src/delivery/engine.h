@@ -28,6 +28,7 @@ struct EngineSettings {
   std::uint32_t window = 8'000;  // records held at most
   // Z2: an attempt is noted durably by the source before its first byte leaves.
   bool announces = false;
+  bool blocks = false;  // a record that is given up may block its key, and is no dead letter then
 };
 
 struct EngineCounts {

@@ -45,11 +45,13 @@ std::vector<Stager::Arrivals::Arrival> Stager::Arrivals::take() {
 // The operations of one commit and what they refer to: first those of records, then a receive.
 class Stager::Batch {
  public:
-  explicit Batch(const StagerSettings& settings) : settings_(settings) {}
+  Batch(const StagerSettings& settings, const KeyBlocks& blocks, std::uint64_t stream_uid, Time now)
+      : settings_(settings), blocks_(blocks), stream_uid_(stream_uid), now_(now) {}
 
   void add(const Held& held) {
     ++records_;
     if (held.lost) return;
+    if (held.blocks) return add(*held.blocks);
     if (!held.flaw.empty()) {
       ops_.push_back(Nack{.stream = settings_.source,
                           .consumer = settings_.consumer,
@@ -84,6 +86,13 @@ class Stager::Batch {
   }
 
  private:
+  void add(const BlockedRecord& record) {
+    const bool over = blocks_.is_over(record, now_);
+    for (const Op& op : over ? blocks_.end(record, stream_uid_, kept_)
+                             : blocks_.hold(record, stream_uid_, now_, kept_)) {
+      ops_.push_back(op);
+    }
+  }
   void add(const StagedRecord& output) {
     std::vector<Header>& headers = headers_.emplace_back();
     for (const auto& [name, value] : output.headers) headers.push_back({name, value});
@@ -94,7 +103,11 @@ class Stager::Batch {
   }
 
   const StagerSettings& settings_;
+  const KeyBlocks& blocks_;
+  const std::uint64_t stream_uid_;
+  const Time now_;
   std::vector<Op> ops_;
+  KeyBlocks::Kept kept_;
   std::deque<std::vector<Header>> headers_;  // they lie still
   std::optional<std::size_t> receive_{};
   std::size_t records_ = 0;
@@ -109,6 +122,7 @@ Stager::Stager(Store& store, ports::Clock& clock, StagerSettings settings, Compo
       compose_(std::move(compose)),
       transform_(transform),
       log_(std::move(log)),
+      blocks_(store, {settings_.source, settings_.consumer, settings_.blocked, settings_.hold}),
       arrivals_(std::make_shared<Arrivals>()),
       news_(store) {}
 
@@ -218,6 +232,27 @@ void Stager::give_up(Held& held, std::string reason) {
   held.staged.clear();
   held.flaw = relay::stored_reason(reason.empty() ? "it cannot be transformed" : reason);
   held.state = Held::State::kDone;
+  if (!blocks_.blocks(held.record.group)) return;
+  held.blocks = BlockedRecord{.receipt = held.receipt,
+                              .key = held.record.group,
+                              .since = log_now(),
+                              .attempts = 1,
+                              .retries = held.retries,
+                              .reason = held.flaw};
+}
+
+// A record that is handed out although it blocks: its lease has ended.
+Status Stager::hold_back(Held& held, std::uint32_t handed_out) {
+  if (handed_out <= 1 || held.record.group.empty()) return Ok{};
+  HAPAX_TRY(auto blocked, blocks_.find(*stream_uid_, held.receipt.sequence));
+  if (!blocked) return Ok{};
+  held.retries = blocked->retries;
+  if (!blocked->waits) return Ok{};
+  blocked->receipt = held.receipt;
+  held.flaw = blocked->reason;
+  held.blocks = std::move(blocked);
+  held.state = Held::State::kDone;
+  return Ok{};
 }
 
 // Told once, however many records wait for it.
@@ -269,7 +304,7 @@ bool Stager::may_receive() const {
 
 // G1
 Status Stager::stage() {
-  Batch batch(settings_);
+  Batch batch(settings_, blocks_, *stream_uid_, log_now());
   const std::size_t most = one_by_one_ > 0 ? 1 : held_.size();
   const std::size_t done = std::min(done_in_front(), most);
   while (batch.records() < done && batch.has_room_for(held_[batch.records()])) {
@@ -344,17 +379,21 @@ void Stager::release_staged(std::size_t count, const Answer& answer) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     const Held& held = held_.front();
-    if (!held.lost && !held.flaw.empty()) {
-      ++counts_.dead;
-      if (log_) {
-        log_(base::format("record {} of stream '{}' is a dead letter: {}",
-                          held.receipt.sequence.value, settings_.source, held.flaw));
-      }
-    }
+    if (!held.lost && !held.flaw.empty()) tell_given_up(held);
     if (!held.lost && held.flaw.empty() && held.staged.empty()) ++counts_.filtered;
     release_front();
   }
   one_by_one_ -= std::min(one_by_one_, count);
+}
+
+void Stager::tell_given_up(const Held& held) {
+  ++counts_.dead;
+  if (!log_) return;
+  const bool waits = held.blocks && !blocks_.is_over(*held.blocks, log_now());
+  const std::string what =
+      waits ? base::format("blocks its key '{}'", held.record.group) : "is a dead letter";
+  log_(base::format("record {} of stream '{}' {}: {}", held.receipt.sequence.value,
+                    settings_.source, what, held.flaw));
 }
 
 void Stager::release_front() {
@@ -388,11 +427,15 @@ Status Stager::admit(Answer& answer, std::int64_t asked_ms) {
   for (Delivery& delivery : received.deliveries) {
     const Receipt receipt{delivery.record.sequence, delivery.token};
     const std::size_t bytes = delivery.record.payload.size();
-    held_.push_back(
-        {.receipt = receipt, .record = std::move(delivery.record), .payload_bytes = bytes});
+    Held held{.receipt = receipt, .record = std::move(delivery.record), .payload_bytes = bytes};
+    if (Status known = hold_back(held, delivery.attempt); !known) {
+      forget();
+      return known;
+    }
     held_bytes_ += bytes;
-    ++waiting_;
+    waiting_ += held.state == Held::State::kWaits ? 1 : 0;
     ++counts_.taken;
+    held_.push_back(std::move(held));
   }
   return Ok{};
 }
@@ -429,9 +472,8 @@ void Stager::tidy_streams() {
 }
 
 void Stager::tidy(const std::string& stream) {
-  const Time log_now = time_from_ms(clock_.steady_ms() + log_ahead_ms_);
   const Status tidied =
-      trim_delivered(store_, stream, settings_.consumer, log_now - settings_.delivered_kept);
+      trim_delivered(store_, stream, settings_.consumer, log_now() - settings_.delivered_kept);
   if (!tidied && log_) log_(tidied.error().text());
 }
 

@@ -5,8 +5,8 @@
 //     exactly once, whoever dies meanwhile; its message id is a second fence.
 // G2: outputs are stored in the order in which their records were handed out. Of a group the store
 //     hands out one record at a time, so the order of a group is kept over all processes.
-// G3: a record that its transform fails over becomes a dead letter with the reason, as it was. What
-//     is nobody's fault is tried again, without end.
+// G3: a record that its transform fails over becomes a dead letter with the reason, as it was, or
+//     blocks its key (Z19). What is nobody's fault is tried again, without end.
 //
 // It has no thread and no clock of its own. Its caller calls step() again and again, and waits in
 // between.
@@ -26,6 +26,7 @@
 #include <hapax/store.h>
 
 #include "base/mutex.h"
+#include "delivery/blocked_keys.h"
 #include "delivery/stream_news.h"
 #include "delivery/transforming.h"
 #include "delivery/workflow_streams.h"
@@ -46,6 +47,8 @@ struct StagerSettings {
   std::string source;  // stream
   std::string consumer;
   std::string dead_letters;  // stream
+  std::string blocked;       // as StreamSourceSettings
+  std::optional<Duration> hold{};
   std::string owner;
   // Where outputs wait for delivery; none: all of them go to streams of others.
   std::optional<OwnStream> outbox{};
@@ -63,9 +66,9 @@ struct StagerCounts {
   std::uint64_t staged = 0;    // outputs
   std::uint64_t repeated = 0;  // of these, what was stored before under the same id
   std::uint64_t filtered = 0;  // records without an output
-  std::uint64_t dead = 0;
-  std::uint64_t again = 0;  // transforms that ended without a verdict on the record
-  std::uint64_t lost = 0;   // held, and given to somebody else meanwhile
+  std::uint64_t dead = 0;      // or they block their keys
+  std::uint64_t again = 0;     // transforms that ended without a verdict on the record
+  std::uint64_t lost = 0;      // held, and given to somebody else meanwhile
 };
 
 class Stager {
@@ -101,9 +104,11 @@ class Stager {
     Receipt receipt;
     Record record;
     State state = State::kWaits;
-    std::vector<StagedRecord> staged{};  // of kDone
-    std::string flaw{};                  // of kDone: why it is a dead letter
-    std::size_t bytes = 0;               // of `staged`
+    std::vector<StagedRecord> staged{};     // of kDone
+    std::string flaw{};                     // of kDone: why it is a dead letter
+    std::optional<BlockedRecord> blocks{};  // of kDone: it is none yet, and its key waits
+    std::uint32_t retries = 0;              // that a person asked for after it was given up
+    std::size_t bytes = 0;                  // of `staged`
     std::size_t payload_bytes = 0;
     bool lost = false;  // somebody else has it
   };
@@ -128,6 +133,8 @@ class Stager {
   void begin(std::size_t place);
   void finish(Held& held, std::vector<Reshaped> outputs);
   void give_up(Held& held, std::string reason);
+  [[nodiscard]] Status hold_back(Held& held, std::uint32_t handed_out);
+  void tell_given_up(const Held& held);
   void try_later(const Error& error);
 
   [[nodiscard]] Status renew();
@@ -143,6 +150,7 @@ class Stager {
   void tidy_streams();
   void tidy(const std::string& stream);
   [[nodiscard]] Duration idle_for();
+  [[nodiscard]] Time log_now() const { return time_from_ms(clock_.steady_ms() + log_ahead_ms_); }
 
   Store& store_;
   ports::Clock& clock_;
@@ -150,6 +158,7 @@ class Stager {
   const Compose compose_;
   Transforming* const transform_;
   const Log log_;
+  const KeyBlocks blocks_;
 
   std::optional<std::uint64_t> stream_uid_{};  // none: look whether the streams are there
   std::deque<Held> held_;                      // as they were handed out; the front is the next one

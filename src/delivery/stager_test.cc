@@ -166,6 +166,67 @@ TEST_F(StagerTest, ARecordThatFailsIsADeadLetterAndOthersGoOn) {
   EXPECT_THAT(stored(), IsEmpty());
 }
 
+// G3, Z19
+TEST_F(StagerTest, ARecordThatFailsBlocksItsKeyIfTheWorkflowSaysSo) {
+  for (const char* id : {"a1", "a2"}) append(id, "k");
+  append("b1", "m");
+  StagerSettings blocks = settings();
+  blocks.blocked = "erp.blocked";
+  blocks.hold = Duration::max();
+  const BlockTerms terms{"orders", "erp", "erp.blocked"};
+  const auto listed = [&] { return list_blocked(store_, terms, 10).value(); };
+  auto stager = make(blocks);
+  settle(*stager);
+  ASSERT_THAT(transform_.asked, SizeIs(2));
+  transform_.answer(0, ReshapeOutcome(NotReshaped{"has no keys"}));
+  transform_.answer(0, HeldTransform::outputs({"x"}));
+  settle(*stager);
+  EXPECT_THAT(stored(), ElementsAre("b1/x"));
+  EXPECT_EQ(reason_of_dead(), "");
+  ASSERT_THAT(listed(), SizeIs(1));
+  EXPECT_EQ(listed().front().key, "k");
+  EXPECT_EQ(listed().front().reason, "has no keys");
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("blocks its key 'k': has no keys")));
+  stager = make(blocks);  // Another process, when the lease is over.
+  clock_.advance(Duration{std::chrono::days{1}}.count());
+  settle(*stager);
+  EXPECT_THAT(transform_.asked, IsEmpty());
+  ASSERT_THAT(listed(), SizeIs(1));
+  ASSERT_TRUE(decide_blocked(store_, terms, listed().front(), BlockDecision::kRetry, "").value());
+  clock_.advance(30'000);  // This store does not wake.
+  settle(*stager);
+  ASSERT_THAT(transform_.asked, SizeIs(1));
+  transform_.answer(0, ReshapeOutcome(NotReshaped{"has no keys"}));
+  settle(*stager);
+  EXPECT_EQ(listed().front().retries, 1U);
+  ASSERT_TRUE(decide_blocked(store_, terms, listed().front(), BlockDecision::kPark, "ann").value());
+  clock_.advance(30'000);
+  settle(*stager);
+  EXPECT_EQ(reason_of_dead(), "ann");
+  ASSERT_THAT(transform_.asked, SizeIs(1));
+  EXPECT_EQ(transform_.asked.front().first, "a2");
+}
+
+// G3, Z19
+TEST_F(StagerTest, AKeyThatIsBlockedForSomeTimeGoesOn) {
+  append("a1", "k");
+  append("a2", "k");
+  StagerSettings blocks = settings();
+  blocks.blocked = "erp.blocked";
+  blocks.hold = Duration{60'000};
+  const auto stager = make(blocks);
+  settle(*stager);
+  transform_.answer(0, ReshapeOutcome(NotReshaped{"has no keys"}));
+  settle(*stager);
+  clock_.advance(59'999);
+  settle(*stager);
+  EXPECT_THAT(transform_.asked, IsEmpty());
+  clock_.advance(1);
+  settle(*stager);
+  EXPECT_EQ(reason_of_dead(), "has no keys");
+  EXPECT_THAT(transform_.asked, SizeIs(1));
+}
+
 // G3
 TEST_F(StagerTest, ATransformThatDoesNotRunCostsNoRecord) {
   append("a");

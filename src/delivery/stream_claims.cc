@@ -138,8 +138,14 @@ Status StreamSource::resolve_doubts() {
   for (Overruled& each : overruled_) {
     if (!each.resolution) continue;
     Settling settling(settings_);
+    KeyBlocks::Kept kept;
     if (each.to == Overruled::To::kAck) {
       settling.ack(each.held.receipt);
+    } else if (each.to == Overruled::To::kDeadLetter && blocks_.blocks(each.held.group)) {
+      for (const Op& op : blocks_.hold(blocking(each.held, each.held.tries, each.reason),
+                                       *stream_uid_, time_from_ms(log_now_ms()), kept)) {
+        settling.say(op);
+      }
     } else if (each.to == Overruled::To::kDeadLetter) {
       give_up(settling, each.held, each.reason);
     } else {

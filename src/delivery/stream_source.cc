@@ -33,6 +33,7 @@ StreamSource::StreamSource(Store& store, ports::Clock& clock, StreamSourceSettin
       key_of_(std::move(key_of)),
       route_(std::move(route)),
       log_(std::move(log)),
+      blocks_(store, {settings_.stream, settings_.consumer, settings_.blocked, settings_.hold}),
       news_(store) {
   if (!settings_.claims) return;
   claims_.emplace(*settings_.claims, settings_.owner);
@@ -66,6 +67,7 @@ Result<Hand> StreamSource::take(const TakeCall& call) {
   Settling settling(settings_);
   for (const Settlement& settlement : call.settled) settle(settling, settlement);
   settle_leftovers(settling);
+  HAPAX_CHECK(settle_blocks());
   const std::int64_t asked_ms = clock_.steady_ms();
   // Leases are renewed together, when a third of the time is over.
   const bool some = !held_.empty() || (claims_ && !claims_->idle());
@@ -160,7 +162,11 @@ Status StreamSource::hand_out(Answer& answer, Hand& hand) {
   for (Delivery& delivery : received->deliveries) {
     HAPAX_TRY(const Tries tries, find_tries(delivery));
     const Receipt receipt{delivery.record.sequence, delivery.token};
+    Held held{receipt, tries, to_ms(answer.time), delivery.record.payload.size()};
+    HAPAX_TRY(const bool held_back, is_held_back(delivery, held));
+    if (held_back) continue;
     Outgoing record = outgoing_of(delivery, tries);
+    record.replay += held.retries;
     const std::optional<std::uint32_t> endpoint = route_ ? route_(record) : 0;
     if (!endpoint) {
       ++passed_over_;
@@ -168,8 +174,8 @@ Status StreamSource::hand_out(Answer& answer, Hand& hand) {
       continue;
     }
     const HandoutNumber number = ++numbers_;
-    held_bytes_ += record.payload.size();
-    held_.emplace(number, Held{receipt, tries, to_ms(answer.time), record.payload.size()});
+    held_bytes_ += held.bytes;
+    held_.emplace(number, std::move(held));
     hand.records.push_back({number, std::move(record), *endpoint});
   }
   return Ok{};
@@ -265,8 +271,15 @@ void StreamSource::settle(Settling& settling, const Settlement& settlement) {
   if (held.tries.failed > 0) settling.forget_tries(register_of(held.receipt.sequence));
 }
 
-void StreamSource::give_up(Settling& settling, const Held& held, std::string_view reason) {
-  settling.give_up(held.receipt, held.tries, reason);
+void StreamSource::give_up(Settling& settling, const Held& held, const Tries& tries,
+                           std::string_view reason) {
+  if (blocks_.blocks(held.group)) {
+    const bool noted = held.tries.failed > 0;
+    given_up_.push_back({blocking(held, tries, reason),
+                         noted ? register_of(held.receipt.sequence) : std::string()});
+    return;
+  }
+  settling.give_up(held.receipt, tries, reason);
   if (held.tries.failed > 0) settling.forget_tries(register_of(held.receipt.sequence));
 }
 
@@ -275,11 +288,9 @@ void StreamSource::retry(Settling& settling, const Held& held, const Settlement&
   if (tries.failed++ == 0) tries.first_ms = held.handed_out_ms;
   const std::int64_t spent_ms = log_now_ms() - tries.first_ms;
   if (Duration{spent_ms} + settlement.after > settings_.give_up_after) {
-    settling.give_up(held.receipt, tries,
-                     base::format("given up after {} ms and attempts ({}): {}", spent_ms,
-                                  tries.failed, settlement.reason));
-    if (held.tries.failed > 0) settling.forget_tries(register_of(held.receipt.sequence));
-    return;
+    return give_up(settling, held, tries,
+                   base::format("given up after {} ms and attempts ({}): {}", spent_ms,
+                                tries.failed, settlement.reason));
   }
   settling.nack(held.receipt, settlement.after, settlement.reason);
   settling.note_tries(held.receipt.sequence, tries, register_of(held.receipt.sequence));
@@ -304,6 +315,7 @@ Status StreamSource::give_back(std::span<const Settlement> settled) {
   Settling settling(settings_);
   for (const Settlement& settlement : settled) settle(settling, settlement);
   settle_leftovers(settling);
+  ignore(settle_blocks(), "what does not block yet is handed out again");
   renew(settling, {}, false);
   for (const auto& [number, held] : held_) {
     settling.nack(held.receipt, Duration{0}, "the sender stopped before it was sent");
@@ -323,6 +335,7 @@ void StreamSource::forget() {
   held_bytes_ = 0;
   unwanted_.clear();
   overruled_.clear();
+  given_up_.clear();
 }
 
 }  // namespace hapax::delivery

@@ -6,7 +6,8 @@
 //     there were, and when the first one was, stands in a register of the store, in the commit that
 //     gives the record back. A record that never failed has no register.
 // Z11: a record that is given up becomes a dead letter in the commit that ends it for the consumer.
-// Z12: one take is one commit: what is settled and what is handed out become true together.
+// Z12: one take is one commit: what is settled and what is handed out become true together. Only
+//     records that block their keys (Z19) are settled by a commit before it.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <hapax/store.h>
 
 #include "delivery/attempt_claims.h"
+#include "delivery/blocked_keys.h"
 #include "delivery/doubts.h"
 #include "delivery/source.h"
 #include "delivery/stream_news.h"
@@ -38,6 +40,8 @@ struct StreamSourceSettings {
   std::string consumer;
   std::string dead_letters;  // stream
   std::string attempts;      // how the names of the registers begin
+  std::string blocked;       // how the names of the registers begin that say what blocks a key
+  std::optional<Duration> hold{};  // of a key whose record was given up; see BlockTerms
   std::string owner;
   // No attempt begins later than this after the record was handed out for the first one.
   Duration give_up_after{std::chrono::hours{1}};
@@ -79,7 +83,9 @@ class StreamSource final : public Source {
     Tries tries;
     std::int64_t handed_out_ms = 0;  // log time
     std::size_t bytes = 0;
-    std::string key{};  // of the claim under which an attempt was begun
+    std::string group{};
+    std::uint32_t retries = 0;  // that a person asked for after it was given up
+    std::string key{};          // of the claim under which an attempt was begun
     [[nodiscard]] bool begun() const { return !key.empty(); }
   };
   // What the next commit says of a hand-out that the engine no longer has.
@@ -100,7 +106,14 @@ class StreamSource final : public Source {
   void settle(Settling& settling, const Settlement& settlement);
   void retry(Settling& settling, const Held& held, const Settlement& settlement);
   void ask_later(Settling& settling, const Held& held, const Settlement& settlement);
-  void give_up(Settling& settling, const Held& held, std::string_view reason);
+  void give_up(Settling& settling, const Held& held, const Tries& tries, std::string_view reason);
+  void give_up(Settling& settling, const Held& held, std::string_view reason) {
+    give_up(settling, held, held.tries, reason);
+  }
+  [[nodiscard]] BlockedRecord blocking(const Held& held, const Tries& tries,
+                                       std::string_view reason);
+  [[nodiscard]] Status settle_blocks();
+  [[nodiscard]] Result<bool> is_held_back(const Delivery& delivery, Held& held);
   [[nodiscard]] std::string unknown_outcome(std::string_view key, std::string_view reason) const;
   [[nodiscard]] Outcome outcome_of(const Settlement& settlement) const;
   void end_attempts(std::span<const Settlement> settled);
@@ -136,6 +149,9 @@ class StreamSource final : public Source {
   std::size_t held_bytes_ = 0;
   std::vector<Receipt> unwanted_;  // to be acked with the next commit
   std::vector<Overruled> overruled_;
+  KeyBlocks blocks_;
+  std::vector<KeyBlocks::Given> given_up_;                   // of keys that wait
+  std::unordered_map<std::uint64_t, BlockedRecord> unheld_;  // for which the store has no room
   std::optional<AttemptClaims> claims_;
   std::optional<Doubts> doubts_;
   // What the store did not take: a full quota must not make attempts endless.

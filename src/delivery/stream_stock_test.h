@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,7 +74,17 @@ class RuleStore final : public Store {
     const Time now = std::max(rules.now, kStart + Duration{clock_.steady_ms()});
     return core::claim_status(rules.state, hash, now);
   }
-  Result<RegisterPage> scan_registers(const RegisterScan&) override { return RegisterPage{}; }
+  Result<RegisterPage> scan_registers(const RegisterScan& scan) override {
+    RegisterPage page;
+    page.next = rules.state.registers.visit_slots(
+        scan.cursor, scan.max,
+        [&](base::Hash128, const std::shared_ptr<const core::Register>& each) {
+          if (each->expires_at > rules.now && each->name().starts_with(scan.prefix)) {
+            page.names.emplace_back(each->name());
+          }
+        });
+    return page;
+  }
   Result<std::optional<Position>> find_position(std::string_view) override {
     return std::optional<Position>{};
   }
@@ -176,6 +187,7 @@ inline StreamSourceSettings stream_of_world(std::string owner) {
   settings.consumer = "erp";
   settings.dead_letters = "erp.dead";
   settings.attempts = "erp.attempts";
+  settings.blocked = "erp.blocked";
   settings.owner = std::move(owner);
   settings.give_up_after = std::chrono::days{300};
   settings.attempts_kept = std::chrono::days{400};
@@ -186,8 +198,13 @@ class StreamStock final : public Stock {
  public:
   enum class Groups : std::uint8_t { kKeys, kNone };
 
-  StreamStock(const WorldTroubles& troubles, Groups groups, std::optional<AttemptTerms> claims = {})
-      : troubles_(troubles), groups_(groups), claims_(std::move(claims)), store_(troubles.clock) {
+  StreamStock(const WorldTroubles& troubles, Groups groups, std::optional<AttemptTerms> claims = {},
+              std::optional<Duration> hold = {})
+      : troubles_(troubles),
+        groups_(groups),
+        claims_(std::move(claims)),
+        hold_(hold),
+        store_(troubles.clock) {
     const Op create = CreateStream{"orders", {}};
     ignore(store_.commit({.ops = {&create, 1}}), "it cannot fail");
   }
@@ -202,7 +219,39 @@ class StreamStock final : public Stock {
   std::unique_ptr<Source> open(const std::string& owner) override {
     StreamSourceSettings settings = stream_of_world(owner);
     settings.claims = claims_;
-    return std::make_unique<Opened>(troubles_, store_, std::move(settings));
+    settings.hold = hold_;
+    const auto dead = std::make_shared<bool>(false);
+    dead_[owner] = dead;
+    WorldTroubles troubles = troubles_;
+    troubles.error = [this, dead] { return *dead || troubles_.error(); };
+    troubles.answer_lost = [this, dead] {
+      if (troubles_.death && !*dead) *dead = troubles_.death();
+      return *dead || troubles_.answer_lost();
+    };
+    return std::make_unique<Opened>(troubles, store_, std::move(settings));
+  }
+  bool died(const std::string& owner) override {
+    const auto at = dead_.find(owner);
+    return at != dead_.end() && *at->second;
+  }
+  std::set<std::string> blocking() override {
+    std::set<std::string> all;
+    if (!hold_) return all;
+    for (const BlockedRecord& each : blocked()) {
+      all.insert(store_.record("orders", each.receipt.sequence).id);
+    }
+    return all;
+  }
+  std::set<std::string> dropped() override { return dropped_; }
+  void decide(bool in_the_end) override {
+    for (const BlockedRecord& each : blocked()) {
+      const std::string id = store_.record("orders", each.receipt.sequence).id;
+      auto decision = static_cast<BlockDecision>(troubles_.random.below(3));
+      if (in_the_end && decision == BlockDecision::kRetry) decision = BlockDecision::kPark;
+      const std::string reason = "parked: " + each.reason;
+      const bool counts = decide_blocked(store_, terms(), each, decision, reason).value();
+      if (counts && decision == BlockDecision::kDrop) dropped_.insert(id);
+    }
   }
   bool leased(const std::string& id) override {
     const auto* consumer = find_consumer();
@@ -257,6 +306,10 @@ class StreamStock final : public Stock {
     const auto found = store_.find_claim("erp.deliveries", id).value();
     return found ? std::optional(found->state) : std::nullopt;
   }
+  [[nodiscard]] static BlockTerms terms() { return {"orders", "erp", "erp.blocked"}; }
+  [[nodiscard]] std::vector<BlockedRecord> blocked() {
+    return list_blocked(store_, terms(), 1'000'000).value();
+  }
   [[nodiscard]] core::Stream& stream() { return *store_.rules.state.find_stream("orders"); }
   [[nodiscard]] const core::Consumer* find_consumer() {
     return store_.rules.state.find_consumer(stream(), "erp");
@@ -265,7 +318,10 @@ class StreamStock final : public Stock {
   WorldTroubles troubles_;
   const Groups groups_;
   const std::optional<AttemptTerms> claims_;
+  const std::optional<Duration> hold_;
   RuleStore store_;
+  std::map<std::string, std::shared_ptr<bool>> dead_;  // processes
+  std::set<std::string> dropped_;
   std::map<std::string, Sequence> sequences_;
 };
 
@@ -274,6 +330,12 @@ inline std::unique_ptr<Stock> make_stream_stock(const WorldTroubles& troubles) {
 }
 inline std::unique_ptr<Stock> make_stream_stock_without_groups(const WorldTroubles& troubles) {
   return std::make_unique<StreamStock>(troubles, StreamStock::Groups::kNone);
+}
+inline MakeStock make_blocking_stock(std::optional<Duration> hold,
+                                     std::optional<AttemptTerms> claims = {}) {
+  return [hold, claims = std::move(claims)](const WorldTroubles& troubles) {
+    return std::make_unique<StreamStock>(troubles, StreamStock::Groups::kKeys, claims, hold);
+  };
 }
 inline AttemptTerms attempts_of_world(AttemptTerms::InDoubt in_doubt) {
   return {.scope = "erp.deliveries", .in_doubt = in_doubt, .kept = Window{limits::kWindowMax}};

@@ -57,6 +57,13 @@ bool keeps(Mechanism mechanism, Guarantee guarantee) {
   return false;
 }
 
+std::optional<Duration> hold_of(const Ordering& ordering) {
+  if (ordering.key == OrderingKey::kNone) return std::nullopt;
+  if (std::holds_alternative<BlockKey>(ordering.on_failure)) return Duration::max();
+  const auto* span = std::get_if<BlockKeyFor>(&ordering.on_failure);
+  return span == nullptr ? std::nullopt : std::optional(span->time);
+}
+
 KeyFormat::KeyFormat()
     : KeyFormat(of({KeyField::kDatabase, KeyField::kTable, KeyField::kPrimaryKey,
                     KeyField::kChangeVersion})) {}

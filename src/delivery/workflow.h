@@ -227,6 +227,9 @@ struct Ordering {
   friend bool operator==(const Ordering&, const Ordering&) = default;
 };
 
+// How long later records of a key wait; none: they do not, Duration::max(): until a person decides.
+[[nodiscard]] std::optional<Duration> hold_of(const Ordering& ordering);
+
 struct KeepTimes {
   Duration delivered{std::chrono::days{30}};
   Duration attempts{std::chrono::days{30}};

@@ -278,13 +278,13 @@ std::string order_text(const Workflow& workflow) {
                          : "Order is kept per record key, and not across keys or workflows. ";
   if (const auto* wait = std::get_if<BlockKeyFor>(&order.on_failure)) {
     return text + base::format(
-                      "When a record becomes a dead letter, later records of its key wait "
-                      "{} and then go on.",
+                      "When a record is given up, later records of its key wait {}; then it is a "
+                      "dead letter, and they go on.",
                       span_text(wait->time));
   }
   return text + (std::holds_alternative<BlockKey>(order.on_failure)
-                     ? "When a record becomes a dead letter, later records of its key wait until "
-                       "it is replayed or dropped; other keys go on."
+                     ? "When a record is given up, later records of its key wait until a person "
+                       "retries, parks or drops it (hapax blocked); other keys go on."
                      : "When a record becomes a dead letter, later records of its key go on: a "
                        "replay comes after them.");
 }

@@ -118,7 +118,8 @@ TEST(ExplainWorkflow, OrderIsToldAfterAFailure) {
   Workflow workflow = sound_workflow();
   EXPECT_THAT(explain_workflow(workflow).order, HasSubstr("go on: a replay comes after"));
   workflow.ordering = Ordering{OrderingKey::kRecord, BlockKey{}};
-  EXPECT_THAT(explain_workflow(workflow).order, HasSubstr("until it is replayed or dropped"));
+  EXPECT_THAT(explain_workflow(workflow).order,
+              HasSubstr("until a person retries, parks or drops it"));
   workflow.ordering = Ordering{OrderingKey::kRecord, BlockKeyFor{std::chrono::minutes{10}}};
   EXPECT_THAT(explain_workflow(workflow).order, HasSubstr("wait 10m"));
 }

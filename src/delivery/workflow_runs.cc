@@ -24,6 +24,9 @@ std::optional<std::string> why_not_source(const Workflow& workflow) {
   if (guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce) {
     return base::format("from an outbox with guarantee {}", word_for(guarantee));
   }
+  if (hold_of(workflow.order())) {
+    return "from an outbox with ordering.onFailure block or block-for";
+  }
   if (workflow.transform) return "from an outbox with a transform";
   if (workflow.endpoints.size() != 1) return "from an outbox to several endpoints";
   if (workflow.endpoints.front().http() == nullptr) return "from an outbox into a stream";
@@ -73,8 +76,6 @@ std::optional<std::string> why_not_terms(const Workflow& workflow) {
   if (workflow.delivery.key.format.fields() != KeyFormat().fields()) {
     return "with an idempotencyKey.format of their own";
   }
-  const auto on_failure = workflow.order().on_failure;
-  if (!std::holds_alternative<ParkRecord>(on_failure)) return "with ordering.onFailure block";
   return std::nullopt;
 }
 

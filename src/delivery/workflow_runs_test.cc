@@ -131,8 +131,12 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   expect("nature probe and guarantee at-most-once");
   workflow_.delivery.key.format = KeyFormat::of({KeyField::kPrimaryKey});
   expect("idempotencyKey.format");
-  workflow_.ordering = Ordering{.on_failure = BlockKey{}};
-  expect("onFailure block");
+  for (const OnFailure& waits : {OnFailure{BlockKey{}}, OnFailure{BlockKeyFor{Duration{1'000}}}}) {
+    workflow_.ordering = Ordering{.on_failure = waits};
+    EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+    workflow_.source = FromOutbox{};
+    expect("from an outbox with ordering.onFailure block");
+  }
 }
 
 }  // namespace

@@ -24,12 +24,23 @@ World::World(std::uint64_t seed, WorldPlan plan, const MakeStock& make_stock)
       stock_(make_stock(
           {clock_, random_, trouble(plan_.rates.source_error),
            trouble(plan_.rates.source_answer_lost),
+           plan_.rates.death_in_call == 0 ? [] { return false; }
+                                          : trouble(plan_.rates.death_in_call),
            [this](const std::string& id, OutcomeProbe::Done done) { ask(id, std::move(done)); }})),
       left_(plan_.records) {
   processes_.resize(1 + random_.below(3));
   for (std::size_t slot = 0; slot < processes_.size(); ++slot) spawn(slot);
   at(0, [this] { publish(); });
   if (plan_.rates.outages != 0) fall_out();
+  if (plan_.decides) person();
+}
+
+// Comes by every now and then, and for as long as anything blocks.
+void World::person() {
+  at(clock_.steady_ms() + static_cast<std::int64_t>(random_.between(5'000, 90'000)), [this] {
+    stock_->decide(healing_);
+    person();
+  });
 }
 
 void World::fall_out() {
@@ -100,7 +111,8 @@ void World::wake(std::size_t slot) {
 }
 
 void World::strike(std::size_t slot) {
-  const bool kill = strikes(plan_.rates.kill);
+  const bool died = stock_->died(base::format("p{}", processes_[slot]->number));
+  const bool kill = strikes(plan_.rates.kill) || died;
   // Somebody starts a process again that sends nothing any more.
   const bool told_gone =
       told_gone_.contains(processes_[slot]->number) && (healing_ || random_.chance(1, 20));
@@ -160,6 +172,7 @@ void World::leave(int number, const std::vector<std::string>& ids, std::int64_t 
     if (!stock_->leased(id)) {
       witness_.blame(base::format("Z1: {} left when its lease was over", id));
     }
+    check_blocked(id);
     const int left = ++ids_.at(id).left;
     if (left > 1 && plan_.promise == WorldPromise::kAtMostOnce) {
       witness_.blame(base::format("Z14: {} left a second time", id));
@@ -225,6 +238,19 @@ void World::arrive(const std::string& id) {
   }
 }
 
+// Z19: no later record of a key is sent while an earlier one blocks it, nor what blocks it.
+void World::check_blocked(const std::string& id) {
+  const Published& record = ids_.at(id);
+  const std::set<std::string> blocking = stock_->blocking();
+  if (blocking.empty() || record.key.empty()) return;
+  const auto& line = by_key_.at(record.key);
+  for (int i = 0; i <= record.place; ++i) {
+    const std::string& earlier = line[static_cast<std::size_t>(i)];
+    if (!blocking.contains(earlier)) continue;
+    witness_.blame(base::format("Z19: {} left while {} blocks key {}", id, earlier, record.key));
+  }
+}
+
 // It says the truth, and what it said may be old when it is heard.
 void World::ask(const std::string& id, OutcomeProbe::Done done) {
   using Told = OutcomeProbe::Told;
@@ -241,6 +267,7 @@ void World::ask(const std::string& id, OutcomeProbe::Done done) {
 std::set<std::string> World::given_up() {
   std::set<std::string> all;
   for (const auto& [id, reason] : stock_->dead()) all.insert(id);
+  all.merge(stock_->dropped());
   return all;
 }
 
@@ -271,13 +298,17 @@ void World::check_end() {
     const bool sick = record.bad || record.failing;
     if (!record.arrived && !over.contains(id)) witness_.blame("lost: " + id);
     const bool parked = plan_.promise == WorldPromise::kOnce && dead.contains(id) &&
-                        dead.at(id).starts_with("unknown outcome");
+                        dead.at(id).find("unknown outcome") != std::string::npos;
     const bool one_attempt = plan_.promise == WorldPromise::kAtMostOnce;
     if (dead.contains(id) && !sick && !parked && !one_attempt) {
       witness_.blame("innocent and dead: " + id + ": " + dead.at(id));
     }
+    const bool waits = plan_.decides && !record.key.empty() && dead.contains(id);
+    if (waits && !dead.at(id).starts_with("parked")) {
+      witness_.blame("Z19: nobody has decided about " + id + ": " + dead.at(id));
+    }
     if (record.bad && record.arrived) witness_.blame("arrived although it never passes: " + id);
-    if (plan_.promise != WorldPromise::kArrives) check_claim(id, record, dead.contains(id), claims);
+    if (plan_.promise != WorldPromise::kArrives) check_claim(id, record, over.contains(id), claims);
   }
 }
 

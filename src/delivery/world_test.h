@@ -38,6 +38,7 @@ struct WorldRates {                // of a thousand
   std::uint32_t failing_records = 10;  // the receiver always fails over them
   std::uint32_t gone = 0;              // the receiver tells a process that it is gone
   std::uint32_t unready = 0;           // nothing can be sent for a while: a key is missing
+  std::uint32_t death_in_call = 0;     // of a process, right after any call of its store
 
   static WorldRates none() { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}; }
 };
@@ -56,6 +57,7 @@ struct WorldPlan {
   EndpointPolicy policy{};
   std::size_t batch_max = 1;
   int records = 150;
+  bool decides = false;  // a person decides about keys that are blocked
 };
 
 // What arrived, and whether anything happened that must not happen.
@@ -96,6 +98,13 @@ class Stock {
   [[nodiscard]] virtual bool leased(const std::string& id) = 0;
   [[nodiscard]] virtual std::map<std::string, std::string> dead() = 0;  // ids and reasons
   [[nodiscard]] virtual bool all_done() = 0;
+  // What a record of blocks its key, and what a person took out of the way.
+  [[nodiscard]] virtual std::set<std::string> blocking() { return {}; }
+  [[nodiscard]] virtual std::set<std::string> dropped() { return {}; }
+  // A person decides about all that block, in the end so that they go on.
+  virtual void decide(bool /*in_the_end*/) {}
+  // The process of that name died between two calls.
+  [[nodiscard]] virtual bool died(const std::string& /*owner*/) { return false; }
   // Of ids whose attempts are claims.
   [[nodiscard]] virtual std::map<std::string, ClaimState> claims() { return {}; }
 };
@@ -106,6 +115,7 @@ struct WorldTroubles {
   sim::Random& random;
   std::function<bool()> error;        // the next call fails, and has done nothing
   std::function<bool()> answer_lost;  // it fails, and has done what it was asked for
+  std::function<bool()> death{};      // so does every further one: its process is dead
   // Asks the receiver whether it has the record.
   std::function<void(const std::string& id, OutcomeProbe::Done done)> ask{};
 };
@@ -166,6 +176,8 @@ class World {
   void ask(const std::string& id, OutcomeProbe::Done done);
   [[nodiscard]] Process* alive(int number);
   [[nodiscard]] bool all_done() const { return left_ == 0 && stock_->all_done(); }
+  void person();
+  void check_blocked(const std::string& id);
   void check_end();
   void check_claim(const std::string& id, const Published& record, bool dead,
                    const std::map<std::string, ClaimState>& claims);

@@ -18,6 +18,7 @@ void add_store_routes(Router& router, access::Entry& entry, const std::string& o
                       wire::Callers callers);
 // Those of workflows, where there are any. The directory outlives the routes.
 void add_workflow_routes(Router& router, access::Entry& entry, const WorkflowDirectory& directory);
+void add_blocked_routes(Router& router, access::Entry& entry, const WorkflowDirectory& directory);
 // Those of stored secrets. The directory outlives the routes.
 void add_secret_routes(Router& router, access::Entry& entry, SecretDirectory& directory);
 

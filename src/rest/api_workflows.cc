@@ -110,6 +110,7 @@ void add_workflow_routes(Router& router, access::Entry& entry, const WorkflowDir
               op};
   route.list = list;
   router.add(std::move(route));
+  add_blocked_routes(router, entry, directory);
 }
 
 }  // namespace hapax::rest

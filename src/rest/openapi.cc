@@ -243,6 +243,22 @@ void add_workflow_schemas(JsonObject& out) {
               std::string(kEndpoint) +
               R"(},"declaration":{"type":"object"}},"required":["id","state","dead_letters",)"
               R"("endpoints"],"additionalProperties":false})");
+  constexpr std::string_view kBlocked =
+      R"({"type":"object","properties":{"key":{"type":"string"},"key_base64":{"type":"string"},)"
+      R"("stream":{"type":"string"},"sequence":{"type":"integer"},"since_ms":{"type":"integer"},)"
+      R"("until_ms":{"type":["integer","null"]},"attempts":{"type":"integer"},)"
+      R"("retries":{"type":"integer"},"reason":{"type":"string"}},"required":["stream",)"
+      R"("sequence","since_ms","until_ms","attempts","retries","reason"],)"
+      R"("additionalProperties":false})";
+  out.raw("Blocked", R"({"type":"object","properties":{"blocked":{"type":"array","items":)" +
+                         std::string(kBlocked) +
+                         R"(},"more":{"type":"boolean"}},"required":["blocked","more"],)"
+                         R"("additionalProperties":false})");
+  out.raw("BlockedDecided",
+          R"({"type":"object","properties":{"decision":{"enum":["retry","park","drop"]},)"
+          R"("records":{"type":"array","items":)" +
+              std::string(kBlocked) +
+              R"(}},"required":["decision","records"],"additionalProperties":false})");
   out.raw("Workflows", R"({"type":"object","properties":{"workflows":{"type":"array","items":)" +
                            reference("Workflow") + R"(}},"required":["workflows"]})");
 }

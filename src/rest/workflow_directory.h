@@ -9,6 +9,14 @@
 
 namespace hapax::rest {
 
+// What somebody wants done about the record that blocks a key.
+struct BlockedDecision {
+  std::string key;
+  std::string word;    // retry, park, drop
+  std::string reason;  // of the person; drop needs one
+  std::string actor;   // empty: nobody knows
+};
+
 class WorkflowDirectory {
  public:
   WorkflowDirectory() = default;
@@ -30,6 +38,15 @@ class WorkflowDirectory {
   // not run, and the error says why.
   [[nodiscard]] virtual Status set_paused(std::string_view tenant, std::string_view workflow,
                                           bool paused, Store& store) const = 0;
+  // Keys whose later records wait, and what blocks each; and what is decided about one. Both answer
+  // JSON. kNotFound: nothing blocks that key.
+  [[nodiscard]] virtual Result<std::string> blocked(std::string_view tenant,
+                                                    std::string_view workflow,
+                                                    Store& store) const = 0;
+  [[nodiscard]] virtual Result<std::string> decide_blocked(std::string_view tenant,
+                                                           std::string_view workflow,
+                                                           const BlockedDecision& decision,
+                                                           Store& store) const = 0;
 };
 
 }  // namespace hapax::rest

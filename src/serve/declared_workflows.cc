@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "config/workflows.h"
 #include "delivery/workflow_runs.h"
+#include "serve/blocked_records.h"
 #include "workflows/own_streams.h"
 #include "workflows/pause.h"
 
@@ -166,6 +167,22 @@ Status DeclaredWorkflows::set_paused(std::string_view tenant, std::string_view w
                  base::format("workflow '{}' cannot be paused or resumed: it {}", workflow, *why)};
   }
   return workflows::set_paused(store, found->id, paused);
+}
+
+Result<std::string> DeclaredWorkflows::blocked(std::string_view tenant, std::string_view workflow,
+                                               Store& store) const {
+  const Workflow* const found = find(tenant, workflow);
+  if (found == nullptr) return not_known(workflow);
+  return blocked_records(*found, store);
+}
+
+Result<std::string> DeclaredWorkflows::decide_blocked(std::string_view tenant,
+                                                      std::string_view workflow,
+                                                      const rest::BlockedDecision& decision,
+                                                      Store& store) const {
+  const Workflow* const found = find(tenant, workflow);
+  if (found == nullptr) return not_known(workflow);
+  return decide_blocked_records(*found, decision, store);
 }
 
 }  // namespace hapax::serve

@@ -29,6 +29,12 @@ class DeclaredWorkflows final : public rest::WorkflowDirectory {
                                          Store& store) const override;
   [[nodiscard]] Status set_paused(std::string_view tenant, std::string_view workflow, bool paused,
                                   Store& store) const override;
+  [[nodiscard]] Result<std::string> blocked(std::string_view tenant, std::string_view workflow,
+                                            Store& store) const override;
+  [[nodiscard]] Result<std::string> decide_blocked(std::string_view tenant,
+                                                   std::string_view workflow,
+                                                   const rest::BlockedDecision& decision,
+                                                   Store& store) const override;
 
  private:
   [[nodiscard]] const delivery::Workflow* find(std::string_view tenant, std::string_view id) const;

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
+#include <variant>
 
 #include <hapax/limits.h>
+
+#include "workflows/plan.h"
+#include "workflows/staging.h"
 
 namespace hapax::workflows {
 
@@ -32,6 +37,22 @@ delivery::OwnStream outbox_of(const delivery::Workflow& workflow) {
   outbox.settings.record_bytes_max = limits::kRecordBytesMax;
   outbox.settings.track_groups = false;
   return outbox;
+}
+
+std::string blocked_registers_of(const delivery::WorkflowId& id) { return id.text() + ".blocked"; }
+
+std::vector<delivery::BlockTerms> block_terms_of(const delivery::Workflow& workflow) {
+  if (workflow.draft() || std::holds_alternative<delivery::FromOutbox>(*workflow.source)) return {};
+  const auto terms_for = [&](std::string stream) {
+    return delivery::BlockTerms{.stream = std::move(stream),
+                                .consumer = workflow.id.text(),
+                                .registers = blocked_registers_of(workflow.id),
+                                .hold = delivery::hold_of(workflow.order())};
+  };
+  std::vector<delivery::BlockTerms> all;
+  all.push_back(terms_for(source_stream_of(workflow)));
+  if (has_outbox(workflow)) all.push_back(terms_for(outbox_of(workflow).name));
+  return all;
 }
 
 }  // namespace hapax::workflows

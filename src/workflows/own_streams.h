@@ -3,7 +3,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "delivery/blocked_keys.h"
 #include "delivery/workflow.h"
 #include "delivery/workflow_streams.h"
 
@@ -18,5 +20,10 @@ namespace hapax::workflows {
 // What waits for the endpoints of a workflow in two steps. Ids are known for as long as the
 // workflow remembers keys, and as long as records are there.
 [[nodiscard]] delivery::OwnStream outbox_of(const delivery::Workflow& workflow);
+
+// How the names of the registers begin that say what blocks a key.
+[[nodiscard]] std::string blocked_registers_of(const delivery::WorkflowId& id);
+// Of each stream in which a record of the workflow can block its key. None: it has no such stream.
+[[nodiscard]] std::vector<delivery::BlockTerms> block_terms_of(const delivery::Workflow& workflow);
 
 }  // namespace hapax::workflows

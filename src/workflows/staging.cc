@@ -159,6 +159,8 @@ delivery::StagerSettings stager_settings(const Workflow& workflow, std::string o
   settings.source = source_stream_of(workflow);
   settings.consumer = id;
   settings.dead_letters = id + ".dead";
+  settings.blocked = blocked_registers_of(workflow.id);
+  settings.hold = delivery::hold_of(workflow.order());
   settings.owner = std::move(owner);
   if (has_outbox(workflow)) settings.outbox = outbox_of(workflow);
   settings.delivered_kept = workflow.retention.delivered;

@@ -45,6 +45,7 @@ void print_paragraph(std::string_view heading, std::string_view text) {
 
 void print_text(const delivery::WorkflowExplanation& told) {
   base::print("{}: {}\n", told.id, printable(told.route));
+  if (!told.not_run.empty()) print_paragraph("Does not run", "It " + printable(told.not_run));
   print_paragraph("Source", printable(told.source));
   for (const delivery::ExplainedEndpoint& endpoint : told.endpoints) {
     const std::string of =
@@ -52,21 +53,29 @@ void print_text(const delivery::WorkflowExplanation& told) {
     print_paragraph("What is guaranteed" + of, printable(endpoint.guarantee));
     print_paragraph("Which crash windows remain" + of, printable(endpoint.crash_windows));
     print_paragraph("What the client must do" + of, printable(endpoint.client));
+    if (!endpoint.pauses.empty()) print_paragraph("When it is left alone" + of, endpoint.pauses);
   }
   print_paragraph("Retries", told.retries);
   print_paragraph("Order", told.order);
+  print_paragraph("Key", printable(told.key));
   print_paragraph("Latency", told.latency);
+  if (!told.guidance.empty()) print_paragraph("What to tell clients", printable(told.guidance));
 }
 
 std::string json_of_explanation(const delivery::WorkflowExplanation& told) {
   wire::JsonObject out;
-  out.add("id", told.id).add("route", told.route).add("source", told.source);
+  out.add("id", told.id).add("route", told.route).add("runs", told.not_run.empty());
+  if (!told.not_run.empty()) out.add("reason", told.not_run);
+  out.add("source", told.source);
   out.list("endpoints", told.endpoints,
            [](wire::JsonObject& one, const delivery::ExplainedEndpoint& endpoint) {
              one.add("endpoint", endpoint.name).add("guarantee", endpoint.guarantee);
              one.add("crash_windows", endpoint.crash_windows).add("client", endpoint.client);
+             if (!endpoint.pauses.empty()) one.add("pauses", endpoint.pauses);
            });
-  out.add("retries", told.retries).add("order", told.order).add("latency", told.latency);
+  out.add("retries", told.retries).add("order", told.order).add("key", told.key);
+  out.add("latency", told.latency);
+  if (!told.guidance.empty()) out.add("client_guidance", told.guidance);
   return std::move(out).text();
 }
 

@@ -16,6 +16,7 @@
 #include "config/workflows.h"
 #include "delivery/workflow.h"
 #include "host/memory.h"
+#include "serve/missing_here.h"
 #include "serve/serve.h"
 #include "serve/startable.h"
 #include "wire/json_text.h"
@@ -59,6 +60,10 @@ void print_json(const config::Loaded& loaded, const std::optional<Error>& refuse
   }
   JsonArray secrets;
   for (const auto& line : loose_secrets(loaded.config)) secrets.add(wire::json_text(line));
+  JsonArray missing;
+  for (const auto& line : serve::missing_here(loaded.config.workflows)) {
+    missing.add(wire::json_text(line));
+  }
   JsonObject out;
   out.add("valid", loaded.good()).add("starts", loaded.good() && !refused);
   out.raw("errors", findings_json(loaded.findings.errors));
@@ -69,6 +74,7 @@ void print_json(const config::Loaded& loaded, const std::optional<Error>& refuse
     config::Config config = loaded.config;
     config.server.store = without_password(config.server.store);
     out.raw("ignored", ignored.text()).raw("loose_secrets", secrets.text());
+    out.raw("missing_here", missing.text());
     JsonArray workflows;
     for (const delivery::Workflow& workflow : config.workflows) {
       workflows.add(config::to_json(workflow, config::Secrets::kHidden));
@@ -188,6 +194,9 @@ int run_check(const CheckOptions& options) {
     if (loaded->good()) print_ignored(loaded->config);
     for (const auto& line : loose_secrets(loaded->config)) {
       base::print(stderr, "hapax: {} (warning)\n", line);
+    }
+    for (const auto& line : serve::missing_here(loaded->config.workflows)) {
+      base::print(stderr, "hapax: {} (warning)\n", printable(line));
     }
     std::fflush(stdout);
     if (refused) base::print(stderr, "A start is refused: {}\n", refused->text());

@@ -23,7 +23,7 @@ std::string workflow_path(const std::string& id, std::string_view act = {}) {
 
 std::string tinted_state(const std::string& state) {
   if (state == "running") return tinted(Tint::kGood, state);
-  return tinted(state == "paused" ? Tint::kWarning : Tint::kFaint, state);
+  return tinted(state == "paused" || state == "waiting" ? Tint::kWarning : Tint::kFaint, state);
 }
 
 // Figures of a workflow that does not run would only be zeros.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/key_for.h"
+#include "delivery/breaker.h"
 #include "delivery/endpoint_settings.h"
 
 namespace hapax::config {
@@ -121,7 +122,8 @@ void describe_retries(Keys& keys, WrittenRetries& it) {
 
 void describe_key(Keys& keys, WrittenKey& it) {
   keys.key(key_for("format", Kind::kText, it.format,
-                   "The fields of the key in braces; not set: those of keyFields, or "
+                   "The fields of the key in braces, those of keyFields and "
+                   "`{header:NAME}`, `{payload:/JSON/POINTER}`; not set: those of keyFields, or "
                    "`{database}:{table}:{primaryKey}:{changeVersion}`"));
   keys.key(with_default(choice("hashAlgorithm", it.hash_algorithm, "Of the key"),
                         delivery::KeySettings{}.hash));
@@ -156,6 +158,18 @@ void describe_columns(Keys& keys, delivery::OutboxColumns& it) {
   keys.key(key_for("status", Kind::kText, it.status, "A word for the state is written here"));
 }
 
+void describe_signature(Keys& keys, std::vector<WrittenSourceKey>& it) {
+  const Section several{"keys", "The keys; a record that is signed with one of them counts"};
+  keys.list(several, it.size(), [&](Keys& in, std::size_t index) {
+    if (index >= it.size()) it.resize(index + 1);
+    ConfigKey key = key_for("key", Kind::kSecret, it[index].key,
+                            "`whsec_` and base64, by reference: the key of publishers");
+    key.required = true;
+    key.shown = [](const std::string&, const std::string& text) { return hidden_text(text); };
+    in.key(key);
+  });
+}
+
 void describe_source(Keys& keys, WrittenSource& it) {
   keys.key(choice("type", it.type, "Where records come from"));
   keys.key(key_for("stream", Kind::kName, it.stream, "Of a stream: its name"));
@@ -167,6 +181,8 @@ void describe_source(Keys& keys, WrittenSource& it) {
                    "Of a table that is already there: its name; needs `columns`"));
   keys.section({"columns", "Which column of that table holds what"},
                [&](Keys& in) { describe_columns(in, it.columns); });
+  keys.section({"signature", "Records are signed when they are published; others are not sent"},
+               [&](Keys& in) { describe_signature(in, it.signature_keys); });
 }
 
 void describe_auth(Keys& keys, WrittenAuth& it) {
@@ -215,6 +231,26 @@ void describe_signing(Keys& keys, std::vector<WrittenSigningKey>& it) {
   });
 }
 
+void describe_breaker(Keys& keys, WrittenBreaker& it) {
+  constexpr Bounds kPause{1, 3'600 * kSecondMs};
+  const delivery::BreakerSettings usual;
+  keys.key(key_for("failures", Kind::kNumber, it.failures,
+                   "It is left alone when records of so many keys fail and none passes; not set: "
+                   "4, and 2 if it does not answer",
+                   {1, 1'000}));
+  keys.key(with_default(key_for("pause", Kind::kDuration, it.pause,
+                                "The first pause; it doubles while the endpoint fails", kPause),
+                        usual.pause_first));
+  keys.key(key_for("pauseMax", Kind::kDuration, it.pause_max,
+                   "Where the doubling ends; not set: 30s, and 2s if it answers that it fails",
+                   kPause));
+  keys.key(with_default(key_for("probes", Kind::kNumber, it.probes,
+                                "After a pause, requests under way at once that find out whether "
+                                "it is better",
+                                {1, 16}),
+                        usual.probes));
+}
+
 // What a request consists of, and what its answer means.
 void describe_exchange(Keys& keys, WrittenEndpoint& it) {
   keys.section({"signing", "Signatures by Standard Webhooks"},
@@ -260,6 +296,8 @@ void describe_endpoint(Keys& keys, WrittenEndpoint& it) {
         key_for("request", Kind::kDuration, it.timeouts.request, "The whole attempt", kTimeout),
         delivery::SendTimeouts{}.request));
   });
+  keys.section({"breaker", "When an endpoint that fails is left alone"},
+               [&](Keys& in) { describe_breaker(in, it.breaker); });
   keys.section({"tls", "Encryption"}, [&](Keys& in) {
     in.key(with_default(
         key_for("verify", Kind::kFlag, it.tls.verify, "Whether the certificate is checked"),
@@ -302,8 +340,8 @@ void describe_delivery(Keys& keys, WrittenDelivery& it) {
                                 "What the idempotency key is made of");
     fields.words = words_of(delivery::KeyField{});
     const delivery::KeyFormat usual;
-    for (const auto field : usual.fields()) {
-      fields.standard_list.push_back(*detail::setting_of(field));
+    for (const delivery::KeyPart& part : usual.parts()) {
+      fields.standard_list.push_back(*detail::setting_of(std::get<delivery::KeyField>(part)));
     }
     in.key(fields);
     in.key(with_default(key_for("ttl", Kind::kDuration, it.deduplication.ttl,

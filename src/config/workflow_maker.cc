@@ -64,6 +64,7 @@ class WorkflowMaker {
     take_given(workflow.tenant, written_.tenant);
     take_given(workflow.enabled, written_.enabled);
     workflow.source = source();
+    workflow.source_keys = source_keys();
     workflow.transform = transform();
     workflow.endpoints = endpoints();
     workflow.delivery = terms();
@@ -135,6 +136,24 @@ class WorkflowMaker {
     return std::nullopt;
   }
 
+  // A section that says nothing would look as if signatures were verified.
+  std::vector<SecretText> source_keys() {
+    const auto& written = written_.source.signature_keys;
+    if (given("source.signature") && !given("source.signature.keys")) {
+      error("source.signature", "has no keys; nothing would be verified");
+    }
+    if (written.size() > kSigningKeysMax) {
+      error("source.signature.keys",
+            base::format("has {} keys, at most {}", written.size(), kSigningKeysMax));
+      return {};
+    }
+    std::vector<SecretText> keys;
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      keys.push_back(secret(base::format("source.signature.keys.{}.key", i), written[i].key));
+    }
+    return keys;
+  }
+
   FromOutbox outbox(const WrittenSource& it) {
     FromOutbox from{secret("source.database", it.database), OwnOutboxTables{}};
     const std::string text = it.database.value_or("");
@@ -194,6 +213,7 @@ class WorkflowMaker {
     settings.event_types = it.event_types;
     settings.concurrency = it.concurrency;
     take_given(settings.rate, it.rate);
+    settings.breaker = breaker(path + ".breaker", it.breaker);
     if (it.stream) {
       stream_has_no_http(path, it);
     } else if (auto target = http_target(path, it)) {
@@ -210,6 +230,8 @@ class WorkflowMaker {
     if (!it.headers.empty()) error(path + ".headers", base::format("is only of {}", kHttp));
     if (it.auth != WrittenAuth{}) error(path + ".auth", base::format("is only of {}", kHttp));
     if (it.tls != WrittenTls{}) error(path + ".tls", base::format("is only of {}", kHttp));
+    if (it.breaker != WrittenBreaker{})
+      error(path + ".breaker", base::format("is only of {}", kHttp));
     if (it.timeouts != WrittenTimeouts{}) {
       error(path + ".timeouts", base::format("is only of {}", kHttp));
     }
@@ -219,6 +241,13 @@ class WorkflowMaker {
       error(path + ".cloudEvents", base::format("is only of {}", kHttp));
     }
     if (!it.on_status.empty()) error(path + ".onStatus", base::format("is only of {}", kHttp));
+  }
+
+  BreakerTerms breaker(const std::string& path, const WrittenBreaker& it) {
+    if (it.pause && it.pause_max && *it.pause > *it.pause_max) {
+      error(path + ".pause", "is longer than pauseMax");
+    }
+    return {it.failures, it.pause, it.pause_max, it.probes};
   }
 
   std::optional<HttpTarget> http_target(const std::string& path, const WrittenEndpoint& it) {
@@ -438,7 +467,7 @@ class WorkflowMaker {
       error("delivery.idempotencyKey.format", read.error().detail);
       return {};
     }
-    if (!fields.empty() && read->fields() != fields) {
+    if (!fields.empty() && read->parts() != KeyFormat::of(fields).parts()) {
       error("delivery.idempotencyKey.format",
             "and delivery.deduplication.keyFields name different fields; leave one of them out");
     }

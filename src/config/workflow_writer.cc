@@ -99,6 +99,8 @@ WrittenEndpoint write_endpoint(const delivery::EndpointSettings& endpoint) {
   out.event_types = endpoint.event_types;
   out.concurrency = endpoint.concurrency;
   out.rate = endpoint.rate;
+  const delivery::BreakerTerms& breaker = endpoint.breaker;
+  out.breaker = {breaker.failures, breaker.pause, breaker.pause_max, breaker.probes};
   if (const delivery::HttpTarget* http = endpoint.http()) write_http(out, *http);
   if (const delivery::StreamTarget* stream = endpoint.stream()) out.stream = stream->stream;
   return out;
@@ -157,6 +159,9 @@ WrittenWorkflow write_workflow(const delivery::Workflow& workflow) {
   out.tenant = if_any(workflow.tenant);
   out.enabled = workflow.enabled;
   if (workflow.source) out.source = write_source(*workflow.source);
+  for (const delivery::SecretText& key : workflow.source_keys) {
+    out.source.signature_keys.push_back({key.written()});
+  }
   if (workflow.transform) out.transform = {workflow.transform->jq, workflow.transform->numbers};
   const auto& endpoints = workflow.endpoints;
   if (endpoints.size() == 1 && endpoints[0].name.empty()) {

@@ -197,7 +197,8 @@ TEST(Workflows, AllErrorsAreToldAtOnceWithPlaceAndNearestName) {
           "h.yaml:5:18: workflows.0.delivery.guarantee must be one of at-most-once, at-least-once, "
           "idempotent-keys, exactly-once, not 'exactly-one'; did you mean 'exactly-once'?",
           "h.yaml:6:45: workflows.0.delivery.deduplication.keyFields.1 must be one of database, "
-          "table, primaryKey, changeVersion, not 'primarykey'; did you mean 'primaryKey'?",
+          "table, primaryKey, changeVersion, eventType, groupKey, not 'primarykey'; did you mean "
+          "'primaryKey'?",
           HasSubstr("h.yaml:6:63: workflows.0.delivery.deduplication.ttl must be a span of time"),
           HasSubstr("h.yaml:7:28: workflows.0.delivery.retries.backoffMs must be a whole number"),
           HasSubstr("h.yaml:7:47: workflows.0.delivery.retries.maxAttempts must be a whole"),
@@ -323,12 +324,42 @@ TEST(Workflows, FindingsStandAtTheirPlaceInTheFile) {
               testing::Contains(HasSubstr("h.yaml:10:16: workflows.1.endpoint.url is http to")));
 }
 
+TEST(Workflows, KeysOfPublishersAreReadAndHidden) {
+  const std::string text = workflow_text(
+      kStream + ", signature: {keys: [{key: whsec_hunter2}, {key: '${env:OLD}'}]}", kUrl);
+  const Workflow read = first_workflow(text);
+  ASSERT_EQ(read.source_keys.size(), 2U);
+  EXPECT_EQ(read.source_keys[1].written(), "${env:OLD}");
+  EXPECT_THAT(to_json(read, Secrets::kHidden), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(errors_of(workflow_text(kStream + ", signature: {}", kUrl)),
+              ElementsAre(HasSubstr("source.signature has no keys")));
+}
+
+TEST(Workflows, ABreakerIsOfAnEndpointOverHttp) {
+  const Workflow read = first_workflow(workflow_text(
+      kStream, kUrl + ", breaker: {failures: 7, pause: 2s, pauseMax: 1m, probes: 3}"));
+  const delivery::BreakerTerms said{
+      .failures = 7, .pause = Duration{2'000}, .pause_max = Duration{60'000}, .probes = 3};
+  EXPECT_EQ(read.endpoints.at(0).breaker, said);
+  EXPECT_THAT(errors_of(workflow_text(kStream, "stream: out, breaker: {failures: 7}")),
+              ElementsAre(HasSubstr("endpoint.breaker is only of an endpoint with url")));
+  EXPECT_THAT(errors_of(workflow_text(kStream, kUrl + ", breaker: {pause: 2m, pauseMax: 1m}")),
+              ElementsAre(HasSubstr("endpoint.breaker.pause is longer than pauseMax")));
+  EXPECT_THAT(errors_of(workflow_text(kStream, kUrl + ", breaker: {probes: 17}")),
+              ElementsAre(HasSubstr("endpoint.breaker.probes")));
+}
+
 // Every kind of thing that a workflow can say.
 const std::vector<std::string>& every_workflow_text() {
   static const std::vector<std::string> kAll{
       "workflows: [{id: draft}]",
       workflow_text(kStream, kUrl),
       workflow_text("type: http", "stream: out, eventTypes: [A, 'B*'], concurrency: 3, rate: 5"),
+      workflow_text(kStream + ", signature: {keys: [{key: '${env:NEW}'}, {key: '${env:OLD}'}]}",
+                    kUrl),
+      workflow_text(kStream, kUrl + ", breaker: {failures: 7, pause: 2s, pauseMax: 1m, probes: 3}"),
+      workflow_text(kStream, kUrl,
+                    "    delivery: {idempotencyKey: {format: 'x{payload:/a~1b}{header:X-A}'}}\n"),
       workflow_text("type: outbox, database: 'sqlite:shop.db', schema: s, prefix: p_",
                     kUrl + ", method: PATCH, nature: manual, auth: {type: basic, user: me, "
                            "password: '${file:/run/secrets/p}'}"),

@@ -57,6 +57,11 @@ struct WrittenDelivery {
   friend bool operator==(const WrittenDelivery&, const WrittenDelivery&) = default;
 };
 
+struct WrittenSourceKey {
+  std::string key;
+  friend bool operator==(const WrittenSourceKey&, const WrittenSourceKey&) = default;
+};
+
 struct WrittenSource {
   std::optional<delivery::SourceType> type;
   std::optional<std::string> stream;
@@ -65,6 +70,7 @@ struct WrittenSource {
   std::optional<std::string> prefix;
   std::optional<std::string> table;
   delivery::OutboxColumns columns;
+  std::vector<WrittenSourceKey> signature_keys;
   friend bool operator==(const WrittenSource&, const WrittenSource&) = default;
 };
 
@@ -101,6 +107,14 @@ struct WrittenTimeouts {
   friend bool operator==(const WrittenTimeouts&, const WrittenTimeouts&) = default;
 };
 
+struct WrittenBreaker {
+  std::optional<std::uint32_t> failures;
+  std::optional<Duration> pause;
+  std::optional<Duration> pause_max;
+  std::optional<std::uint32_t> probes;
+  friend bool operator==(const WrittenBreaker&, const WrittenBreaker&) = default;
+};
+
 struct WrittenSigningKey {
   std::string key;
   std::optional<std::string> from;
@@ -127,6 +141,7 @@ struct WrittenEndpoint {
   std::optional<delivery::NatureWord> nature;
   std::optional<std::string> status_url;
   WrittenTimeouts timeouts;
+  WrittenBreaker breaker;
   WrittenTls tls;
   WrittenAuth auth;
   std::vector<WrittenSigningKey> signing_keys;

@@ -2,6 +2,19 @@
 
 namespace hapax::delivery {
 
+BreakerSettings BreakerSettings::of(const BreakerTerms& terms) {
+  BreakerSettings settings;
+  if (terms.failures) settings.silent_keys = settings.failing_keys = *terms.failures;
+  if (terms.pause_max) settings.pause_max = settings.failing_pause_max = *terms.pause_max;
+  if (terms.pause) {
+    settings.pause_first = *terms.pause;
+    settings.pause_max = std::max(settings.pause_max, *terms.pause);
+    settings.failing_pause_max = std::max(settings.failing_pause_max, *terms.pause);
+  }
+  if (terms.probes) settings.probes = *terms.probes;
+  return settings;
+}
+
 void Breaker::passed() {
   failed_keys_.clear();
   pause_ = Duration{0};

@@ -9,6 +9,8 @@
 
 #include <hapax/time.h>
 
+#include "delivery/endpoint_settings.h"
+
 namespace hapax::delivery {
 
 struct BreakerSettings {
@@ -20,6 +22,9 @@ struct BreakerSettings {
   // gets more tries.
   std::uint32_t silent_keys = 2;
   std::uint32_t failing_keys = 4;
+  std::uint32_t probes = 1;  // starts under way at once that find out whether it is better
+
+  [[nodiscard]] static BreakerSettings of(const BreakerTerms& terms);
 };
 
 class Breaker {
@@ -27,9 +32,13 @@ class Breaker {
   explicit Breaker(const BreakerSettings& settings) : settings_(settings) {}
 
   [[nodiscard]] bool closed() const { return pause_ == Duration{0}; }
-  // Open, or half-open: then one record at a time finds out how the endpoint is.
+  // Open, or half-open: then few records at a time find out how the endpoint is.
   [[nodiscard]] bool lets_through(std::int64_t now_ms, std::size_t under_way) const {
-    return closed() || (now_ms >= until_ms_ && under_way == 0);
+    return closed() || (now_ms >= until_ms_ && under_way < settings_.probes);
+  }
+  // Half-open, with as many under way as may be.
+  [[nodiscard]] bool is_probing(std::size_t under_way) const {
+    return !closed() && under_way >= settings_.probes;
   }
   [[nodiscard]] std::int64_t until_ms() const { return until_ms_; }
   [[nodiscard]] std::uint64_t opened() const { return opened_; }

@@ -5,7 +5,7 @@
 namespace hapax::delivery {
 namespace {
 
-constexpr BreakerSettings kSettings{};
+const BreakerSettings kSettings{};
 
 // Z4: one record that fails may be to blame itself.
 TEST(DeliveryBreaker, OpensWhenSeveralKeysFailed) {
@@ -57,6 +57,38 @@ TEST(DeliveryBreaker, LeavesAnEndpointAloneForAsLongAsItAsks) {
   EXPECT_TRUE(breaker.failed(1'000, {.key = "b", .answered = true, .asked = Duration{9'000}}));
   EXPECT_FALSE(breaker.lets_through(9'999, 0));
   EXPECT_TRUE(breaker.lets_through(10'000, 0));
+}
+
+TEST(Breaker, IsAsTheWorkflowSays) {
+  const BreakerSettings usual = BreakerSettings::of({});
+  EXPECT_EQ(usual.silent_keys, kSettings.silent_keys);
+  EXPECT_EQ(usual.failing_pause_max, kSettings.failing_pause_max);
+  const BreakerSettings said = BreakerSettings::of(
+      {.failures = 1, .pause = Duration{5'000}, .pause_max = Duration{60'000}, .probes = 3});
+  EXPECT_EQ(said.silent_keys, 1U);
+  EXPECT_EQ(said.failing_keys, 1U);
+  EXPECT_EQ(said.pause_max, Duration{60'000});
+  EXPECT_EQ(said.failing_pause_max, Duration{60'000});
+  // A first pause that is longer than the usual longest one is no shorter for it.
+  EXPECT_EQ(BreakerSettings::of({.pause = Duration{5'000}}).failing_pause_max, Duration{5'000});
+
+  Breaker breaker(said);
+  EXPECT_TRUE(breaker.failed(0, {.key = "a", .answered = true}));
+  EXPECT_FALSE(breaker.lets_through(4'999, 0));
+  EXPECT_EQ(breaker.until_ms(), 5'000);
+  EXPECT_TRUE(breaker.failed(5'000, {.key = "a", .answered = true}));
+  EXPECT_EQ(breaker.until_ms(), 15'000);
+}
+
+TEST(Breaker, IsProbedBySoManyAtOnce) {
+  Breaker breaker(BreakerSettings::of({.failures = 1, .probes = 2}));
+  EXPECT_TRUE(breaker.failed(0, {.key = "a"}));
+  EXPECT_TRUE(breaker.lets_through(250, 1));
+  EXPECT_FALSE(breaker.is_probing(1));
+  EXPECT_FALSE(breaker.lets_through(250, 2));
+  EXPECT_TRUE(breaker.is_probing(2));
+  breaker.passed();
+  EXPECT_TRUE(breaker.lets_through(250, 2));
 }
 
 }  // namespace

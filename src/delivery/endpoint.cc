@@ -22,7 +22,7 @@ std::int64_t RateLimit::next_ms(std::int64_t now_ms) const {
 
 std::optional<std::int64_t> Endpoint::next_ms(std::int64_t now_ms) const {
   if (under_way >= policy.concurrency) return {};
-  if (!breaker.closed() && under_way != 0) return {};
+  if (breaker.is_probing(under_way)) return {};
   const std::optional<std::int64_t> due = queues.next_due_ms(now_ms);
   if (!due) return {};
   const std::int64_t open = breaker.closed() ? now_ms : breaker.until_ms();

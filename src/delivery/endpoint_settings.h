@@ -273,12 +273,24 @@ struct StreamTarget {
 
 inline constexpr std::uint32_t kConcurrencyDefault = 8;
 
+// When an endpoint that fails is left alone, and for how long. What is not said is as in
+// BreakerSettings, which has two values where an endpoint that does not answer at all is told from
+// one that answers that it fails; what is said is for both.
+struct BreakerTerms {
+  std::optional<std::uint32_t> failures{};  // records of so many keys, and none passed
+  std::optional<Duration> pause{};
+  std::optional<Duration> pause_max{};
+  std::optional<std::uint32_t> probes{};
+  friend bool operator==(const BreakerTerms&, const BreakerTerms&) = default;
+};
+
 struct EndpointSettings {
   std::string name;
   std::variant<HttpTarget, StreamTarget> target;
   std::vector<std::string> event_types{};  // empty = all; an asterisk may stand at the end
   std::optional<std::uint32_t> concurrency{};
   std::uint64_t rate = 0;  // requests a second; 0 = no limit
+  BreakerTerms breaker{};  // of a target over HTTP
   [[nodiscard]] const HttpTarget* http() const { return std::get_if<HttpTarget>(&target); }
   [[nodiscard]] const StreamTarget* stream() const { return std::get_if<StreamTarget>(&target); }
   // Whether a record of that type goes to it.

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/format.h"
+#include "relay/headers.h"
 
 namespace hapax::delivery {
 
@@ -212,6 +213,7 @@ void LaneSource::hand_out(Lane& lane, relay::OutgoingBatch batch, bool alone, Ha
       pass_over(lane, i);
       continue;
     }
+    relay::take_replay_header(record);
     if (hooks_.dress) hooks_.dress(record);
     hand.records.push_back({number_of(lane.batch, i), std::move(record), 0});
   }

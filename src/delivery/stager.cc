@@ -32,9 +32,9 @@ bool is_of_the_record(const Error& error) {
 
 }  // namespace
 
-void Stager::Arrivals::put(std::uint64_t number, Result<ReshapeOutcome> outcome) {
+void Stager::Arrivals::put(Arrival arrival) {
   const base::MutexLock lock(mutex);
-  waiting.push_back({number, std::move(outcome)});
+  waiting.push_back(std::move(arrival));
 }
 
 std::vector<Stager::Arrivals::Arrival> Stager::Arrivals::take() {
@@ -155,8 +155,9 @@ void Stager::wait(Duration most) {
 // --- transform -------------------------------------------------------------------------------
 
 void Stager::collect() {
-  for (auto& [number, outcome] : arrivals_->take()) {
+  for (auto& [number, payload_bytes, outcome] : arrivals_->take()) {
     --under_way_;
+    under_way_bytes_ -= payload_bytes;
     if (number < first_number_) continue;  // Forgotten, or somebody else's.
     Held& held = held_[number - first_number_];
     if (!outcome) {
@@ -185,7 +186,7 @@ void Stager::begin_transforms() {
 
 bool Stager::may_begin(std::size_t place) const {
   if (transform_ != nullptr && under_way_ >= settings_.under_way_max) return false;
-  return place == 0 || staged_bytes_ < settings_.bytes_max;
+  return place == 0 || staged_bytes_ + under_way_bytes_ < settings_.bytes_max;
 }
 
 void Stager::begin(std::size_t place) {
@@ -197,15 +198,17 @@ void Stager::begin(std::size_t place) {
     return finish(held, std::move(only));
   }
   ++under_way_;
+  under_way_bytes_ += held.payload_bytes;
   held.state = Held::State::kUnderWay;
-  const auto done = [arrivals = arrivals_, nudge = news_.nudger(),
-                     number = first_number_ + place](Result<ReshapeOutcome> outcome) {
-    arrivals->put(number, std::move(outcome));
+  const auto done = [arrivals = arrivals_, nudge = news_.nudger(), number = first_number_ + place,
+                     bytes = held.payload_bytes](Result<ReshapeOutcome> outcome) {
+    arrivals->put({number, bytes, std::move(outcome)});
     nudge();
   };
   const Status begun = transform_->start(held.record.payload, held.record.time, done);
   if (begun) return;
   --under_way_;
+  under_way_bytes_ -= held.payload_bytes;
   ++waiting_;
   held.state = Held::State::kWaits;
   try_later(begun.error());

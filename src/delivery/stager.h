@@ -55,8 +55,9 @@ struct StagerSettings {
   Duration delivered_kept{0};  // in the outbox, and in the source if that is its own
   bool owns_source = false;    // nobody else reads it
   Duration lease{10'000};
-  std::uint32_t held_max = 1'000;                   // records
-  std::size_t bytes_max = std::size_t{16} << 20;    // of their payloads, and of their outputs
+  std::uint32_t held_max = 1'000;  // records
+  // Of their payloads; and of their outputs, with what transforms under way hold of payloads.
+  std::size_t bytes_max = std::size_t{16} << 20;
   std::uint32_t under_way_max = 256;                // transforms
   std::size_t commit_bytes = std::size_t{8} << 20;  // of outputs; a record that makes more is alone
 };
@@ -116,12 +117,13 @@ class Stager {
   struct Arrivals {
     struct Arrival {
       std::uint64_t number = 0;
+      std::size_t payload_bytes = 0;
       Result<ReshapeOutcome> outcome;
     };
     base::Mutex mutex;
     std::vector<Arrival> waiting HAPAX_GUARDED_BY(mutex);
 
-    void put(std::uint64_t number, Result<ReshapeOutcome> outcome);
+    void put(Arrival arrival);
     [[nodiscard]] std::vector<Arrival> take();
   };
   class Batch;
@@ -165,9 +167,10 @@ class Stager {
   std::uint64_t first_number_ = 0;             // of the front; they count on
   std::size_t held_bytes_ = 0;                 // of payloads
   std::size_t staged_bytes_ = 0;
-  std::size_t waiting_ = 0;     // records in the state kWaits
-  std::size_t under_way_ = 0;   // transforms, those of forgotten records included
-  std::size_t one_by_one_ = 0;  // so many are committed alone: somebody among them was refused
+  std::size_t under_way_bytes_ = 0;  // of payloads, which transforms have copies of
+  std::size_t waiting_ = 0;          // records in the state kWaits
+  std::size_t under_way_ = 0;        // transforms, those of forgotten records included
+  std::size_t one_by_one_ = 0;       // so many are committed alone: somebody among them was refused
   const std::shared_ptr<Arrivals> arrivals_;
 
   std::int64_t lease_end_ms_ = 0;     // of all that is held

@@ -354,6 +354,27 @@ TEST_F(StagerTest, PayloadsThatAreHeldAreBounded) {
   EXPECT_LE(few->held(), 5U);
 }
 
+// Each that is under way has a copy of its payload.
+TEST_F(StagerTest, WhatTransformsHoldIsCounted) {
+  for (const char* id : {"a", "b", "c"}) {
+    const std::string payload(4'000, *id);
+    run(Append{.stream = "orders", .payload = payload, .id = id});
+  }
+  StagerSettings with = settings();
+  with.bytes_max = 8'000;
+  const auto stager = make(with);
+  settle(*stager);
+  EXPECT_EQ(stager->under_way(), 2U);
+  transform_.answer(0, HeldTransform::outputs({"x"}));
+  settle(*stager);
+  EXPECT_EQ(stager->under_way(), 2U) << "one is done, and the next has begun";
+  while (!transform_.asked.empty()) {
+    transform_.answer(0, HeldTransform::outputs({"x"}));
+    settle(*stager);
+  }
+  EXPECT_THAT(stored(), ElementsAre("a/x", "b/x", "c/x"));
+}
+
 TEST_F(StagerTest, WhatIsGivenBackComesAtOnce) {
   append("a");
   const auto stager = make();

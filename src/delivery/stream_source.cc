@@ -196,7 +196,12 @@ Outgoing StreamSource::outgoing_of(Delivery& delivery, const Tries& tries) const
   Record& from = delivery.record;
   Outgoing record;
   record.place = static_cast<std::int64_t>(from.sequence.value);
-  record.id = key_of_(from, *stream_uid_);
+  if (auto key = key_of_(from, *stream_uid_)) {
+    record.id = *std::move(key);
+  } else {
+    record.id = from.id.empty() ? base::format("{}", from.sequence.value) : from.id;
+    record.flaw = key.error().detail;
+  }
   record.time = from.time;
   record.attempt = tries.failed + 1;
   record.replay = from.lineage ? from.lineage->redrives : 0;

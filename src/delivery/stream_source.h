@@ -56,8 +56,8 @@ class StreamSource final : public Source {
  public:
   using Log = std::function<void(std::string_view)>;
   // What a record of the stream with that uid is called outside (Outgoing::id): the same on every
-  // attempt and replay.
-  using KeyOf = std::function<std::string(const Record&, std::uint64_t stream_uid)>;
+  // attempt and replay. An error: the record is a dead letter for that reason.
+  using KeyOf = std::function<Result<std::string>(const Record&, std::uint64_t stream_uid)>;
   // Which of the engine's endpoints a record goes to; it may mend what was read. None: the record
   // is passed over.
   using Route = std::function<std::optional<std::uint32_t>(Outgoing&)>;

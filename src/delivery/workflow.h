@@ -15,6 +15,7 @@
 #include <hapax/time.h>
 
 #include "delivery/endpoint_settings.h"
+#include "delivery/key_format.h"
 #include "delivery/retry_policy.h"
 
 namespace hapax::delivery {
@@ -124,36 +125,6 @@ inline WordList words_of(Mechanism) {
 // Whether the mechanism is a way to keep the guarantee.
 [[nodiscard]] bool keeps(Mechanism mechanism, Guarantee guarantee);
 
-// What an idempotency key is made of.
-enum class KeyField : std::uint8_t { kDatabase, kTable, kPrimaryKey, kChangeVersion };
-inline WordList words_of(KeyField) {
-  static constexpr std::array<std::string_view, 4> kWords{"database", "table", "primaryKey",
-                                                          "changeVersion"};
-  return kWords;
-}
-
-// "{database}:{table}:{primaryKey}:{changeVersion}": which fields, in which order. The text between
-// them is for people: the fields are encoded unambiguously whatever separates them.
-class KeyFormat {
- public:
-  KeyFormat();  // all four fields
-  // kInvalidArgument; the sentence reads after the name of the key.
-  [[nodiscard]] static Result<KeyFormat> parse(std::string_view text);
-  // The fields with ':' between them. REQUIRES: some, and none twice.
-  [[nodiscard]] static KeyFormat of(std::vector<KeyField> fields);
-
-  [[nodiscard]] const std::string& text() const { return text_; }
-  [[nodiscard]] const std::vector<KeyField>& fields() const { return fields_; }
-  [[nodiscard]] bool has(KeyField field) const;
-  friend bool operator==(const KeyFormat&, const KeyFormat&) = default;
-
- private:
-  KeyFormat(std::string text, std::vector<KeyField> fields)
-      : text_(std::move(text)), fields_(std::move(fields)) {}
-  std::string text_;
-  std::vector<KeyField> fields_;
-};
-
 enum class KeyHash : std::uint8_t { kSha256 };
 inline WordList words_of(KeyHash) {
   static constexpr std::array<std::string_view, 1> kWords{"SHA256"};
@@ -252,6 +223,8 @@ struct Workflow {
   std::string tenant{};  // empty: of a server without tenants
   bool enabled = true;
   std::optional<WorkflowSource> source{};  // nothing: a draft, which never runs
+  // Of publishers; some: a record whose signature does not fit is a dead letter.
+  std::vector<SecretText> source_keys{};
   std::optional<TransformSettings> transform{};
   std::vector<EndpointSettings> endpoints{};  // none: a draft, too
   DeliveryTerms delivery{};

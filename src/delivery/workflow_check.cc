@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/span.h"
 #include "base/time_text.h"
+#include "delivery/key_explain.h"
 
 namespace hapax::delivery {
 
@@ -87,32 +88,62 @@ class WorkflowCheck {
                       both ? "and endpoint are" : "is"));
   }
 
-  // A4: the key tells one change from another. Without the version of the change, two changes of a
-  // row have one key, and the second one is taken for a repetition.
+  // A4: the key tells one change from another. Records with one key are one effect: the second is
+  // not sent, or is taken for a repetition.
   void key_fields() {
     const KeyFormat& format = terms_.key.format;
-    if (terms_.guarantee == Guarantee::kAtMostOnce || terms_.guarantee == Guarantee::kAtLeastOnce) {
+    if (format.is_default()) return;
+    if (terms_.guarantee == Guarantee::kAtLeastOnce && !is_stored_under_key(workflow_)) return;
+    const std::string path = format.has_more_than_fields() ? "delivery.idempotencyKey.format"
+                                                           : "delivery.deduplication.keyFields";
+    const bool by_id = format.has(KeyField::kPrimaryKey);
+    if (!by_id && !format.has_record_part()) {
+      refuse(path,
+             base::format("lacks primaryKey, and has no field of the record in its place: all "
+                          "records of a table would have one key, and all but the first "
+                          "would be swallowed for the ttl of {}",
+                          span_text(terms_.dedup_ttl)));
       return;
     }
-    const std::string path = "delivery.deduplication.keyFields";
-    if (!format.has(KeyField::kPrimaryKey)) {
-      refuse(path, base::format("lacks primaryKey: all records of a table would have one key, and "
-                                "all but the first would be swallowed for the ttl of {}",
-                                span_text(terms_.dedup_ttl)));
-      return;
-    }
-    if (format.has(KeyField::kChangeVersion)) return;
-    if (!workflow_.source) {
+    if (format.has(KeyField::kChangeVersion)) return change_version(path, by_id);
+    if (!by_id) {
+      warn(path, base::format("makes no difference between records with the same {}: {}",
+                              fields_text(format), second_of_a_key(workflow_)));
+    } else if (!workflow_.source && !format.has_record_part()) {
       refuse(path, base::format("lacks changeVersion: every later change of a row would have the "
                                 "key of the first one and be swallowed for the ttl of {}; add "
                                 "changeVersion",
                                 span_text(terms_.dedup_ttl)));
-    } else {
+    } else if (!format.has_record_part()) {
       warn(path, base::format("lacks changeVersion: records of this source have ids of their own, "
                               "so nothing is swallowed; with database changes as the source, "
                               "every later change of a row would be, for the ttl of {}",
                               span_text(terms_.dedup_ttl)));
     }
+  }
+
+  // An id names one change, so only a record without an id has a version.
+  void change_version(const std::string& path, bool by_id) {
+    if (by_id || !workflow_.source) return;
+    if (!comes_from<FromStream>(workflow_)) {
+      refuse(path,
+             "has changeVersion without primaryKey: the records of this source have an id, "
+             "which is the primaryKey, and no version, so each would be a dead letter; add "
+             "primaryKey");
+      return;
+    }
+    warn(path,
+         "has changeVersion without primaryKey: a record of the stream has its message id as "
+         "the primaryKey, or its sequence as the changeVersion, so each that has a message "
+         "id would be a dead letter; add primaryKey");
+  }
+
+  [[nodiscard]] static std::string fields_text(const KeyFormat& format) {
+    std::string text;
+    for (const KeyPart& part : format.parts()) {
+      base::append_format(text, "{}{}", text.empty() ? "" : ", ", text_of(part));
+    }
+    return text;
   }
 
   void key_form() {
@@ -183,6 +214,9 @@ class WorkflowCheck {
   }
 
   void source() {
+    for (std::size_t i = 0; i < workflow_.source_keys.size(); ++i) {
+      secret(base::format("source.signature.keys.{}.key", i), workflow_.source_keys[i]);
+    }
     if (!comes_from<FromOutbox>(workflow_)) return;
     const FromOutbox& from = std::get<FromOutbox>(*workflow_.source);
     if (has_clear_password(from.database)) {

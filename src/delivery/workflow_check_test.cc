@@ -60,6 +60,51 @@ TEST(CheckWorkflow, AKeyWithoutTheChangeVersionSwallowsLaterChanges) {
   EXPECT_THAT(told(workflow), IsEmpty());
 }
 
+TEST(CheckWorkflow, AKeyOfItsOwnMustTellRecordsApart) {
+  Workflow workflow = sound_workflow();
+  const auto told_of = [&](std::string_view format) {
+    workflow.delivery.key.format = KeyFormat::parse(format).value();
+    const auto all = told(workflow);
+    return all.empty() ? std::string() : all.front();
+  };
+  for (const char* one : {"{table}", "{eventType}", "{database}:{table}:{eventType}"}) {
+    EXPECT_THAT(told_of(one), HasSubstr("refuse delivery.deduplication.keyFields lacks")) << one;
+  }
+  EXPECT_THAT(told_of("{payload:/id}"),
+              AllOf(HasSubstr("warn delivery.idempotencyKey.format makes no difference"),
+                    HasSubstr("{payload:/id}: both are sent, under one key")));
+  workflow.delivery.guarantee = Guarantee::kAtMostOnce;
+  EXPECT_THAT(told_of("{groupKey}:{header:x-a}"), HasSubstr("without being sent"));
+  workflow.delivery.guarantee = Guarantee::kAtLeastOnce;
+  EXPECT_EQ(told_of("{payload:/id}"), "") << "no key decides anything";
+  workflow.transform = TransformSettings{.jq = "."};
+  EXPECT_THAT(told_of("{payload:/id}"), HasSubstr("the second one is not sent"));
+}
+
+// An event and a row of an outbox have an id and no version.
+TEST(CheckWorkflow, AKeyOfItsOwnIsMadeOfWhatTheSourceHas) {
+  Workflow workflow = sound_workflow();
+  workflow.delivery.key.format = KeyFormat::parse("{changeVersion}:{payload:/id}").value();
+  EXPECT_THAT(told(workflow),
+              ElementsAre(HasSubstr("warn delivery.idempotencyKey.format has cha")));
+  workflow.source = FromHttp{};
+  EXPECT_THAT(
+      told(workflow),
+      ElementsAre(AllOf(HasSubstr("refuse delivery.idempotencyKey.format has changeVersion"),
+                        HasSubstr("each would be a dead letter"))));
+  workflow.source = FromOutbox{SecretText::parse("${env:SHOP}").value(), OwnOutboxTables{}};
+  EXPECT_THAT(told(workflow), ElementsAre(HasSubstr("refuse")));
+  workflow.delivery.key.format = KeyFormat::parse("{primaryKey}:{payload:/id}").value();
+  EXPECT_THAT(told(workflow), IsEmpty());
+}
+
+TEST(CheckWorkflow, KeysOfPublishersAreSecrets) {
+  Workflow workflow = sound_workflow();
+  workflow.source_keys = {secret("${env:NEW}"), secret("whsec_hunter2")};
+  EXPECT_THAT(told(workflow), ElementsAre(AllOf(HasSubstr("warn source.signature.keys.1.key is a"),
+                                                testing::Not(HasSubstr("hunter2")))));
+}
+
 // Lanes let no two have one record: each would get a part.
 TEST(CheckWorkflow, AnOutboxHasOneWorkflow) {
   std::vector<Workflow> all(3, sound_workflow());

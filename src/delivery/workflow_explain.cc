@@ -3,7 +3,11 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "delivery/breaker.h"
+#include "delivery/client_guidance.h"
+#include "delivery/key_explain.h"
 #include "delivery/workflow_check.h"
+#include "delivery/workflow_runs.h"
 
 namespace hapax::delivery {
 
@@ -79,10 +83,26 @@ class EndpointText {
     text.guarantee = http ? http_guarantee() : stream_guarantee();
     text.crash_windows = http ? http_windows() : stream_windows();
     text.client = http ? http_client() + http_manners() : stream_client();
+    if (http) text.pauses = http_pauses();
     return text;
   }
 
  private:
+  [[nodiscard]] std::string http_pauses() const {
+    const BreakerSettings breaker = BreakerSettings::of(endpoint_.breaker);
+    return base::format(
+        "When records of {} keys fail in a row, or of {} without an answer, the endpoint is left "
+        "alone for {}, and each time for twice as long, up to {}, or {} without an answer. Then {} "
+        "at a time finds out whether it is better.",
+        breaker.failing_keys, breaker.silent_keys, pause_text(breaker.pause_first),
+        pause_text(breaker.failing_pause_max), pause_text(breaker.pause_max),
+        breaker.probes == 1 ? "one request" : base::format("up to {} requests", breaker.probes));
+  }
+
+  [[nodiscard]] static std::string pause_text(Duration pause) {
+    return pause.count() % 1'000 == 0 ? span_text(pause) : base::format("{} ms", pause.count());
+  }
+
   [[nodiscard]] std::string http_guarantee() const {
     switch (terms_.guarantee) {
       case Guarantee::kAtMostOnce:
@@ -353,6 +373,11 @@ WorkflowExplanation explain_workflow(const Workflow& workflow) {
   told.id = workflow.id.text();
   told.route = route_text(workflow);
   told.source = source_text(workflow);
+  if (!workflow.source_keys.empty()) {
+    told.source +=
+        " Records are signed when they are published: one whose signature is missing or does not "
+        "match is a dead letter, and is not sent.";
+  }
   for (const EndpointSettings& endpoint : workflow.endpoints) {
     told.endpoints.push_back(EndpointText(workflow, endpoint).all());
   }
@@ -361,7 +386,10 @@ WorkflowExplanation explain_workflow(const Workflow& workflow) {
   }
   told.retries = retries_text(workflow);
   told.order = order_text(workflow);
+  told.key = explain_key(workflow);
   told.latency = latency_text(workflow);
+  told.not_run = why_not_run(workflow).value_or("");
+  told.guidance = client_guidance(workflow);
   return told;
 }
 

@@ -15,6 +15,7 @@ struct ExplainedEndpoint {
   std::string guarantee;      // what is kept
   std::string crash_windows;  // where a crash may fall, and what happens then
   std::string client;         // what the client must do
+  std::string pauses{};       // when it is left alone; empty: it is a stream
 };
 
 struct WorkflowExplanation {
@@ -24,7 +25,10 @@ struct WorkflowExplanation {
   std::vector<ExplainedEndpoint> endpoints;
   std::string retries;
   std::string order;
+  std::string key;
   std::string latency;
+  std::string not_run{};   // why this version does not run it; empty: it does
+  std::string guidance{};  // for its clients, if it says clientGuidance
 };
 
 [[nodiscard]] WorkflowExplanation explain_workflow(const Workflow& workflow);

@@ -11,6 +11,12 @@ namespace {
 constexpr std::string_view kLater = "this version does not run workflows ";
 
 std::optional<std::string> why_not_source(const Workflow& workflow) {
+  const auto is_stored = [](const SecretText& key) {
+    return key.refers_to(SecretReference::Place::kStored);
+  };
+  if (std::any_of(workflow.source_keys.begin(), workflow.source_keys.end(), is_stored)) {
+    return "with ${secret:NAME} in source.signature";
+  }
   const auto* outbox = std::get_if<FromOutbox>(&*workflow.source);
   if (outbox == nullptr) return std::nullopt;
   if (!std::holds_alternative<OwnOutboxTables>(outbox->tables)) {
@@ -71,14 +77,6 @@ std::optional<std::string> why_not_natures(const Workflow& workflow) {
   return std::nullopt;
 }
 
-std::optional<std::string> why_not_terms(const Workflow& workflow) {
-  if (const auto why = why_not_natures(workflow)) return why;
-  if (workflow.delivery.key.format.fields() != KeyFormat().fields()) {
-    return "with an idempotencyKey.format of their own";
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<std::string> why_not_run(const Workflow& workflow) {
@@ -88,7 +86,7 @@ std::optional<std::string> why_not_run(const Workflow& workflow) {
     return base::format("is declared only: {}{}", kLater, what);
   };
   if (const auto why = why_not_source(workflow)) return later(*why);
-  if (const auto why = why_not_terms(workflow)) return later(*why);
+  if (const auto why = why_not_natures(workflow)) return later(*why);
   return std::nullopt;
 }
 

@@ -37,6 +37,18 @@ TEST_F(WorkflowRuns, FromEventsThatArePostedToAnEndpoint) {
   EXPECT_EQ(why_not_run(workflow_), std::nullopt);
 }
 
+TEST_F(WorkflowRuns, WithSignedRecords) {
+  workflow_.source_keys = {SecretText::parse("${env:NEW}").value()};
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+  workflow_.source_keys.push_back(SecretText::parse("${secret:old}").value());
+  EXPECT_THAT(why_not_run(workflow_), Optional(HasSubstr("${secret:NAME} in source.signature")));
+}
+
+TEST_F(WorkflowRuns, UnderAKeyOfItsOwn) {
+  workflow_.delivery.key.format = KeyFormat::of({KeyField::kPrimaryKey});
+  EXPECT_EQ(why_not_run(workflow_), std::nullopt);
+}
+
 TEST_F(WorkflowRuns, UnderEveryGuarantee) {
   for (const Guarantee guarantee : {Guarantee::kAtMostOnce, Guarantee::kExactlyOnce}) {
     workflow_.delivery.guarantee = guarantee;
@@ -129,8 +141,6 @@ TEST_F(WorkflowRuns, NotWithWhatNobodyDoes) {
   target().nature = NatureProbe{url()};
   workflow_.delivery.guarantee = Guarantee::kAtMostOnce;
   expect("nature probe and guarantee at-most-once");
-  workflow_.delivery.key.format = KeyFormat::of({KeyField::kPrimaryKey});
-  expect("idempotencyKey.format");
   for (const OnFailure& waits : {OnFailure{BlockKey{}}, OnFailure{BlockKeyFor{Duration{1'000}}}}) {
     workflow_.ordering = Ordering{.on_failure = waits};
     EXPECT_EQ(why_not_run(workflow_), std::nullopt);

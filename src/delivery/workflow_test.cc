@@ -1,13 +1,9 @@
 #include "delivery/workflow.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace hapax::delivery {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TEST(WorkflowId, IsAPartOfNamesAndPaths) {
   for (const char* one : {"sales-orders-to-erp", "a", "A1_b.c"}) {
@@ -18,20 +14,6 @@ TEST(WorkflowId, IsAPartOfNamesAndPaths) {
     EXPECT_FALSE(WorkflowId::parse(one).ok()) << one;
   }
   EXPECT_FALSE(WorkflowId::parse(std::string(101, 'a')).ok());
-}
-
-TEST(KeyFormat, NamesItsFields) {
-  EXPECT_EQ(KeyFormat().text(), "{database}:{table}:{primaryKey}:{changeVersion}");
-  const KeyFormat format = KeyFormat::parse("{table}/{primaryKey}").value();
-  EXPECT_THAT(format.fields(), ElementsAre(KeyField::kTable, KeyField::kPrimaryKey));
-  EXPECT_EQ(format.text(), "{table}/{primaryKey}");
-  EXPECT_FALSE(format.has(KeyField::kChangeVersion));
-  EXPECT_EQ(KeyFormat::parse(KeyFormat().text()).value(), KeyFormat());
-  for (const char* one : {"", "fixed", "{table", "{tabel}", "{table}{table}"}) {
-    EXPECT_FALSE(KeyFormat::parse(one).ok()) << one;
-  }
-  EXPECT_THAT(KeyFormat::parse("{x}").error().detail,
-              HasSubstr("database, table, primaryKey, changeVersion"));
 }
 
 TEST(Mechanism, KeepsSomeGuarantees) {

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstddef>
 
+#include "base/words.h"
+
 namespace hapax::relay {
 
 namespace {
@@ -31,6 +33,17 @@ std::optional<Headers> headers_of(std::string_view text) {
     headers.emplace_back(*std::move(name), *std::move(value));
   }
   return headers;
+}
+
+void take_replay_header(Outgoing& record) {
+  std::erase_if(record.headers, [&record](const auto& header) {
+    if (base::lower(header.first) != kReplayHeader) return false;
+    const std::string& value = header.second;
+    std::uint32_t replay = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), replay);
+    if (error == std::errc{} && end == value.data() + value.size()) record.replay = replay;
+    return true;
+  });
 }
 
 std::string stored_reason(std::string_view reason) {

@@ -237,11 +237,13 @@ void add_workflow_schemas(JsonObject& out) {
       R"("additionalProperties":false})";
   out.raw("Workflow",
           R"({"type":"object","properties":{"id":{"type":"string"},)"
-          R"("state":{"enum":["running","paused","not_running"]},"reason":{"type":"string"},)"
+          R"("state":{"enum":["running","waiting","paused","not_running"]},)"
+          R"("reason":{"type":"string"},"since":{"type":"string","format":"date-time"},)"
           R"("waiting":{"type":"integer"},"in_flight":{"type":"integer"},)"
           R"("dead_letters":{"type":"integer"},"endpoints":{"type":"array","items":)" +
               std::string(kEndpoint) +
-              R"(},"declaration":{"type":"object"}},"required":["id","state","dead_letters",)"
+              R"(},"client_guidance":{"type":"string"},"declaration":{"type":"object"}},)"
+              R"("required":["id","state","dead_letters",)"
               R"("endpoints"],"additionalProperties":false})");
   constexpr std::string_view kBlocked =
       R"({"type":"object","properties":{"key":{"type":"string"},"key_base64":{"type":"string"},)"

@@ -4,7 +4,9 @@
 #include <variant>
 
 #include "base/format.h"
+#include "base/time_text.h"
 #include "config/workflows.h"
+#include "delivery/client_guidance.h"
 #include "delivery/workflow_runs.h"
 #include "serve/blocked_records.h"
 #include "workflows/own_streams.h"
@@ -114,7 +116,9 @@ Result<wire::JsonObject> DeclaredWorkflows::told(const Workflow& workflow, Store
     out.add("state", "not_running").add("reason", *why);
   } else {
     HAPAX_TRY(const bool paused, workflows::is_paused(store, workflow.id));
-    out.add("state", paused ? "paused" : "running");
+    const auto wait = wait_of_ && !paused ? wait_of_(workflow) : std::nullopt;
+    out.add("state", paused ? "paused" : wait ? "waiting" : "running");
+    if (wait) out.add("reason", wait->reason).add("since", base::rfc3339_ms(wait->since));
   }
   if (const auto source = source_of(workflow)) {
     WaitingRecords records;
@@ -154,6 +158,9 @@ Result<std::string> DeclaredWorkflows::show(std::string_view tenant, std::string
   const Workflow* const found = find(tenant, workflow);
   if (found == nullptr) return not_known(workflow);
   HAPAX_TRY(wire::JsonObject out, told(*found, store));
+  if (const std::string text = delivery::client_guidance(*found); !text.empty()) {
+    out.add("client_guidance", text);
+  }
   out.raw("declaration", config::to_json(*found, config::Secrets::kHidden));
   return out.text();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "rest/workflow_directory.h"
 #include "wire/json_text.h"
 #include "workflows/figures.h"
+#include "workflows/wait_notes.h"
 
 namespace hapax::serve {
 
@@ -18,9 +20,14 @@ class DeclaredWorkflows final : public rest::WorkflowDirectory {
   // Visits the endpoints of workflows that run in this process.
   using EachEndpoint = std::function<void(const workflows::FiguresBoard::Visit& visit)>;
 
+  // Why a workflow that runs in this process sends nothing; nothing: it does.
+  using WaitOf = std::function<std::optional<workflows::WorkflowWait>(const delivery::Workflow&)>;
+
   explicit DeclaredWorkflows(std::vector<delivery::Workflow> workflows,
-                             EachEndpoint each_endpoint = {})
-      : workflows_(std::move(workflows)), each_endpoint_(std::move(each_endpoint)) {}
+                             EachEndpoint each_endpoint = {}, WaitOf wait_of = {})
+      : workflows_(std::move(workflows)),
+        each_endpoint_(std::move(each_endpoint)),
+        wait_of_(std::move(wait_of)) {}
 
   [[nodiscard]] Result<std::string> stream_of_events(std::string_view tenant,
                                                      std::string_view workflow) const override;
@@ -44,6 +51,7 @@ class DeclaredWorkflows final : public rest::WorkflowDirectory {
 
   const std::vector<delivery::Workflow> workflows_;
   const EachEndpoint each_endpoint_;
+  const WaitOf wait_of_;
 };
 
 }  // namespace hapax::serve

@@ -368,7 +368,10 @@ class Process {
   const Options options_;
   const DeclaredWorkflows declared_{
       options_.workflows,
-      [this](const workflows::FiguresBoard::Visit& visit) { workflows_->figures().each(visit); }};
+      [this](const workflows::FiguresBoard::Visit& visit) { workflows_->figures().each(visit); },
+      [this](const delivery::Workflow& workflow) {
+        return workflows_->waits().of(workflow.tenant, workflow.id.text());
+      }};
   const net::ServerLimits connection_limits_ = within_descriptors(options_.connection_limits);
   const http::SessionLimits brief_http_limits_ = brief(options_.http_limits);
   host::HostClock clock_;

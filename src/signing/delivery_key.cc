@@ -87,6 +87,18 @@ struct Components {
     }
     return Ok{};
   }
+
+  // The format says how many values there are, so what fan-out adds is not one of them.
+  Status operator()(const FormatOrigin& from) {
+    HAPAX_CHECK(present(from.format, "format"));
+    const bool some = std::any_of(from.values.begin(), from.values.end(),
+                                  [](const std::string& value) { return !value.empty(); });
+    if (!some) return present("", "value of a field of the format");
+    begin("format");
+    add(text, from.format);
+    for (const std::string& value : from.values) add(text, value);
+    return Ok{};
+  }
 };
 
 }  // namespace

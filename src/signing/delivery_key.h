@@ -49,7 +49,14 @@ struct RowOrigin {
   std::string_view change_version;
 };
 
-using KeyOrigin = std::variant<OutboxOrigin, StreamOrigin, IngestOrigin, RowOrigin>;
+// A record under a key of the format that its workflow declares. The user says with it which
+// records are one effect.
+struct FormatOrigin {
+  std::string_view format;          // as it was declared
+  std::vector<std::string> values;  // one for each of its fields, in their order
+};
+
+using KeyOrigin = std::variant<OutboxOrigin, StreamOrigin, IngestOrigin, RowOrigin, FormatOrigin>;
 
 // What one record becomes when a workflow sends several. The first output of a workflow with one
 // endpoint has the key of the record itself.

@@ -66,6 +66,18 @@ std::vector<Vector> vectors() {
        {},
        "9ea0aefd7ec9dcb1416d31fa20a40501d4267b631c5cb9edb2fbcee0c4509211",
        "nqCu_X7J3LFB"},
+      {FormatOrigin{"{payload:/order/id}:{eventType}", {"17", "OrderPaid"}},
+       {},
+       "5a25998950772e287063b9b29fe0d30c8637ef099c3ed39f88977e2cf6f10f8b",
+       "WiWZiVB3Lihw"},
+      {FormatOrigin{"{payload:/order/id}:{eventType}", {"17", "OrderPaid"}},
+       {.output = 2, .endpoint = "crm"},
+       "861611d20dba3915a3c44bc4510b9de9a5b69b88068996dd10410c2535ad17be",
+       "hhYR0g26ORWj"},
+      {FormatOrigin{"{primaryKey}", {"order-17"}},
+       {},
+       "d928d7a4d32896463edbec59ffc22ac0066fd0a6a2dccb211e3bb1fa76bb4db6",
+       "2SjXpNMolkY-"},
   };
 }
 
@@ -106,6 +118,12 @@ TEST(DeliveryKey, TellsApartWhatAJoinWouldNot) {
       RowOrigin{"a", "b", {"1:c,1:d"}, "e"},
       RowOrigin{"a", "b", {"c", "d"}, "f"},
       OutboxOrigin{"a", "b", "c,0:,6:output,1:2"},
+      FormatOrigin{"{table}:{groupKey}", {"a:b", "c"}},
+      FormatOrigin{"{table}:{groupKey}", {"a", "b:c"}},
+      FormatOrigin{"{table}:{groupKey}", {"a", ""}},
+      FormatOrigin{"{table}:{groupKey}", {"", "a"}},
+      FormatOrigin{"x{table}:{groupKey}", {"a", "b:c"}},
+      FormatOrigin{"{table}", {"a"}},
   };
   std::set<std::string> keys;
   std::size_t made = 0;
@@ -146,6 +164,9 @@ TEST(DeliveryKey, NeedsWhatTellsRecordsApart) {
       {RowOrigin{"d", "", {"1"}, "v"}, "name of the table"},
       {RowOrigin{"d", "t", {}, "v"}, "primary key"},
       {RowOrigin{"d", "t", {"1"}, ""}, "change version"},
+      {FormatOrigin{"", {"1"}}, "format"},
+      {FormatOrigin{"{table}", {""}}, "value of a field"},
+      {FormatOrigin{"{table}", {}}, "value of a field"},
   };
   for (const auto& [origin, what] : lacking) {
     const auto key = DeliveryKey::make(origin);

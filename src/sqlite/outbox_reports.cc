@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/format.h"
 #include "sqlite/outbox_time.h"
 
 namespace hapax::sqlite {
@@ -126,6 +127,22 @@ Result<std::vector<relay::TracedEvent>> trace_event(OutboxFile& file, const std:
   return events;
 }
 
+namespace {
+
+// The headers of dead letter `d`, which tell how often it was redriven. What are not pairs stays as
+// it is.
+constexpr std::string_view kReplayedHeaders =
+    "CASE WHEN json_valid(coalesce(d.headers, '[]')) AND NOT EXISTS (SELECT 1 FROM "
+    "json_each(coalesce(d.headers, '[]')) AS e WHERE e.type <> 'array') THEN (SELECT "
+    "json_group_array(json(one)) FROM (SELECT e.value AS one FROM "
+    "json_each(coalesce(d.headers, '[]')) AS e WHERE lower(json_extract(e.value, '$[0]')) <> "
+    "'hapax-replay' UNION ALL SELECT json_array('hapax-replay', CAST(1 + coalesce((SELECT "
+    "CAST(json_extract(e.value, '$[1]') AS INTEGER) FROM json_each(coalesce(d.headers, '[]')) AS e "
+    "WHERE lower(json_extract(e.value, '$[0]')) = 'hapax-replay'), 0) AS TEXT)))) ELSE d.headers "
+    "END";
+
+}  // namespace
+
 Result<relay::Redriven> redrive_dead_letters(OutboxFile& file, std::span<const std::string> ids) {
   relay::Redriven told;
   const auto act = [&]() -> Status {
@@ -134,11 +151,13 @@ Result<relay::Redriven> redrive_dead_letters(OutboxFile& file, std::span<const s
               file.ask("SELECT seq, id FROM {prefix}outbox_dead ORDER BY seq", {}));
     for (const Row& row : rows) {
       if (!ids.empty() && std::find(ids.begin(), ids.end(), row[kId].bytes) == ids.end()) continue;
-      const auto put = file.ask(
-          "INSERT INTO {prefix}outbox (id, type, key, payload, headers, correlation_id, "
-          "causation_id) SELECT id, type, key, payload, headers, correlation_id, causation_id "
-          "FROM {prefix}outbox_dead WHERE seq = ?1",
-          {row[kSeq]});
+      const auto put =
+          file.ask(base::format("INSERT INTO {{prefix}}outbox (id, type, key, payload, headers, "
+                                "correlation_id, causation_id) SELECT id, type, key, payload, {}, "
+                                "correlation_id, causation_id FROM {{prefix}}outbox_dead AS d "
+                                "WHERE seq = ?1",
+                                kReplayedHeaders),
+                   {row[kSeq]});
       // The statement alone is undone: the others are published.
       if (!put && put.error().code == Errc::kInvalidArgument) {
         told.refused.push_back({row[kId].bytes, put.error().text()});

@@ -78,6 +78,21 @@ std::string_view JsonItems::from(std::size_t index) {
   return rest_;
 }
 
+JsonNames::JsonNames(std::string_view text)
+    : rest_(behind_mark(text)), named_(text.starts_with('{')) {}
+
+std::optional<JsonNames::Member> JsonNames::next() {
+  if (rest_.empty() || rest_.front() == ']' || rest_.front() == '}') return std::nullopt;
+  Member member{.name = {}, .value = rest_};
+  if (named_) {
+    member.name = rest_.substr(0, value_end(rest_));
+    member.value = behind_mark(rest_.substr(member.name.size()));
+  }
+  rest_ = without_space(member.value.substr(value_end(member.value)));
+  if (rest_.starts_with(',')) rest_ = behind_mark(rest_);
+  return member;
+}
+
 std::string_view json_value_at(std::string_view text) {
   text = without_space(text);
   return text.substr(0, value_end(text));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace hapax::wire {
@@ -23,6 +24,23 @@ class JsonItems {
   std::string_view rest_;  // begins with value at_
   std::size_t at_ = 0;
   bool named_ = false;  // an object
+};
+
+// The members of an object, or the items of an array, one after the other.
+class JsonNames {
+ public:
+  struct Member {
+    std::string_view name;   // with its quotes, as it stands there; empty in an array
+    std::string_view value;  // what begins with it
+  };
+  // The text is an array or object.
+  explicit JsonNames(std::string_view text);
+
+  [[nodiscard]] std::optional<Member> next();
+
+ private:
+  std::string_view rest_;  // begins with a name, a value or the last bracket
+  bool named_ = false;     // an object
 };
 
 // The value that the text begins with, without white space around it.

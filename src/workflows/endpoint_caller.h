@@ -15,6 +15,7 @@
 #include "ports/clock.h"
 #include "webhook/sender.h"
 #include "workflows/secrets.h"
+#include "workflows/wait_notes.h"
 
 namespace hapax::workflows {
 
@@ -24,6 +25,7 @@ struct EndpointReach {
   ports::Clock& clock;
   SecretScope secrets{};
   webhook::ForwardProxy proxy{};
+  std::shared_ptr<WaitNote> note{};  // of the endpoint; none: nobody asks
 };
 
 // Not one byte of a request left, for no fault of the endpoint.

@@ -43,7 +43,10 @@ bool is_configured(const webhook::SendRequest& blank, std::string_view name) {
   });
 }
 
-void end_unsent(const delivery::Sink::Done& done, Duration after = {}, std::string reason = {}) {
+// A reason that nobody gave is one of this process, which is about to end.
+void end_unsent(const std::shared_ptr<WaitNote>& note, const delivery::Sink::Done& done,
+                Duration after = {}, std::string reason = {}) {
+  if (note && !reason.empty()) note->waits(reason);
   done({SendResult{
       .outcome = SendResult::Outcome::kNotSent, .after = after, .reason = std::move(reason)}});
 }
@@ -112,7 +115,7 @@ void EndpointSink::start(std::span<const Outgoing* const> records, std::int64_t 
   const Outgoing& record = *records.front();
   const auto plan = plan_.get();
   // U4: a record is not to blame for a secret that is missing.
-  if (!plan) return end_unsent(done, kSecretPause, plan.error().detail);
+  if (!plan) return end_unsent(note_, done, kSecretPause, plan.error().detail);
   envelope::RecordFacts facts{.key = record.id,
                               .type = record.type,
                               .time = record.time,
@@ -129,13 +132,14 @@ void EndpointSink::start(std::span<const Outgoing* const> records, std::int64_t 
   auto request = request_for(**plan, record, *content, not_after_ms);
   if (!request) {
     // V3: what was to be signed never leaves without a signature, and the record is not to blame.
-    return end_unsent(done, kUnsignedPause, request.error().detail);
+    return end_unsent(note_, done, kUnsignedPause, request.error().detail);
   }
   (*plan)->caller->send(*std::move(request),
-                        [done, plan = *plan](const EndpointCaller::Answer& answer) {
+                        [done, plan = *plan, note = note_](const EndpointCaller::Answer& answer) {
                           if (const auto* nothing = std::get_if<NothingSent>(&answer)) {
-                            return end_unsent(done, nothing->after, nothing->reason);
+                            return end_unsent(note, done, nothing->after, nothing->reason);
                           }
+                          if (note) note->goes_on();
                           done({result_of(std::get<webhook::SendReply>(answer), plan->on_status)});
                         });
 }

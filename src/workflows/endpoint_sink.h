@@ -49,7 +49,7 @@ class EndpointSink final : public delivery::Sink {
   };
 
   EndpointSink(const EndpointReach& reach, MadeOfSecrets<Plan>::Make make, SecretBook* book)
-      : clock_(reach.clock), plan_(std::move(make), book) {}
+      : clock_(reach.clock), note_(reach.note), plan_(std::move(make), book) {}
 
   [[nodiscard]] static Result<std::shared_ptr<const Plan>> make_plan(
       const delivery::DeliveryTerms& terms, const delivery::HttpTarget& target,
@@ -65,6 +65,7 @@ class EndpointSink final : public delivery::Sink {
                                                          std::int64_t not_after_ms) const;
 
   ports::Clock& clock_;
+  const std::shared_ptr<WaitNote> note_;
   MadeOfSecrets<Plan> plan_;
   // Requests that wait in the sender ask it, too.
   const std::shared_ptr<std::atomic<bool>> winding_down_ =

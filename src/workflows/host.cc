@@ -33,7 +33,7 @@ delivery::StreamSource::Route route_to(const delivery::EndpointSettings& endpoin
 
 }  // namespace
 
-Host::Host(HostPorts ports) : ports_(std::move(ports)) {}
+Host::Host(HostPorts ports) : ports_(std::move(ports)), waits_(ports_.clock) {}
 
 Host::~Host() {
   wind_down(Duration{0});
@@ -73,6 +73,7 @@ Status Host::need_transforms() {
 Status Host::check(const Workflow& workflow) {
   const base::MutexLock lock(mutex_);
   HAPAX_CHECK(need_sender());
+  HAPAX_CHECK(make_verifier(workflow));
   if (workflow.transform) {
     HAPAX_CHECK(need_transforms());
     HAPAX_CHECK(JqTransform::make(*transforms_, *workflow.transform));
@@ -180,33 +181,37 @@ Result<std::unique_ptr<StagingRun>> Host::make_staging(const Workflow& workflow)
     HAPAX_TRY(transform, JqTransform::make(*transforms_, *workflow.transform));
   }
   Store& store = ports_.store_of(workflow.tenant);
+  HAPAX_TRY(auto verifier, make_verifier(workflow));
   return std::make_unique<StagingRun>(
       store, ports_.clock, stager_settings(workflow, drawn_owner(ports_.entropy)),
-      compose_of(workflow, store.id()), std::move(transform), log_of(workflow), pause_of(workflow));
+      compose_of(workflow, store.id(), std::move(verifier)), std::move(transform), log_of(workflow),
+      pause_of(workflow), waits_.add(workflow));
 }
 
 Status Host::make_running(const Workflow& workflow, Member& member) {
   std::vector<RunningEndpoint> endpoints;
   for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
     if (endpoint.http() == nullptr) continue;  // The first step has stored it there.
-    HAPAX_TRY(auto sink,
-              EndpointSink::make(workflow.delivery, *endpoint.http(), reach_of(workflow)));
+    EndpointReach reach = reach_of(workflow);
+    reach.note = waits_.add(workflow);
+    HAPAX_TRY(auto sink, EndpointSink::make(workflow.delivery, *endpoint.http(), reach));
     endpoints.push_back({std::move(sink), policy_of(workflow, endpoint, ports_.entropy)});
     member.figures.push_back(figures_.add(workflow, endpoint));
     endpoints.back().policy.observer = member.figures.back().get();
   }
   HAPAX_TRY(auto source, make_source(workflow));
-  member.running =
-      std::make_unique<Running>(std::move(source), std::move(endpoints), engine_settings(workflow),
-                                ports_.clock, log_of(workflow), pause_of(workflow));
+  member.running = std::make_unique<Running>(
+      std::move(source), std::move(endpoints), engine_settings(workflow), ports_.clock,
+      log_of(workflow), pause_of(workflow), waits_.add(workflow));
   return Ok{};
 }
 
 Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& workflow) {
   Store& store = ports_.store_of(workflow.tenant);
   const std::string owner = drawn_owner(ports_.entropy);
+  HAPAX_TRY(auto verifier, make_verifier(workflow));
   if (const auto* outbox = std::get_if<delivery::FromOutbox>(&*workflow.source)) {
-    const OutboxPorts ports{ports_.open_outbox, ports_.clock, store.id(), owner};
+    const OutboxPorts ports{ports_.open_outbox, ports_.clock, store.id(), owner, verifier};
     const auto wanted = [endpoint = workflow.endpoints.front()](const delivery::Outgoing& record) {
       return endpoint.takes(record.type);
     };
@@ -219,8 +224,8 @@ Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& work
   auto route =
       is_staged(workflow) ? route_from_outbox(workflow) : route_to(workflow.endpoints.front());
   return std::unique_ptr<delivery::Source>(std::make_unique<delivery::StreamSource>(
-      store, ports_.clock, std::move(settings), key_of(workflow, store.id()), std::move(route),
-      log_of(workflow)));
+      store, ports_.clock, std::move(settings), key_of(workflow, store.id(), std::move(verifier)),
+      std::move(route), log_of(workflow)));
 }
 
 void Host::Member::begin() {

@@ -28,6 +28,7 @@
 #include "workflows/running.h"
 #include "workflows/secrets_book.h"
 #include "workflows/staging_run.h"
+#include "workflows/wait_notes.h"
 
 namespace hapax::workflows {
 
@@ -79,6 +80,7 @@ class Host {
 
   [[nodiscard]] std::size_t size() const;  // those that run, or begin soon
   [[nodiscard]] const FiguresBoard& figures() const { return figures_; }
+  [[nodiscard]] const WaitNotes& waits() const { return waits_; }
 
  private:
   using Name = std::pair<std::string, std::string>;  // tenant, id
@@ -119,6 +121,7 @@ class Host {
 
   const HostPorts ports_;
   FiguresBoard figures_;  // outlives what counts
+  WaitNotes waits_;
   mutable base::Mutex mutex_;
   bool started_ HAPAX_GUARDED_BY(mutex_) = false;
   bool winding_down_ HAPAX_GUARDED_BY(mutex_) = false;

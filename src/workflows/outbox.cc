@@ -6,8 +6,8 @@
 
 #include "base/format.h"
 #include "delivery/database_outbox.h"
-#include "signing/delivery_key.h"
 #include "workflows/plan.h"
+#include "workflows/record_key.h"
 #include "workflows/secrets.h"
 
 namespace hapax::workflows {
@@ -52,19 +52,26 @@ std::string outbox_name(const relay::OutboxAddress& address) {
 // The id of a record becomes the key of its delivery. What it was published with beside its headers
 // goes the way of headers, as in a stream that a relay fills.
 void dress(Outgoing& record, const std::string& uid, const std::string& outbox,
-           signing::KeyForm form) {
-  const auto key = signing::DeliveryKey::make(
-      signing::OutboxOrigin{.database = uid, .outbox = outbox, .id = record.id});
-  if (!key) {
-    if (record.flaw.empty()) record.flaw = key.error().detail;
-    return;
-  }
-  record.id = key->text(form);
+           const delivery::KeySettings& settings, const SharedVerifier& verifier) {
+  const SignedEvent event{
+      .id = record.id, .type = record.type, .key = record.key, .payload = record.payload};
+  const Status as_signed = check_signature(verifier, event, record.headers);
+  if (!as_signed && record.flaw.empty()) record.flaw = as_signed.error().detail;
   if (!record.causation_id.empty()) {
     record.headers.emplace(record.headers.begin(), "causation_id", record.causation_id);
   }
   if (!record.correlation_id.empty()) {
     record.headers.emplace(record.headers.begin(), "correlation_id", record.correlation_id);
+  }
+  auto key = record_key(settings, {.origin = signing::OutboxOrigin{uid, outbox, record.id},
+                                   .type = record.type,
+                                   .group = record.key,
+                                   .headers = record.headers,
+                                   .payload = record.payload});
+  if (key) {
+    record.id = *std::move(key);
+  } else if (record.flaw.empty()) {
+    record.flaw = key.error().detail;
   }
 }
 
@@ -83,13 +90,12 @@ Result<std::unique_ptr<delivery::Source>> make_outbox_source(
   settings.lanes.batch = std::min(settings.lanes.batch, engine_settings(workflow).window / 2);
   settings.lanes.attempts_max = workflow.delivery.retries.attempts_max;
   settings.lanes.give_up_after = workflow.delivery.retries.give_up_after;
-  const auto form = workflow.delivery.key.form == delivery::KeyForm::kShort
-                        ? signing::KeyForm::kShort
-                        : signing::KeyForm::kWhole;
   auto hooks = [wanted = std::move(wanted), outbox = outbox_name(address),
-                form](const std::string& uid) {
+                settings = workflow.delivery.key,
+                verifier = ports.verifier](const std::string& uid) {
     return delivery::LaneHooks{
-        .dress = [uid, outbox, form](Outgoing& record) { dress(record, uid, outbox, form); },
+        .dress = [uid, outbox, settings,
+                  verifier](Outgoing& record) { dress(record, uid, outbox, settings, verifier); },
         .wanted = wanted};
   };
   auto open = [open = ports.open, address = std::move(address)] { return open(address); };

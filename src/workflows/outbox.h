@@ -12,6 +12,7 @@
 #include "delivery/workflow.h"
 #include "ports/clock.h"
 #include "relay/open_outbox.h"
+#include "workflows/source_signature.h"
 
 namespace hapax::workflows {
 
@@ -20,6 +21,7 @@ struct OutboxPorts {
   ports::Clock& clock;
   std::string store_id;  // processes of one store share the work of a workflow
   std::string key;       // of this process, for what it holds
+  SharedVerifier verifier{};
 };
 
 // The database is not asked before the first take. kPreconditionFailed: the reference to it is of

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "signing/delivery_key.h"
 #include "workflows/own_streams.h"
+#include "workflows/record_key.h"
 #include "workflows/staging.h"
 
 namespace hapax::workflows {
@@ -75,7 +76,68 @@ bool takes_events(const Workflow& workflow) {
   return std::holds_alternative<delivery::FromHttp>(*workflow.source);
 }
 
+// An event has the id that its sender gave it, and so the same key in whichever stream it is kept.
+// What was appended to the stream of events by other ways may have no id; then it is a record of
+// that stream.
+class StreamKeys {
+ public:
+  StreamKeys(const Workflow& workflow, std::string store_id)
+      : store_id_(std::move(store_id)),
+        key_(workflow.delivery.key),
+        source_(source_stream_of(workflow)),
+        events_(takes_events(workflow)),
+        tenant_(workflow.tenant),
+        workflow_(workflow.id.text()) {}
+
+  [[nodiscard]] Result<std::string> make(const Record& record, std::string_view payload,
+                                         std::uint64_t stream_uid,
+                                         const signing::FanOut& fan_out) const {
+    const std::string stream = base::format("{}", stream_uid);
+    signing::StreamOrigin origin{.store = store_id_, .stream = stream, .record = {}};
+    if (record.id.empty()) {
+      origin.record = first_sequence(record);
+    } else {
+      origin.record = std::string_view(record.id);
+    }
+    KeyedRecord told{.origin = origin,
+                     .type = type_of(record),
+                     .group = record.group,
+                     .headers = record.headers,
+                     .payload = payload};
+    if (events_ && !record.id.empty()) {
+      told.origin = signing::IngestOrigin{tenant_, workflow_, record.id};
+    }
+    return record_key(key_, told, fan_out);
+  }
+
+ private:
+  // A record that was put back has another sequence than the one it was first sent under. A dead
+  // letter of another stream tells of a sequence there.
+  [[nodiscard]] Sequence first_sequence(const Record& record) const {
+    const bool put_back = record.lineage && record.lineage->to && record.lineage->stream == source_;
+    return put_back ? record.lineage->sequence : record.sequence;
+  }
+
+  std::string store_id_;
+  delivery::KeySettings key_;
+  std::string source_;
+  bool events_;
+  std::string tenant_;
+  std::string workflow_;
+};
+
 }  // namespace
+
+std::string_view type_of(const Record& record) {
+  for (const auto& [name, value] : record.headers) {
+    if (name == delivery::kTypeHeader) return value;
+  }
+  return {};
+}
+
+SignedEvent signed_event_of(const Record& record, std::string_view payload) {
+  return {.id = record.id, .type = type_of(record), .key = record.group, .payload = payload};
+}
 
 std::string source_stream_of(const Workflow& workflow) {
   if (takes_events(workflow)) return events_stream_of(workflow.id);
@@ -113,41 +175,26 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
   return settings;
 }
 
-// An event has the id that its sender gave it, and so the same key in whichever stream it is kept.
-// What was appended to the stream of events by other ways may have no id; then it is a record of
-// that stream.
 KeyMaker key_maker(const Workflow& workflow, std::string store_id) {
-  const auto form = workflow.delivery.key.form == delivery::KeyForm::kShort
-                        ? signing::KeyForm::kShort
-                        : signing::KeyForm::kWhole;
-  return [store_id = std::move(store_id), form, source = source_stream_of(workflow),
-          events = takes_events(workflow), tenant = workflow.tenant, id = workflow.id.text()](
-             const Record& record, std::uint64_t stream_uid, const signing::FanOut& fan_out) {
-    if (events && !record.id.empty()) {
-      const signing::IngestOrigin origin{.tenant = tenant, .workflow = id, .event = record.id};
-      return signing::DeliveryKey::make(origin, fan_out).value().text(form);
-    }
-    const std::string stream = base::format("{}", stream_uid);
-    signing::StreamOrigin origin{.store = store_id, .stream = stream, .record = {}};
-    // A record that was put back has another sequence than the one it was first sent under. A dead
-    // letter of another stream tells of a sequence there.
-    const bool put_back = record.lineage && record.lineage->to && record.lineage->stream == source;
-    const Sequence first = put_back ? record.lineage->sequence : record.sequence;
-    if (record.id.empty()) {
-      origin.record = first;
-    } else {
-      origin.record = std::string_view(record.id);
-    }
-    return signing::DeliveryKey::make(origin, fan_out).value().text(form);
+  return [keys = StreamKeys(workflow, std::move(store_id))](
+             const Record& record, std::string_view payload, std::uint64_t stream_uid,
+             const signing::FanOut& fan_out) {
+    return keys.make(record, payload, stream_uid, fan_out);
   };
 }
 
 // The message id of a record of the outbox is its key.
-delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store_id) {
-  if (is_staged(workflow)) return [](const Record& record, std::uint64_t) { return record.id; };
-  return
-      [make = key_maker(workflow, std::move(store_id))](
-          const Record& record, std::uint64_t stream_uid) { return make(record, stream_uid, {}); };
+delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store_id,
+                                     SharedVerifier verifier) {
+  if (is_staged(workflow)) {
+    return [](const Record& record, std::uint64_t) { return Result<std::string>(record.id); };
+  }
+  return [make = key_maker(workflow, std::move(store_id)), verifier = std::move(verifier)](
+             const Record& record, std::uint64_t stream_uid) -> Result<std::string> {
+    const SignedEvent event = signed_event_of(record, record.payload);
+    HAPAX_CHECK(check_signature(verifier, event, record.headers));
+    return make(record, record.payload, stream_uid, {});
+  };
 }
 
 std::uint32_t concurrency_of(const delivery::EndpointSettings& endpoint) {
@@ -170,6 +217,7 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow,
   if (workflow.endpoints.size() > 1) {
     policy.held_max = held_of(endpoint, workflow.endpoints.size());
   }
+  policy.breaker = delivery::BreakerSettings::of(endpoint.breaker);
   policy.retry_after = [backoff = workflow.delivery.retries.backoff,
                         &entropy](std::uint32_t attempt) {
     return delivery::pause_after(backoff, attempt, ports::draw_u64(entropy));

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+
+#include <hapax/result.h>
 
 #include "delivery/endpoint.h"
 #include "delivery/engine.h"
@@ -11,6 +14,7 @@
 #include "delivery/workflow.h"
 #include "ports/entropy.h"
 #include "signing/delivery_key.h"
+#include "workflows/source_signature.h"
 
 namespace hapax::workflows {
 
@@ -20,9 +24,15 @@ namespace hapax::workflows {
 
 // The stream that the workflow reads.
 [[nodiscard]] std::string source_stream_of(const delivery::Workflow& workflow);
-// How what becomes of a record of that stream is called outside.
-using KeyMaker = std::function<std::string(const Record&, std::uint64_t stream_uid,
-                                           const signing::FanOut& fan_out)>;
+// As the header that says so has it; empty: none does.
+[[nodiscard]] std::string_view type_of(const Record& record);
+// What its publisher signed, if it did.
+[[nodiscard]] SignedEvent signed_event_of(const Record& record, std::string_view payload);
+// How what becomes of a record of that stream is called outside. The payload is that of the record,
+// wherever it lies by now. An error: the record has no key, and is a dead letter for that reason.
+using KeyMaker =
+    std::function<Result<std::string>(const Record&, std::string_view payload,
+                                      std::uint64_t stream_uid, const signing::FanOut& fan_out)>;
 [[nodiscard]] KeyMaker key_maker(const delivery::Workflow& workflow, std::string store_id);
 
 // Of the engine's source: the stream itself, or the outbox of a workflow in two steps.
@@ -30,7 +40,8 @@ using KeyMaker = std::function<std::string(const Record&, std::uint64_t stream_u
                                                              std::string owner);
 // How records of that stream are called outside.
 [[nodiscard]] delivery::StreamSource::KeyOf key_of(const delivery::Workflow& workflow,
-                                                   std::string store_id);
+                                                   std::string store_id,
+                                                   SharedVerifier verifier = {});
 [[nodiscard]] std::uint32_t concurrency_of(const delivery::EndpointSettings& endpoint);
 // The entropy outlives the policy.
 [[nodiscard]] delivery::EndpointPolicy policy_of(const delivery::Workflow& workflow,

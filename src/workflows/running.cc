@@ -9,12 +9,13 @@ namespace hapax::workflows {
 
 Running::Running(std::unique_ptr<delivery::Source> source, std::vector<RunningEndpoint> endpoints,
                  const delivery::EngineSettings& settings, ports::Clock& clock, Log log,
-                 std::unique_ptr<PauseSwitch> pause)
+                 std::unique_ptr<PauseSwitch> pause, std::shared_ptr<WaitNote> note)
     : clock_(clock),
       log_(std::move(log)),
       source_(std::move(source)),
       endpoints_(std::move(endpoints)),
       pause_(std::move(pause)),
+      note_(std::move(note)),
       engine_(*source_, clock, settings, log_, [this] { source_->nudge(); }) {
   for (const RunningEndpoint& endpoint : endpoints_) {
     engine_.add_endpoint(*endpoint.sink, endpoint.policy);
@@ -46,7 +47,8 @@ void Running::wait() {
 void Running::run() {
   const StepLoop loop{.step = [this] { return step(); },
                       .wait = [this](Duration most) { source_->wait(most); },
-                      .log = log_};
+                      .log = log_,
+                      .note = note_.get()};
   run_steps(loop, clock_, stop_);
   const Status ended = delivery::end_engine(engine_, clock_, patience_,
                                             [this](Duration span) { source_->wait(span); });

@@ -17,6 +17,7 @@
 #include "delivery/source.h"
 #include "ports/clock.h"
 #include "workflows/pause.h"
+#include "workflows/wait_notes.h"
 
 namespace hapax::workflows {
 
@@ -32,7 +33,7 @@ class Running {
   // The clock outlives it.
   Running(std::unique_ptr<delivery::Source> source, std::vector<RunningEndpoint> endpoints,
           const delivery::EngineSettings& settings, ports::Clock& clock, Log log,
-          std::unique_ptr<PauseSwitch> pause = {});
+          std::unique_ptr<PauseSwitch> pause = {}, std::shared_ptr<WaitNote> note = {});
   ~Running();  // winds down without patience, and waits
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -54,6 +55,7 @@ class Running {
   const std::unique_ptr<delivery::Source> source_;
   const std::vector<RunningEndpoint> endpoints_;
   const std::unique_ptr<PauseSwitch> pause_;  // none: it is never paused
+  const std::shared_ptr<WaitNote> note_;      // none: nobody asks
   delivery::Engine engine_;
   bool paused_ = false;
   Duration patience_{0};  // written before stop_, read after it

@@ -60,13 +60,6 @@ std::optional<StagedMark> read_mark(std::string_view text) {
   return mark;
 }
 
-std::string_view type_of(const Record& record) {
-  for (const auto& [name, value] : record.headers) {
-    if (name == delivery::kTypeHeader) return value;
-  }
-  return {};
-}
-
 // Order is kept per endpoint and key, so that endpoints do not wait for each other.
 std::string outbox_group(const std::string& endpoint, const std::string& key) {
   if (key.empty() || endpoint.empty()) return key;
@@ -76,15 +69,21 @@ std::string outbox_group(const std::string& endpoint, const std::string& key) {
 
 class Composer {
  public:
-  Composer(const Workflow& workflow, std::string store_id)
+  Composer(const Workflow& workflow, std::string store_id, SharedVerifier verifier)
       : endpoints_(workflow.endpoints),
         outbox_(outbox_of(workflow).name),
         transformed_(workflow.transform.has_value()),
-        key_for_(key_maker(workflow, std::move(store_id))) {}
+        key_for_(key_maker(workflow, std::move(store_id))),
+        verifier_(std::move(verifier)) {}
 
-  [[nodiscard]] std::vector<StagedRecord> compose(const Record& record, std::uint64_t stream_uid,
-                                                  std::vector<Reshaped> outputs) const {
+  [[nodiscard]] Result<std::vector<StagedRecord>> compose(const Record& record,
+                                                          std::uint64_t stream_uid,
+                                                          std::vector<Reshaped> outputs) const {
     std::vector<StagedRecord> all;
+    // Without a transform the payload of the record is that of its only output.
+    const std::string& payload = transformed_ ? record.payload : outputs.at(0).payload;
+    // V9: also of a record without an output, or a changed one could be made to vanish.
+    HAPAX_CHECK(check_signature(verifier_, signed_event_of(record, payload), record.headers));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       Reshaped& output = outputs[i];
       const std::string_view type = output.type ? *output.type : type_of(record);
@@ -93,7 +92,8 @@ class Composer {
         if (!endpoint.takes(type)) continue;
         StagedRecord& staged = all.emplace_back();
         const std::string_view name = endpoints_.size() > 1 ? endpoint.name : std::string_view();
-        staged.id = key_for_(record, stream_uid, {static_cast<std::uint32_t>(i), name});
+        const signing::FanOut fan_out{static_cast<std::uint32_t>(i), name};
+        HAPAX_TRY(staged.id, key_for_(record, payload, stream_uid, fan_out));
         staged.payload = output.payload;
         const std::string& key = output.key ? *output.key : record.group;
         address(staged, endpoint, key, record);
@@ -127,6 +127,7 @@ class Composer {
     for (const auto& [name, value] : record.headers) {
       if (name == delivery::kTypeHeader && !std::exchange(typed, true)) continue;
       if (transformed_ && base::lower(name) == "content-type") continue;
+      if (verifier_ && is_signature_header(name)) continue;
       headers.emplace_back(name, value);
     }
     return headers;
@@ -136,6 +137,7 @@ class Composer {
   const std::string outbox_;
   const bool transformed_;
   const KeyMaker key_for_;
+  const SharedVerifier verifier_;
 };
 
 }  // namespace
@@ -168,10 +170,11 @@ delivery::StagerSettings stager_settings(const Workflow& workflow, std::string o
   return settings;
 }
 
-delivery::Stager::Compose compose_of(const Workflow& workflow, std::string store_id) {
-  const auto composer = std::make_shared<const Composer>(workflow, std::move(store_id));
-  return [composer](const Record& record, std::uint64_t stream_uid,
-                    std::vector<Reshaped> outputs) -> Result<std::vector<StagedRecord>> {
+delivery::Stager::Compose compose_of(const Workflow& workflow, std::string store_id,
+                                     SharedVerifier verifier) {
+  const auto composer =
+      std::make_shared<const Composer>(workflow, std::move(store_id), std::move(verifier));
+  return [composer](const Record& record, std::uint64_t stream_uid, std::vector<Reshaped> outputs) {
     return composer->compose(record, stream_uid, std::move(outputs));
   };
 }

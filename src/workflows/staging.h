@@ -11,6 +11,7 @@
 #include "delivery/stager.h"
 #include "delivery/stream_source.h"
 #include "delivery/workflow.h"
+#include "workflows/source_signature.h"
 
 namespace hapax::workflows {
 
@@ -23,7 +24,8 @@ namespace hapax::workflows {
 [[nodiscard]] delivery::StagerSettings stager_settings(const delivery::Workflow& workflow,
                                                        std::string owner);
 [[nodiscard]] delivery::Stager::Compose compose_of(const delivery::Workflow& workflow,
-                                                   std::string store_id);
+                                                   std::string store_id,
+                                                   SharedVerifier verifier = {});
 // Reads back what compose_of() wrote. Endpoints that are no streams count from 0, as declared.
 [[nodiscard]] delivery::StreamSource::Route route_from_outbox(const delivery::Workflow& workflow);
 

@@ -9,11 +9,12 @@ namespace hapax::workflows {
 
 StagingRun::StagingRun(Store& store, ports::Clock& clock, delivery::StagerSettings settings,
                        delivery::Stager::Compose compose, std::unique_ptr<JqTransform> transform,
-                       Log log, std::unique_ptr<PauseSwitch> pause)
+                       Log log, std::unique_ptr<PauseSwitch> pause, std::shared_ptr<WaitNote> note)
     : clock_(clock),
       log_(std::move(log)),
       transform_(std::move(transform)),
       pause_(std::move(pause)),
+      note_(std::move(note)),
       stager_(store, clock, std::move(settings), std::move(compose), transform_.get(), log_) {}
 
 StagingRun::~StagingRun() {
@@ -37,7 +38,8 @@ void StagingRun::wait() {
 void StagingRun::run() {
   const StepLoop loop{.step = [this] { return step(); },
                       .wait = [this](Duration most) { stager_.wait(most); },
-                      .log = log_};
+                      .log = log_,
+                      .note = note_.get()};
   run_steps(loop, clock_, stop_);
   if (const Status ended = stager_.stop(); !ended) log_(ended.error().text());
   ended_ = true;

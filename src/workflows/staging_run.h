@@ -11,6 +11,7 @@
 #include "ports/clock.h"
 #include "workflows/jq_transform.h"
 #include "workflows/pause.h"
+#include "workflows/wait_notes.h"
 
 namespace hapax::workflows {
 
@@ -21,7 +22,7 @@ class StagingRun {
   // Without a transform, records are stored as they are. Store and clock outlive it.
   StagingRun(Store& store, ports::Clock& clock, delivery::StagerSettings settings,
              delivery::Stager::Compose compose, std::unique_ptr<JqTransform> transform, Log log,
-             std::unique_ptr<PauseSwitch> pause = {});
+             std::unique_ptr<PauseSwitch> pause = {}, std::shared_ptr<WaitNote> note = {});
   ~StagingRun();  // winds down, and waits
   StagingRun(const StagingRun&) = delete;
   StagingRun& operator=(const StagingRun&) = delete;
@@ -41,6 +42,7 @@ class StagingRun {
   const Log log_;
   const std::unique_ptr<JqTransform> transform_;
   const std::unique_ptr<PauseSwitch> pause_;  // none: it is never paused
+  const std::shared_ptr<WaitNote> note_;      // none: nobody asks
   delivery::Stager stager_;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> ended_ = false;

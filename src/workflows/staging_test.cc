@@ -93,6 +93,32 @@ TEST_F(Staging, KeysTellOutputsAndEndpointsApart) {
   EXPECT_EQ(both[3].id, key({.output = 1, .endpoint = "search"}));
 }
 
+// V9: also if nothing would come of it, and the signature goes no further.
+TEST_F(Staging, MakesNothingOfARecordThatWasChanged) {
+  const std::string key = "whsec_MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1u";
+  const std::vector<std::string> keys{key};
+  const auto verifier = std::make_shared<const EventVerifier>(EventVerifier::make(keys).value());
+  const auto compose = [&](std::vector<Reshaped> outputs) {
+    return compose_of(workflow_, "5f0c2a7be1d94836", verifier)(record_, 42, std::move(outputs));
+  };
+  record_.payload = R"({"total":1})";
+  EXPECT_THAT(compose({{.payload = "1"}}).error().detail, HasSubstr("signature is missing"));
+  record_.headers.emplace_back(
+      "Hapax-Signature",
+      sign_event({"order-17", "OrderCreated", "customer-1", R"({"total":1})"}, key).value());
+  const auto good = compose({{.payload = "1"}});
+  ASSERT_TRUE(good.ok()) << good.error().text();
+  for (const auto& [name, value] : good->front().headers) EXPECT_NE(name, "Hapax-Signature");
+  record_.payload = R"({"total":2})";
+  EXPECT_THAT(compose({}).error().detail, HasSubstr("does not match"));
+  // Without a transform the payload is that of the output.
+  workflow_.transform.reset();
+  workflow_.endpoints = {web("a"), web("b")};
+  record_.payload.clear();
+  EXPECT_EQ(compose({{.payload = R"({"total":1})"}})->size(), 2U);
+  EXPECT_FALSE(compose({{.payload = R"({"total":2})"}}).ok());
+}
+
 TEST_F(Staging, ComesBackAsItWasPublished) {
   workflow_.endpoints = {web("crm"), web("search")};
   record_.lineage = Lineage{.stream = "orders", .sequence = Sequence{3}, .redrives = 2};

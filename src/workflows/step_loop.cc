@@ -19,11 +19,13 @@ void run_steps(const StepLoop& loop, ports::Clock& clock, const std::atomic<bool
   while (!stop) {
     const auto idle = loop.step();
     if (idle) {
+      if (loop.note != nullptr) loop.note->goes_on();
       if (std::exchange(trouble, Duration{0}) != Duration{0}) loop.log("runs again");
       if (*idle > Duration{0} && !stop) loop.wait(*idle);
       continue;
     }
     const std::string text = idle.error().text();
+    if (loop.note != nullptr) loop.note->waits(idle.error().detail);
     if (trouble == Duration{0} || text != told) loop.log(text);
     told = text;
     trouble = trouble == Duration{0} ? kTroubleFirst : std::min(trouble * 2, kTroubleMax);

@@ -9,6 +9,7 @@
 #include <hapax/time.h>
 
 #include "ports/clock.h"
+#include "workflows/wait_notes.h"
 
 namespace hapax::workflows {
 
@@ -16,6 +17,7 @@ struct StepLoop {
   std::function<Result<Duration>()> step;  // for how long there is nothing to do
   std::function<void(Duration)> wait;      // returns early when there may be something
   std::function<void(std::string_view)> log;
+  WaitNote* note = nullptr;  // what is told while a step fails
 };
 
 // Until `stop` is set. After an error it rests, longer each time, and tells it once, however long

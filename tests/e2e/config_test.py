@@ -50,6 +50,28 @@ class Check(Folder):
         for words in ("A start is refused", *why):
             self.assertIn(words, done.stderr)
 
+    def test_check_compiles_transforms_and_looks_for_secrets(self):
+        path = self.write("""
+streams: [{stream: orders}]
+workflows:
+  - id: erp
+    source: {type: stream, stream: orders}
+    transform: {jq: ".lines[] |"}
+    endpoint: {url: "https://erp.example/", auth: {type: bearer, token: "${env:NO_SUCH_TOKEN}"}}
+  - id: good
+    source: {type: stream, stream: orders}
+    transform: {jq: ".lines"}
+    endpoint: {url: "https://erp.example/", auth: {type: bearer, token: "${env:PATH}"}}
+""", "flows.yaml")
+        done = hapax("check", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("workflow 'erp': ${env:NO_SUCH_TOKEN} is not there", done.stderr)
+        self.assertIn("workflow 'erp': transform.jq: ", done.stderr)
+        self.assertNotIn("workflow 'good'", done.stderr)
+        self.assertNotIn(os.environ["PATH"], done.stderr)
+        told = json.loads(hapax("check", path, "--json").stdout)
+        self.assertEqual(len(told["missing_here"]), 2)
+
     def test_what_could_not_start_is_refused(self):
         tls = "server: {http: {tls: {certificate: cert.pem, key: key.pem}}}\n"
         self.check_refused(tls, "cert.pem")

@@ -221,8 +221,15 @@ class Tokens(DeliveryTest):
         server.wait_for_log("the endpoint is unavailable, pausing: access token: HTTP 401 "
                             "invalid_client")
         self.assertEqual(self.receiver.came, [])
+
+        def told():
+            return server.call("GET", "/workflows/erp").json
+        wait_for(lambda: told()["state"] == "waiting", lambda: f"a wait; it is {told()}")
+        self.assertIn("access token: HTTP 401", told()["reason"])
+        self.assertRegex(told()["since"], r"^20\d\d-.*Z$")
         self.refuses = False
         self.arrives(self.receiver, "o1", "o2")
+        wait_for(lambda: told()["state"] == "running", lambda: f"it to run; it is {told()}")
         self.assertEqual(self.dead_letters(server), [])
 
 

@@ -36,13 +36,17 @@ class Posting(delivering.DeliveryTest):
         server = self.serve(workflow(endpoint.url))
         answer = server.call("POST", EVENTS, {
             "id": "order-17", "type": "OrderCreated", "key": "ann", "payload": {"total": 1.10},
-            "headers": {"traceparent": "00-ab-cd-01"}})
+            "headers": {"traceparent": "00-ab-cd-01", "tracestate": "rojo=00f0,congo=t61;x",
+                        "X-Line": "a\r\nX-Forged: 1"}})
         self.assertEqual((answer.status, answer.json["verdict"]), (201, "fresh"))
         self.arrives(endpoint, 1)
         head, body = endpoint.got[0]
         told = json.loads(body)
         self.assertEqual((told["eventType"], told["data"]), ("OrderCreated", {"total": 1.1}))
         self.assertEqual(head["traceparent"], "00-ab-cd-01")
+        self.assertEqual(head["tracestate"], "rojo=00f0,congo=t61;x")
+        self.assertEqual(head["X-Line"], "a%0D%0AX-Forged:%201")
+        self.assertNotIn("X-Forged", head)
         # printf '11:hapax-key-1,4:http,0:,4:shop,8:order-17,0:,' | sha256sum
         self.assertEqual(head["webhook-id"], told["idempotencyKey"])
         self.assertEqual(told["idempotencyKey"],

@@ -92,6 +92,19 @@ workflows:
                          {(delivery_key(uid, "hapax_outbox", name), "x") for name in ("o1", "o2")})
         self.settled(file)
 
+    def test_a_key_of_its_own(self):
+        receiver = self.receiver()
+        form = "{payload:/order}:{header:x-shop}"
+        self.publish("o1", more=", headers => '[[\"X-Shop\", \"north\"]]'")
+        self.publish("o2")
+        self.start(self.config(
+            receiver, more=f"    delivery: {{idempotencyKey: {{format: '{form}'}}}}"))
+        self.arrive(receiver, "o1")
+        text = netstrings("hapax-key-1", "format", form, "o1", "north")
+        self.assertEqual(receiver.got[0][0], hashlib.sha256(text).hexdigest())
+        wait_for(lambda: self.status()["dead_letters"] == 1, "the one without a header to be dead")
+        self.assertEqual(self.orders(receiver), ["o1"])
+
     def test_only_its_event_types_go_to_an_endpoint(self):
         receiver = self.receiver()
         self.publish("p1", "p2", event_type="ProductMade")
@@ -201,6 +214,39 @@ workflows:
         self.hapax("relay", "--from", self.cluster.uri(), "--redrive", "poison")
         self.arrive(receiver, "poison")
         self.assertIn(tried[0], [key for key, _, _ in receiver.got])
+
+    def redriven_twice(self, publish, database, source=None):
+        receiver, came = self.receiver(), []
+
+        def hook(request, *_):
+            came.append(request.headers)
+            if len(came) > 2:
+                return False
+            request.send_response(422)
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+            return True
+        receiver.hook = hook
+        publish()
+        once = "    delivery: {retries: {enabled: false}}"
+        self.start(self.config(receiver, more=once), database)
+        for times in (1, 2):
+            wait_for(lambda: self.status(source)["dead_letters"] == 1, "the dead letter")
+            self.hapax("relay", "--from", source or self.cluster.uri(), "--redrive-all")
+            wait_for(lambda: len(came) > times, "it to be sent again")
+        wait_for(lambda: receiver.got, "it to arrive")
+        self.assertEqual([head["Hapax-Replay"] for head in came], [None, "1", "2"])
+        self.assertEqual(len({head["webhook-id"] for head in came}), 1)
+        return came[-1]
+
+    def test_a_redriven_record_says_how_often_it_was(self):
+        head = self.redriven_twice(
+            lambda: self.publish("o1", more=", headers => '[[\"traceparent\", \"00-ab\"]]'"), None)
+        self.assertEqual(head["traceparent"], "00-ab")
+
+    def test_a_redriven_record_of_an_sqlite_file_says_how_often_it_was(self):
+        file, publish = self.sqlite()
+        self.redriven_twice(lambda: publish("o1"), file, file)
 
     def test_an_outbox_has_one_sender(self):
         receiver, other = self.receiver(), self.receiver()

@@ -41,6 +41,25 @@ class WorkflowsTest(DeliveryTest):
         self.assertEqual(json.loads(endpoint.got[0][1]), {"order": "o1"})
         self.assertEqual(len(endpoint.got[0][0]["webhook-id"]), 64)
 
+    def test_a_workflow_whose_stream_is_not_there_waits_and_says_so(self):
+        endpoint = self.endpoint()
+        config = self.workflow(endpoint.url).replace("streams: [{stream: orders}]\n", "")
+        server = self.serve(config)
+
+        def told():
+            return server.call("GET", "/workflows/erp").json
+        wait_for(lambda: told()["state"] == "waiting", lambda: f"a wait; it is {told()}")
+        self.assertIn("orders", told()["reason"])
+        since = told()["since"]
+        shown = self.hapax("workflows", "list", "--url", server.url)
+        self.assertIn("waiting", shown)
+        self.assertIn("orders", shown)
+        self.assertEqual(told()["since"], since)
+        self.publish(server, "o1")
+        self.arrives(endpoint, "o1")
+        wait_for(lambda: told()["state"] == "running", lambda: f"it to run; it is {told()}")
+        self.assertNotIn("reason", told())
+
     def test_only_its_event_types_go_to_an_endpoint(self):
         endpoint = self.endpoint()
         server = self.serve(self.workflow(endpoint.url, ', eventTypes: ["Order*"]'))

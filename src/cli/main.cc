@@ -239,6 +239,7 @@ int run(int argc, char** argv) {
   declare_dead(app, exit_code);
   declare_blocked(app, exit_code);
   declare_workflows(app, exit_code);
+  declare_attempts(app, exit_code);
   declare_secrets(app, exit_code);
   declare_claims(app, exit_code);
   declare_trace(app, exit_code);

@@ -13,6 +13,8 @@ void declare_append(CLI::App& app, int& exit_code);
 void declare_tail(CLI::App& app, int& exit_code);
 // consumer create, list, seek, delete; receive, ack, nack, extend, redrive.
 void declare_consumers(CLI::App& app, int& exit_code);
+void declare_dead(CLI::App& app, int& exit_code);  // list, show, replay, drop
+void declare_attempts(CLI::App& app, int& exit_code);
 void declare_dead(CLI::App& app, int& exit_code);       // list, show, replay, drop
 void declare_blocked(CLI::App& app, int& exit_code);    // list, retry, park, drop
 void declare_workflows(CLI::App& app, int& exit_code);  // list, show, pause, resume

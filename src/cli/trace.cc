@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/format.h"
+#include "cli/attempt_lines.h"
 #include "cli/show.h"
 #include "cli/store_commands.h"
 #include "cli/trace_outbox.h"
@@ -26,6 +27,9 @@ using wire::JsonValue;
 constexpr std::int64_t kTraceRecordsMax = 5'000;  // looked at in the audit and in dead letters
 constexpr std::int64_t kTracePage = 1'000;
 constexpr std::string_view kAudit = "$audit";
+constexpr int kAttemptPagesMax = 100;  // of one workflow
+constexpr std::string_view kDeadLetters = ".dead";
+constexpr std::string_view kAttempts = ".attempts";
 
 struct TraceOptions {
   Target target;
@@ -58,12 +62,16 @@ class Life {
   void tell(std::int64_t ms, std::string text) { events_.push_back({ms, std::move(text)}); }
   void note(std::string text) { notes_.insert(std::move(text)); }
   [[nodiscard]] bool empty() const { return lists_.empty(); }
+  [[nodiscard]] std::size_t count(const std::string& kind) const {
+    const auto found = lists_.find(kind);
+    return found == lists_.end() ? 0 : found->second.size();
+  }
 
   [[nodiscard]] std::string json(const std::string& key) const {
     wire::JsonObject out;
     out.add("key", key);
     for (const char* kind :
-         {"outbox", "claims", "ids", "records", "dead_letters", "registers", "audit"}) {
+         {"outbox", "claims", "ids", "records", "attempts", "dead_letters", "registers", "audit"}) {
       wire::JsonArray list;
       if (const auto found = lists_.find(kind); found != lists_.end()) {
         for (const std::string& one : found->second) list.add(one);
@@ -97,11 +105,19 @@ class Tracing {
     const auto streams = way_.look("/api/v1/streams");
     if (!streams) return way_.exit_code();
     std::set<std::string> scopes(options_.scopes.begin(), options_.scopes.end());
+    std::set<std::string> names;
     for (const JsonValue& name : list_in(streams->json, "streams")) {
-      const std::string& stream = *name.get<std::string>();
-      if (stream == kAudit) continue;
-      scopes.insert(stream);
+      if (const auto& stream = *name.get<std::string>(); stream != kAudit) names.insert(stream);
+    }
+    scopes.insert(names.begin(), names.end());
+    for (const std::string& stream : names) {
       if (!look_in_stream(stream)) return way_.exit_code();
+    }
+    for (const std::string& stream : names) {
+      if (stream.ends_with(kAttempts) && !look_at_attempts(stream)) return way_.exit_code();
+    }
+    for (const std::string& stream : names) {
+      if (stream.ends_with(kDeadLetters) && !look_in_dead_letters(stream)) return way_.exit_code();
     }
     if (!look_in_audit()) return way_.exit_code();
     const std::string& key = options_.key;
@@ -152,8 +168,71 @@ class Tracing {
     if (const std::int64_t ends = number_in(id->json, "expires_at_ms"); ends != 0) {
       life_.tell(ends, base::format("the id is forgotten in stream {}", printable(stream)));
     }
-    return look_at_record(stream, sequence) && look_at_consumers(stream, sequence) &&
-           look_in_dead_letters(stream, sequence);
+    places_.insert({stream, sequence});
+    return look_at_record(stream, sequence) && look_at_consumers(stream, sequence);
+  }
+
+  // Of the workflow that keeps its attempts in that stream. What it knows a record by leads to the
+  // record, and to the claims of its attempts.
+  bool look_at_attempts(const std::string& stream) {
+    const std::string workflow = stream.substr(0, stream.size() - kAttempts.size());
+    std::set<std::string> keys{options_.key};
+    std::int64_t from = 0;
+    for (int page = 0; page < kAttemptPagesMax; ++page) {
+      std::optional<Told> told;
+      const std::string path =
+          base::format("/workflows/{}/attempts?key={}&max={}&from={}", client::encoded(workflow),
+                       client::encoded(options_.key), kTracePage, from);
+      if (!look(path, "attempts of workflow " + printable(workflow), told)) return false;
+      if (!told) return true;
+      const std::string source = text_in(told->json, "source");
+      for (const JsonValue& attempt : list_in(told->json, "attempts")) {
+        tell_attempt(workflow, attempt);
+        keys.insert(text_in(attempt, "key"));
+        const std::int64_t sequence = number_in(attempt, "sequence");
+        const bool fresh = !source.empty() && places_.insert({source, sequence}).second;
+        if (fresh && !look_at_stored(source, sequence)) return false;
+      }
+      if (told->json.find("next") == nullptr) return look_at_deliveries(workflow, keys);
+      from = number_in(told->json, "next");
+    }
+    life_.note(
+        base::format("not looked at: later attempts of workflow {0}; see hapax attempts {0} "
+                     "{1} --from {2}",
+                     printable(workflow), printable(options_.key), from));
+    return look_at_deliveries(workflow, keys);
+  }
+
+  void tell_attempt(const std::string& workflow, const JsonValue& attempt) {
+    life_.add("attempts", "workflow", workflow, attempt);
+    const std::string endpoint = printable(text_in(attempt, "endpoint"));
+    const std::string number = std::to_string(number_in(attempt, "attempt"));
+    life_.tell(number_in(attempt, "began_ms"),
+               base::format("workflow {} sends it, attempt {}{}", printable(workflow), number,
+                            endpoint.empty() ? "" : ", to endpoint " + endpoint));
+    const std::string status = attempt_status(attempt);
+    const std::string words = attempt_words(attempt);
+    life_.tell(
+        attempt_end_ms(attempt),
+        base::format("attempt {} of workflow {}: {}{} after {} ms{}", number, printable(workflow),
+                     text_in(attempt, "outcome"), status.empty() ? "" : ", HTTP " + status,
+                     attempt_time(attempt), words.empty() ? "" : ": " + words));
+  }
+
+  bool look_at_deliveries(const std::string& workflow, const std::set<std::string>& keys) {
+    const std::string scope = workflow + ".deliveries";
+    return std::all_of(keys.begin(), keys.end(),
+                       [&](const std::string& key) { return look_at_claim(scope, key); });
+  }
+
+  // A record that is known by its place only.
+  bool look_at_stored(const std::string& stream, std::int64_t sequence) {
+    const std::size_t before = life_.count("records");
+    if (!look_at_record(stream, sequence)) return false;
+    if (life_.count("records") == before) return true;
+    life_.tell(stored_ms_,
+               base::format("stored in stream {} as sequence {}", printable(stream), sequence));
+    return true;
   }
 
   bool look_at_record(const std::string& stream, std::int64_t sequence) {
@@ -169,6 +248,7 @@ class Tracing {
       return true;
     }
     life_.add("records", "stream", stream, records.front());
+    stored_ms_ = number_in(records.front(), "time_ms");
     return true;
   }
 
@@ -210,13 +290,14 @@ class Tracing {
     return true;
   }
 
-  bool look_in_dead_letters(const std::string& stream, std::int64_t sequence) {
-    return each_record(stream + ".dead", [&](const JsonValue& record) {
+  bool look_in_dead_letters(const std::string& dead) {
+    if (places_.empty()) return true;
+    return each_record(dead, [&](const JsonValue& record) {
       const JsonValue* lineage = record.find("lineage");
-      const bool ours = lineage != nullptr && text_in(*lineage, "stream") == stream &&
-                        number_in(*lineage, "sequence") == sequence;
+      const bool ours = lineage != nullptr && places_.contains({text_in(*lineage, "stream"),
+                                                                number_in(*lineage, "sequence")});
       if (!ours) return;
-      life_.add("dead_letters", "dead_letters", stream + ".dead", record);
+      life_.add("dead_letters", "dead_letters", dead, record);
       for (const JsonValue& attempt : list_in(*lineage, "history")) {
         life_.tell(
             number_in(attempt, "handed_out_ms"),
@@ -317,6 +398,8 @@ class Tracing {
   const TraceOptions& options_;
   Life life_;
   std::set<std::string> audited_scopes_;
+  std::set<std::pair<std::string, std::int64_t>> places_;  // streams and sequences of the key
+  std::int64_t stored_ms_ = 0;                             // of the record that was read last
 };
 
 // Whoever names outboxes and no store means the outboxes.
@@ -351,7 +434,10 @@ int run_trace(const TraceOptions& options) {
 void declare_trace(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<TraceOptions>();
   CLI::App* trace = app.add_subcommand("trace", "Tell the life of a key");
-  trace->add_option("key", options->key, "Message id, key of a claim, or SCOPE/KEY")->required();
+  trace
+      ->add_option("key", options->key,
+                   "Message id, event id, key of a delivery or of a claim, or SCOPE/KEY")
+      ->required();
   trace->add_option("--group", options->group, "Group key, where ids are unique per group");
   trace->add_option("--scope", options->scopes, "Scope of claims to look into; may be repeated")
       ->allow_extra_args(false);
@@ -366,8 +452,8 @@ void declare_trace(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_target(*trace, options->target);
   trace->footer(
-      "Looks for claims, message ids and records of every stream, dead letters, a register of\n"
-      "that name, the audit, and outboxes.\n"
+      "Looks for claims, message ids and records of every stream, attempts of workflows, dead\n"
+      "letters, a register of that name, the audit, and outboxes.\n"
       "Example: hapax trace o-1 --scope payments\n         hapax trace payments/o-1 --json\n"
       "         hapax trace placed-o-1 --from postgres://app@db/shop");
   trace->callback([options, &exit_code] { exit_code = run_trace(*options); });

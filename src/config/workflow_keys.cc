@@ -16,6 +16,8 @@ using delivery::words_of;
 constexpr std::uint64_t kSecondMs = 1'000;
 constexpr std::uint64_t kDayMs = 24 * 3'600 * kSecondMs;
 constexpr Bounds kKeptSpan{kSecondMs, 3'650 * kDayMs};
+constexpr Bounds kLogSpan{0, 3'650 * kDayMs};
+constexpr Bounds kLogBytes{std::uint64_t{1} << 20, std::uint64_t{1} << 50};
 constexpr Bounds kPauseMs{0, static_cast<std::uint64_t>(delivery::kPauseMax.count())};
 
 // A key whose values are the words of an enumeration of the room delivery.
@@ -379,8 +381,12 @@ void describe_workflow(Keys& keys, WrittenWorkflow& it) {
         key_for("delivered", Kind::kDuration, it.retention.delivered, "The records", kKeptSpan),
         delivery::KeepTimes{}.delivered));
     in.key(with_default(key_for("attempts", Kind::kDuration, it.retention.attempts,
-                                "The log of their attempts", kKeptSpan),
+                                "The log of their attempts; 0: no log is kept", kLogSpan),
                         delivery::KeepTimes{}.attempts));
+    in.key(with_default(
+        key_for("attemptBytes", Kind::kSize, it.retention.attempt_bytes,
+                "That log at most; the oldest attempts go before their time", kLogBytes),
+        delivery::KeepTimes{}.attempt_bytes));
   });
   Section delivery{"delivery", "The keys of [delivery](#delivery); what is said here wins"};
   delivery.table = Section::Table::kNone;

@@ -72,6 +72,7 @@ class WorkflowMaker {
     take_given(workflow.dead_letter_keep, written_.dead_letter_keep);
     take_given(workflow.retention.delivered, written_.retention.delivered);
     take_given(workflow.retention.attempts, written_.retention.attempts);
+    take_given(workflow.retention.attempt_bytes, written_.retention.attempt_bytes);
     if (failed_) return std::nullopt;
     return workflow;
   }

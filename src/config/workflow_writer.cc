@@ -172,7 +172,8 @@ WrittenWorkflow write_workflow(const delivery::Workflow& workflow) {
   out.delivery = write_terms(workflow.delivery);
   if (workflow.ordering) out.ordering = write_ordering(*workflow.ordering);
   out.dead_letter_keep = workflow.dead_letter_keep;
-  out.retention = {workflow.retention.delivered, workflow.retention.attempts};
+  out.retention = {workflow.retention.delivered, workflow.retention.attempts,
+                   workflow.retention.attempt_bytes};
   return out;
 }
 

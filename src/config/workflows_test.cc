@@ -390,7 +390,8 @@ const std::vector<std::string>& every_workflow_text() {
                     "    enabled: false\n    tenant: acme\n"),
       workflow_text(kStream, kUrl,
                     "    ordering: {onFailure: block-for, blockFor: 10m}\n"
-                    "    deadLetter: {keep: 7d}\n    retention: {delivered: 1d, attempts: 2d}\n"
+                    "    deadLetter: {keep: 7d}\n    retention: {delivered: 1d, attempts: 2d, "
+                    "attemptBytes: 64MiB}\n"
                     "    delivery: {guarantee: exactly-once, mechanism: transactional-outbox, "
                     "clientGuidance: true, deduplication: {ttl: 40d}, retries: {backoffMs: 250, "
                     "backoffMaxMs: 60000, maxAttempts: 12, giveUpAfter: 3d}, idempotencyKey: "

@@ -161,6 +161,7 @@ struct WrittenOrdering {
 struct WrittenRetention {
   std::optional<Duration> delivered;
   std::optional<Duration> attempts;
+  std::optional<std::uint64_t> attempt_bytes;
   friend bool operator==(const WrittenRetention&, const WrittenRetention&) = default;
 };
 

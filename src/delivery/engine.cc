@@ -77,6 +77,7 @@ Status Engine::stop() {
   for (const auto& [number, start] : starts_) settle_unanswered(start);
   const std::vector<Settlement> settled = std::exchange(settlements_, {});
   forget();
+  tell_attempts();
   return source_.give_back(settled);
 }
 
@@ -84,6 +85,7 @@ void Engine::settle_unanswered(const Start& start) {
   for (const auto& run : start.runs) {
     for (const HandoutNumber number : run.numbers) {
       const Entry& entry = entries_.at(number);
+      note_unanswered(*endpoints_[start.endpoint], start, entry);
       if (entry.lost && !settings_.announces) continue;
       ++counts_.unknown;
       settle(entry, Kind::kUnknown, Duration{0}, "the sender ended before the answer came", true);
@@ -128,6 +130,7 @@ Status Engine::take() {
   const TakeCall call{
       .settled = settlements_, .beginning = announced, .room = room(), .lease = settings_.lease};
   if (call.room > 0) look_at_ms_ = asked_ms + kLookEvery.count();
+  tell_attempts();
   Result<Hand> hand = source_.take(call);
   const std::int64_t answered_ms = clock_.steady_ms();
   rest_until_ms_ = answered_ms + std::clamp<std::int64_t>(answered_ms - asked_ms, kRestMin.count(),
@@ -331,6 +334,7 @@ void Engine::begin(Start start) {
     records.push_back(placed[i].record);
   }
   start.count = records.size();
+  start.began_ms = clock_.steady_ms();
   counts_.attempts += records.size();
   if (auto* observer = endpoint.policy.observer) observer->began(records.size());
   const std::uint64_t number = ++start_count_;
@@ -362,7 +366,10 @@ void Engine::finish(Start start, std::vector<SendResult>& results) {
     return result.outcome != Outcome::kNotSent;
   });
   const std::int64_t rest_ms = sent ? 0 : clock_.steady_ms() + kNotSentRest.count();
-  for (std::size_t run = 0; run < start.runs.size(); ++run) heed(endpoint, start, run, results);
+  for (std::size_t run = 0; run < start.runs.size(); ++run) {
+    heed(endpoint, start, run, results);
+    note_attempts(endpoint, start, run, results);
+  }
   for (std::size_t run = 0; run < start.runs.size(); ++run) {
     finish_run(endpoint, start, run, results, rest_ms);
   }

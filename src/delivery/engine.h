@@ -28,6 +28,7 @@ struct EngineSettings {
   std::uint32_t window = 8'000;  // records held at most
   // Z2: an attempt is noted durably by the source before its first byte leaves.
   bool announces = false;
+  bool tells_attempts = false;  // the source keeps a log of them
   bool blocks = false;  // a record that is given up may block its key, and is no dead letter then
 };
 
@@ -93,6 +94,7 @@ class Engine {
     std::vector<KeyQueues::Run> runs;
     std::vector<std::vector<std::size_t>> places;  // of each number of each run, in the call
     std::size_t count = 0;
+    std::int64_t began_ms = 0;
   };
   // What a result means for the records behind it.
   enum class Then : std::uint8_t { kNext, kAgain, kKeyWaits };
@@ -144,6 +146,14 @@ class Engine {
               bool may_have_arrived = false);
   void erase(HandoutNumber number);
 
+  // --- attempts, for the log of the source
+  void note_attempts(const Endpoint& endpoint, const Start& start, std::size_t run,
+                     std::vector<SendResult>& results);
+  void note_unanswered(const Endpoint& endpoint, const Start& start, const Entry& entry);
+  [[nodiscard]] Attempt attempt_of(const Endpoint& endpoint, const Start& start,
+                                   const Entry& entry) const;
+  void tell_attempts();
+
   [[nodiscard]] Duration idle_for();
   void say(std::string_view text) const {
     if (log_) log_(text);
@@ -160,6 +170,7 @@ class Engine {
   std::unordered_map<std::uint64_t, Start> starts_;   // under way
   std::vector<Start> chosen_;                         // to begin once they are noted (Z2)
   std::vector<Settlement> settlements_;               // not told to the source yet
+  std::vector<Attempt> attempts_;                     // likewise
   std::uint64_t start_count_ = 0;
   std::uint64_t ordinal_ = 0;
   std::vector<std::uint32_t> active_;  // endpoints for which something waits, and some others

@@ -11,6 +11,7 @@
 
 #include <hapax/time.h>
 
+#include "delivery/attempt.h"
 #include "relay/outgoing.h"
 
 namespace hapax::delivery {
@@ -34,6 +35,7 @@ struct SendResult {
   // The endpoint asks that nothing be sent to it before; of kNotSent: nothing can be.
   Duration after{0};
   std::string reason{};
+  AttemptFacts facts{};  // of a sink that measures
 };
 
 class Sink {

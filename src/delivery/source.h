@@ -11,6 +11,7 @@
 #include <hapax/result.h>
 #include <hapax/time.h>
 
+#include "delivery/attempt.h"
 #include "relay/outgoing.h"
 
 namespace hapax::delivery {
@@ -74,6 +75,9 @@ class Source {
   Source& operator=(const Source&) = delete;
   virtual ~Source() = default;
 
+  // Attempts that ended since the last time, in that order. A source that keeps a log writes them
+  // with what the next call settles; another one forgets them.
+  virtual void note_attempts(std::vector<Attempt> /*attempts*/) {}
   // Settles, renews the lease of what stays held, and hands out more. An error: what was said may
   // count or not, and nothing is held any longer.
   [[nodiscard]] virtual Result<Hand> take(const TakeCall& call) = 0;

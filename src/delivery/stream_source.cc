@@ -35,6 +35,7 @@ StreamSource::StreamSource(Store& store, ports::Clock& clock, StreamSourceSettin
       log_(std::move(log)),
       blocks_(store, {settings_.stream, settings_.consumer, settings_.blocked, settings_.hold}),
       news_(store) {
+  if (settings_.attempt_log) attempt_log_.emplace(store_, clock_, *settings_.attempt_log, log_);
   if (!settings_.claims) return;
   claims_.emplace(*settings_.claims, settings_.owner);
   if (settings_.claims->probe)
@@ -43,8 +44,13 @@ StreamSource::StreamSource(Store& store, ports::Clock& clock, StreamSourceSettin
 
 Status StreamSource::open() {
   if (settings_.own) HAPAX_CHECK(ensure_stream(store_, {settings_.stream, *settings_.own}));
+  if (attempt_log_) HAPAX_CHECK(attempt_log_->look());
   HAPAX_TRY(stream_uid_, find_source(store_, settings_.stream));
   return Ok{};
+}
+
+void StreamSource::note_attempts(std::vector<Attempt> attempts) {
+  if (attempt_log_) attempt_log_->note(std::move(attempts));
 }
 
 // --- take ------------------------------------------------------------------------------------
@@ -73,6 +79,7 @@ Result<Hand> StreamSource::take(const TakeCall& call) {
   const bool some = !held_.empty() || (claims_ && !claims_->idle());
   const bool renews = some && lease_end_ms_ - asked_ms <= call.lease.count() * 2 / 3;
   renew(settling, call, renews);
+  tell_log(settling);
   const bool receives = call.room > 0 && held_bytes_ < kHeldBytesMax;
   if (receives) settling.receive(call.room, call.lease);
   const std::int64_t asked_end_ms = asked_ms + call.lease.count();
@@ -109,7 +116,11 @@ void StreamSource::tidy() {
 
 Result<Answer> StreamSource::commit(const Settling& settling) {
   Result<Answer> answer = store_.commit({.ops = settling.ops(), .mode = Mode::kEach});
-  if (answer) return answer;
+  if (answer) {
+    if (attempt_log_) attempt_log_->hear(*answer);
+    return answer;
+  }
+  if (attempt_log_) attempt_log_->hear_nothing(answer.error().code);
   if (claims_) claims_->hear_nothing(answer.error().code);
   forget();
   return answer;
@@ -119,7 +130,8 @@ Result<Answer> StreamSource::commit(const Settling& settling) {
 void StreamSource::read_answer(const Settling& settling, const Answer& answer, Hand& hand) {
   for (std::size_t i = 0; i < answer.verdicts.size(); ++i) {
     const Verdict& verdict = answer.verdicts[i];
-    if (const auto* refused = std::get_if<Refused>(&verdict)) {
+    const auto* refused = std::get_if<Refused>(&verdict);
+    if (refused != nullptr && !(attempt_log_ && attempt_log_->said(i))) {
       if (log_) log_(base::format("stream '{}': {}", settings_.stream, refused->error.text()));
     }
     const HandoutNumber number = settling.extended(i);
@@ -310,6 +322,12 @@ void StreamSource::renew(Settling& settling, const TakeCall& call, bool renews) 
                  [&](const Op& op) { return settling.say(op); });
 }
 
+// Z22: behind all that is settled, so that a dead letter has what room there is.
+void StreamSource::tell_log(Settling& settling) {
+  if (!attempt_log_) return;
+  attempt_log_->speak([&](const Op& op) { return settling.say(op); });
+}
+
 Status StreamSource::give_back(std::span<const Settlement> settled) {
   end_attempts(settled);
   if (!stream_uid_ && !claims_) return Ok{};
@@ -327,6 +345,7 @@ Status StreamSource::give_back(std::span<const Settlement> settled) {
   }
   held_.clear();
   held_bytes_ = 0;
+  tell_log(settling);
   if (settling.ops().empty()) return Ok{};
   HAPAX_TRY(Answer answer, commit(settling));
   Hand nothing;

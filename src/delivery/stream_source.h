@@ -22,6 +22,7 @@
 #include <hapax/store.h>
 
 #include "delivery/attempt_claims.h"
+#include "delivery/attempt_log.h"
 #include "delivery/blocked_keys.h"
 #include "delivery/doubts.h"
 #include "delivery/source.h"
@@ -50,6 +51,7 @@ struct StreamSourceSettings {
   std::optional<Duration> delivered_kept{};
   // Each attempt is a claim. Nothing: what was not settled is sent again, under its id.
   std::optional<AttemptTerms> claims{};
+  std::optional<AttemptLogSettings> attempt_log{};  // nothing: none is kept
 };
 
 class StreamSource final : public Source {
@@ -65,6 +67,7 @@ class StreamSource final : public Source {
   StreamSource(Store& store, ports::Clock& clock, StreamSourceSettings settings, KeyOf key_of,
                Route route = {}, Log log = {});
 
+  void note_attempts(std::vector<Attempt> attempts) override;
   // Z12. kNotFound while there is no such stream.
   [[nodiscard]] Result<Hand> take(const TakeCall& call) override;
   [[nodiscard]] Status give_back(std::span<const Settlement> settled) override;
@@ -124,6 +127,7 @@ class StreamSource final : public Source {
   [[nodiscard]] Overruled doubt(const UnknownOutcome& unknown, Held held, Time now);
   [[nodiscard]] Status resolve_doubts();
   void renew(Settling& settling, const TakeCall& call, bool renews);
+  void tell_log(Settling& settling);
   [[nodiscard]] Result<Answer> commit(const Settling& settling);
   void read_answer(const Settling& settling, const Answer& answer, Hand& hand);
   [[nodiscard]] Status hand_out(Answer& answer, Hand& hand);
@@ -154,6 +158,7 @@ class StreamSource final : public Source {
   std::unordered_map<std::uint64_t, BlockedRecord> unheld_;  // for which the store has no room
   std::optional<AttemptClaims> claims_;
   std::optional<Doubts> doubts_;
+  std::optional<AttemptLog> attempt_log_;
   // What the store did not take: a full quota must not make attempts endless.
   std::unordered_map<std::uint64_t, Tries> remembered_;
   HandoutNumber numbers_ = 0;

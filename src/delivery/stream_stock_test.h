@@ -14,6 +14,7 @@
 #include "core/consumers.h"
 #include "core/registers.h"
 #include "core/test_store.h"
+#include "delivery/attempt_record.h"
 #include "delivery/stream_source.h"
 #include "delivery/world_test.h"
 
@@ -191,6 +192,8 @@ inline StreamSourceSettings stream_of_world(std::string owner) {
   settings.owner = std::move(owner);
   settings.give_up_after = std::chrono::days{300};
   settings.attempts_kept = std::chrono::days{400};
+  settings.attempt_log = {
+      .stream = "erp.attempts", .kept = std::chrono::days{400}, .bytes_max = 1 << 30};
   return settings;
 }
 
@@ -228,7 +231,7 @@ class StreamStock final : public Stock {
       if (troubles_.death && !*dead) *dead = troubles_.death();
       return *dead || troubles_.answer_lost();
     };
-    return std::make_unique<Opened>(troubles, store_, std::move(settings));
+    return std::make_unique<Opened>(troubles, *this, std::move(settings));
   }
   bool died(const std::string& owner) override {
     const auto at = dead_.find(owner);
@@ -278,6 +281,17 @@ class StreamStock final : public Stock {
     }
     return all;
   }
+  const std::map<std::string, int>* logged() override {
+    const core::Stream* stream = store_.rules.state.find_stream("erp.attempts");
+    for (; stream != nullptr && log_next_ <= stream->last; ++log_next_.value) {
+      const Record record = store_.record("erp.attempts", log_next_);
+      const auto attempts = read_attempts(record.payload, record.time).value();
+      for (const LoggedAttempt& each : attempts) ++logged_[each.attempt.key];
+      log_length_ += attempts.size();
+    }
+    return &logged_;
+  }
+  std::string log_fault() override { return log_fault_; }
   bool all_done() override {
     const auto* consumer = find_consumer();
     return consumer != nullptr && consumer->floor() == stream().last;
@@ -286,20 +300,46 @@ class StreamStock final : public Stock {
  private:
   class Opened final : public Source {
    public:
-    Opened(const WorldTroubles& troubles, RuleStore& store, StreamSourceSettings settings)
-        : store_(troubles, store),
+    Opened(const WorldTroubles& troubles, StreamStock& stock, StreamSourceSettings settings)
+        : stock_(stock),
+          store_(troubles, stock.store_),
           source_(store_, troubles.clock, std::move(settings),
                   [](const Record& record, std::uint64_t) { return record.id; }) {}
-    Result<Hand> take(const TakeCall& call) override { return source_.take(call); }
+    void note_attempts(std::vector<Attempt> attempts) override {
+      noted_ += attempts.size();
+      source_.note_attempts(std::move(attempts));
+    }
+    Result<Hand> take(const TakeCall& call) override {
+      const std::uint64_t before = stock_.log_length();
+      Result<Hand> hand = source_.take(call);
+      check_log(before, hand.ok());
+      return hand;
+    }
     Status give_back(std::span<const Settlement> settled) override {
-      return source_.give_back(settled);
+      const std::uint64_t before = stock_.log_length();
+      Status given = source_.give_back(settled);
+      check_log(before, given.ok());
+      return given;
     }
     void wait(Duration most) override { source_.wait(most); }
     void nudge() override { source_.nudge(); }
 
    private:
+    // Z21: what an answered commit settled is in the log.
+    void check_log(std::uint64_t before, bool answered) {
+      const std::uint64_t written = stock_.log_length() - before;
+      if (written > noted_ || (answered && written < noted_)) {
+        stock_.log_fault_ =
+            base::format("{} attempts were noted, and {} were logged", noted_, written);
+      }
+      // After an error they may come with the next commit.
+      noted_ = answered ? 0 : noted_ - std::min(noted_, written);
+    }
+
+    StreamStock& stock_;
     WorldStore store_;
     StreamSource source_;
+    std::uint64_t noted_ = 0;
   };
 
   [[nodiscard]] std::optional<ClaimState> claim_of(const std::string& id) {
@@ -315,11 +355,17 @@ class StreamStock final : public Stock {
     return store_.rules.state.find_consumer(stream(), "erp");
   }
 
+  [[nodiscard]] std::uint64_t log_length() { return logged() == nullptr ? 0 : log_length_; }
+
   WorldTroubles troubles_;
   const Groups groups_;
   const std::optional<AttemptTerms> claims_;
   const std::optional<Duration> hold_;
   RuleStore store_;
+  std::map<std::string, int> logged_{};  // of the log up to log_next_
+  std::uint64_t log_length_ = 0;
+  Sequence log_next_{1};
+  std::string log_fault_{};
   std::map<std::string, std::shared_ptr<bool>> dead_;  // processes
   std::set<std::string> dropped_;
   std::map<std::string, Sequence> sequences_;

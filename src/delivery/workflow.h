@@ -198,12 +198,15 @@ struct Ordering {
   friend bool operator==(const Ordering&, const Ordering&) = default;
 };
 
+inline constexpr std::uint64_t kAttemptBytes = std::uint64_t{1} << 30;
+
 // How long later records of a key wait; none: they do not, Duration::max(): until a person decides.
 [[nodiscard]] std::optional<Duration> hold_of(const Ordering& ordering);
 
 struct KeepTimes {
   Duration delivered{std::chrono::days{30}};
-  Duration attempts{std::chrono::days{30}};
+  Duration attempts{std::chrono::days{30}};  // 0: no log of them is kept
+  std::uint64_t attempt_bytes = kAttemptBytes;
   friend bool operator==(const KeepTimes&, const KeepTimes&) = default;
 };
 

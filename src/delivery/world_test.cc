@@ -137,6 +137,7 @@ bool World::send(Process* process, int number, std::vector<std::string> ids,
     }
   }
   if (told_gone_.contains(number)) witness_.blame("Z18: sent to an endpoint that is gone");
+  for (const std::string& id : ids) ++ids_.at(id).begun;
   for (const std::string& id : ids) process->keys_under_way.insert(ids_.at(id).key);
   const std::int64_t delay = random_.chance(1, 50)
                                  ? static_cast<std::int64_t>(random_.below(20'000))
@@ -290,7 +291,23 @@ void World::run() {
   check_end();
 }
 
+// Z21: no attempt is told twice, and without trouble every one is told.
+void World::check_log() {
+  const std::map<std::string, int>* const logged = stock_->logged();
+  if (logged == nullptr) return;
+  if (!stock_->log_fault().empty()) witness_.blame("Z21: " + stock_->log_fault());
+  for (const auto& [id, record] : ids_) {
+    const auto at = logged->find(id);
+    const int told = at == logged->end() ? 0 : at->second;
+    const bool wrong = troubles_ == 0 ? told != record.begun : told > record.begun;
+    if (!wrong) continue;
+    witness_.blame(
+        base::format("Z21: of {}, {} attempts began and {} are logged", id, record.begun, told));
+  }
+}
+
 void World::check_end() {
+  check_log();
   const std::map<std::string, std::string> dead = stock_->dead();
   const std::map<std::string, ClaimState> claims = stock_->claims();
   const std::set<std::string> over = given_up();
@@ -452,6 +469,14 @@ TEST(DeliveryWorldOfOutboxes, FindsAnEngineThatLetsLaterRecordsPass) {
 TEST(DeliveryWorldOfStreams, FindsAStreamWhoseRecordsHaveNoGroup) {
   const StockKind stock{"Stream", make_stream_stock_without_groups, 5};
   EXPECT_TRUE(is_found(stock, {.policy = patient_world()}, "Y1"));
+}
+
+// Z21
+TEST(DeliveryWorldOfStreams, FindsAnEngineThatTellsNothingOfItsAttempts) {
+  const StockKind stock{"Stream", make_stream_stock};
+  WorldPlan plan{.rates = WorldRates::none(), .policy = patient_world()};
+  plan.engine.tells_attempts = false;
+  EXPECT_TRUE(is_found(stock, plan, "Z21"));
 }
 
 // --- attempts that are claims

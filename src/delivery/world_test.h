@@ -53,7 +53,7 @@ enum class WorldPromise : std::uint8_t {
 struct WorldPlan {
   WorldRates rates{};
   WorldPromise promise = WorldPromise::kArrives;
-  EngineSettings engine{};
+  EngineSettings engine{.tells_attempts = true};
   EndpointPolicy policy{};
   std::size_t batch_max = 1;
   int records = 150;
@@ -98,6 +98,9 @@ class Stock {
   [[nodiscard]] virtual bool leased(const std::string& id) = 0;
   [[nodiscard]] virtual std::map<std::string, std::string> dead() = 0;  // ids and reasons
   [[nodiscard]] virtual bool all_done() = 0;
+  // How often an attempt of each id is in the log; null: none is kept.
+  [[nodiscard]] virtual const std::map<std::string, int>* logged() { return nullptr; }
+  [[nodiscard]] virtual std::string log_fault() { return {}; }
   // What a record of blocks its key, and what a person took out of the way.
   [[nodiscard]] virtual std::set<std::string> blocking() { return {}; }
   [[nodiscard]] virtual std::set<std::string> dropped() { return {}; }
@@ -144,6 +147,7 @@ class World {
   struct Published {
     std::string key;
     int place = 0;  // among those of its key
+    int begun = 0;  // attempts
     int left = 0;   // requests
     bool arrived = false;
     bool bad = false;
@@ -179,6 +183,7 @@ class World {
   void person();
   void check_blocked(const std::string& id);
   void check_end();
+  void check_log();
   void check_claim(const std::string& id, const Published& record, bool dead,
                    const std::map<std::string, ClaimState>& claims);
   [[nodiscard]] std::set<std::string> given_up();

@@ -245,6 +245,25 @@ void add_workflow_schemas(JsonObject& out) {
               R"(},"client_guidance":{"type":"string"},"declaration":{"type":"object"}},)"
               R"("required":["id","state","dead_letters",)"
               R"("endpoints"],"additionalProperties":false})");
+  constexpr std::string_view kAttempt =
+      R"({"type":"object","properties":{"position":{"type":"integer"},)"
+      R"("began_ms":{"type":"integer"},"settled_ms":{"type":"integer"},"key":{"type":"string"},)"
+      R"("endpoint":{"type":"string"},"attempt":{"type":"integer"},)"
+      R"("replay":{"type":"integer"},"sequence":{"type":"integer"},)"
+      R"("outcome":{"enum":["delivered","rejected","try-later","unknown"]},)"
+      R"("status":{"type":"integer"},"times_us":{"type":"object","properties":{)"
+      R"("waited":{"type":"integer"},"name":{"type":"integer"},"connected":{"type":"integer"},)"
+      R"("tls":{"type":"integer"},"first_byte":{"type":"integer"},"total":{"type":"integer"}},)"
+      R"("required":["waited","total"],"additionalProperties":false},)"
+      R"("reason":{"type":"string"},"answer":{"type":"string"},)"
+      R"("answer_base64":{"type":"string"},"answer_cut":{"type":"boolean"}},)"
+      R"("required":["position","began_ms","settled_ms","key","attempt","sequence","outcome",)"
+      R"("times_us"],"additionalProperties":false})";
+  out.raw("Attempts", R"({"type":"object","properties":{"source":{"type":"string"},)"
+                      R"("attempts":{"type":"array","items":)" +
+                          std::string(kAttempt) +
+                          R"(},"next":{"type":"integer"}},"required":["attempts"],)"
+                          R"("additionalProperties":false})");
   constexpr std::string_view kBlocked =
       R"({"type":"object","properties":{"key":{"type":"string"},"key_base64":{"type":"string"},)"
       R"("stream":{"type":"string"},"sequence":{"type":"integer"},"since_ms":{"type":"integer"},)"

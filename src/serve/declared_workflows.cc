@@ -8,6 +8,7 @@
 #include "config/workflows.h"
 #include "delivery/client_guidance.h"
 #include "delivery/workflow_runs.h"
+#include "serve/attempts_json.h"
 #include "serve/blocked_records.h"
 #include "workflows/own_streams.h"
 #include "workflows/pause.h"
@@ -163,6 +164,18 @@ Result<std::string> DeclaredWorkflows::show(std::string_view tenant, std::string
   }
   out.raw("declaration", config::to_json(*found, config::Secrets::kHidden));
   return out.text();
+}
+
+// The log outlives the declaration.
+Result<std::string> DeclaredWorkflows::attempts(std::string_view tenant, std::string_view workflow,
+                                                const rest::AttemptsWanted& wanted,
+                                                Store& store) const {
+  const Workflow* const found = find(tenant, workflow);
+  auto json = attempts_json(found, workflow, wanted, store);
+  const bool no_log = !json && json.error().code == Errc::kNotFound;
+  if (!no_log) return json;
+  if (found == nullptr) return not_known(workflow);
+  return no_attempts_json(*found);
 }
 
 Status DeclaredWorkflows::set_paused(std::string_view tenant, std::string_view workflow,

@@ -34,6 +34,9 @@ class DeclaredWorkflows final : public rest::WorkflowDirectory {
   [[nodiscard]] Result<std::string> list(std::string_view tenant, Store& store) const override;
   [[nodiscard]] Result<std::string> show(std::string_view tenant, std::string_view workflow,
                                          Store& store) const override;
+  [[nodiscard]] Result<std::string> attempts(std::string_view tenant, std::string_view workflow,
+                                             const rest::AttemptsWanted& wanted,
+                                             Store& store) const override;
   [[nodiscard]] Status set_paused(std::string_view tenant, std::string_view workflow, bool paused,
                                   Store& store) const override;
   [[nodiscard]] Result<std::string> blocked(std::string_view tenant, std::string_view workflow,

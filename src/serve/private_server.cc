@@ -17,6 +17,7 @@
 #include "rest/api.h"
 #include "rest/rest_door.h"
 #include "rest/trace.h"
+#include "serve/declared_workflows.h"
 #include "serve/health.h"
 #include "serve/metrics_page.h"
 #include "serve/own_routes.h"
@@ -72,6 +73,7 @@ class PrivateServerProcess final : public PrivateServer {
     HAPAX_TRY(store_, open_embedded(folder, options));
     entry_ = std::make_unique<access::Entry>(*store_, kInsideReaders, &meter_);
     rest::add_store_routes(router_, *entry_, sources_.outbox, wire::Callers::kSignedIn);
+    rest::add_workflow_routes(router_, *entry_, nothing_declared_);
     health_.opened();
     health_.look_at(store_->statistics());
     add_health_routes(router_, health_);
@@ -111,6 +113,7 @@ class PrivateServerProcess final : public PrivateServer {
   Health health_;
   SurveyBoard survey_;
   OneCaller caller_;
+  const DeclaredWorkflows nothing_declared_{{}};  // their logs of attempts are there
   const MetricsSources sources_{meter_,  accounts_, survey_,
                                 health_, version_,  config::ExactlyOnce{}.outbox.table_name};
   rest::Router router_;

@@ -1,5 +1,8 @@
 #include "workflows/answers.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "client/webhook_sink.h"
 
 namespace hapax::workflows {
@@ -8,7 +11,29 @@ using delivery::SendResult;
 using delivery::StatusWord;
 using webhook::SendReply;
 
-SendResult result_of(const SendReply& reply, std::span<const delivery::StatusRule> rules) {
+namespace {
+
+std::uint64_t count_of(std::chrono::microseconds time) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+}
+
+// Of a record that was delivered, nobody asks what the endpoint said to it.
+delivery::AttemptFacts facts_of(const SendReply& reply, bool delivered) {
+  const webhook::PhaseTimes& times = reply.times;
+  delivery::AttemptFacts facts{.times = {.waited = count_of(times.waited),
+                                         .name = count_of(times.name),
+                                         .connected = count_of(times.connected),
+                                         .tls = count_of(times.tls),
+                                         .first_byte = count_of(times.first_byte),
+                                         .total = count_of(times.total)},
+                               .status = reply.status};
+  if (delivered) return facts;
+  facts.answer = reply.body;
+  facts.answer_cut = reply.truncated;
+  return facts;
+}
+
+SendResult judged(const SendReply& reply, std::span<const delivery::StatusRule> rules) {
   SendResult result = client::send_result_of(reply);
   // Without a whole answer nobody knows what it would have said.
   if (reply.ending != webhook::SendEnding::kAnswered) {
@@ -37,6 +62,14 @@ SendResult result_of(const SendReply& reply, std::span<const delivery::StatusRul
   }
   result.answered = true;
   if (result.reason.empty()) result.reason = client::answer_in_words(reply);
+  return result;
+}
+
+}  // namespace
+
+SendResult result_of(const SendReply& reply, std::span<const delivery::StatusRule> rules) {
+  SendResult result = judged(reply, rules);
+  result.facts = facts_of(reply, result.outcome == SendResult::Outcome::kDelivered);
   return result;
 }
 

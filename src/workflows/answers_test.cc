@@ -74,6 +74,23 @@ TEST(Answers, MeanWhatIsDeclared) {
   EXPECT_EQ(result_of(answered(200), declared).outcome, Outcome::kDelivered);
 }
 
+// For the log of attempts. A success is told without what was said to it.
+TEST(Answers, TellWhatIsKnownOfTheAttempt) {
+  SendReply reply = answered(422);
+  reply.truncated = true;
+  reply.times.connected = std::chrono::microseconds{70};
+  reply.times.total = std::chrono::microseconds{900};
+  const SendResult refused = result_of(reply, {});
+  EXPECT_EQ(refused.facts.status, 422);
+  EXPECT_EQ(refused.facts.answer, "so it says");
+  EXPECT_TRUE(refused.facts.answer_cut);
+  EXPECT_EQ(refused.facts.times.connected, 70U);
+  EXPECT_EQ(refused.facts.times.total, 900U);
+  const auto declared = rules({{"422", StatusWord::kDelivered}});
+  EXPECT_EQ(result_of(reply, declared).facts.status, 422);
+  EXPECT_EQ(result_of(reply, declared).facts.answer, "");
+}
+
 // A head of which the body did not follow says nothing: the answer was not whole.
 TEST(Answers, OnlyAWholeAnswerIsJudged) {
   SendReply reply = answered(410);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "delivery/logged_source.h"
 #include "delivery/stream_source.h"
 #include "delivery/workflow_runs.h"
 #include "workflows/endpoint_probe.h"
@@ -215,7 +216,12 @@ Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& work
     const auto wanted = [endpoint = workflow.endpoints.front()](const delivery::Outgoing& record) {
       return endpoint.takes(record.type);
     };
-    return make_outbox_source(workflow, *outbox, ports, wanted, log_of(workflow));
+    HAPAX_TRY(auto source, make_outbox_source(workflow, *outbox, ports, wanted, log_of(workflow)));
+    const auto attempt_log = attempt_log_of(workflow);
+    if (!attempt_log) return source;
+    delivery::AttemptLog log(store, ports_.clock, *attempt_log, log_of(workflow));
+    return std::unique_ptr<delivery::Source>(
+        std::make_unique<delivery::LoggedSource>(std::move(source), ports_.clock, std::move(log)));
   }
   auto settings = source_settings(workflow, owner);
   if (const delivery::HttpTarget* target = probed_target(workflow)) {

@@ -29,6 +29,10 @@ delivery::OwnStream events_of(const delivery::Workflow& workflow) {
   return events;
 }
 
+std::string attempts_stream_of(std::string_view workflow) {
+  return std::string(workflow) + ".attempts";
+}
+
 delivery::OwnStream outbox_of(const delivery::Workflow& workflow) {
   delivery::OwnStream outbox{.name = workflow.id.text() + ".outbox", .settings = {}};
   outbox.settings.window =

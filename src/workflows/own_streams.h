@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "delivery/blocked_keys.h"
@@ -16,6 +17,9 @@ namespace hapax::workflows {
 // records and dead letters are kept.
 [[nodiscard]] std::string events_stream_of(const delivery::WorkflowId& id);
 [[nodiscard]] delivery::OwnStream events_of(const delivery::Workflow& workflow);
+
+// The log of its attempts.
+[[nodiscard]] std::string attempts_stream_of(std::string_view workflow);
 
 // What waits for the endpoints of a workflow in two steps. Ids are known for as long as the
 // workflow remembers keys, and as long as records are there.

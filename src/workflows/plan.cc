@@ -149,6 +149,13 @@ const delivery::HttpTarget* probed_target(const Workflow& workflow) {
   return target_of<delivery::NatureProbe>(workflow);
 }
 
+std::optional<delivery::AttemptLogSettings> attempt_log_of(const Workflow& workflow) {
+  if (workflow.retention.attempts == Duration{0}) return std::nullopt;
+  return delivery::AttemptLogSettings{.stream = attempts_stream_of(workflow.id.text()),
+                                      .kept = workflow.retention.attempts,
+                                      .bytes_max = workflow.retention.attempt_bytes};
+}
+
 // What the workflow has in the store. All its names begin with its own, so that they can lie
 // together.
 delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::string owner) {
@@ -172,6 +179,7 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
     settings.delivered_kept = workflow.retention.delivered;
   }
   settings.claims = attempt_terms(workflow);
+  settings.attempt_log = attempt_log_of(workflow);
   return settings;
 }
 
@@ -233,6 +241,7 @@ delivery::EngineSettings engine_settings(const Workflow& workflow) {
   delivery::EngineSettings settings;
   settings.lease = kLease;
   settings.announces = claims_attempts(workflow);
+  settings.tells_attempts = attempt_log_of(workflow).has_value();
   settings.blocks = delivery::hold_of(workflow.order()).has_value();
   settings.window = std::clamp<std::uint32_t>(held, 256, kWindowMax);
   return settings;

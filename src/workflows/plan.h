@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,10 @@ using KeyMaker =
     std::function<Result<std::string>(const Record&, std::string_view payload,
                                       std::uint64_t stream_uid, const signing::FanOut& fan_out)>;
 [[nodiscard]] KeyMaker key_maker(const delivery::Workflow& workflow, std::string store_id);
+
+// Nothing: the workflow keeps no log of its attempts.
+[[nodiscard]] std::optional<delivery::AttemptLogSettings> attempt_log_of(
+    const delivery::Workflow& workflow);
 
 // Of the engine's source: the stream itself, or the outbox of a workflow in two steps.
 [[nodiscard]] delivery::StreamSourceSettings source_settings(const delivery::Workflow& workflow,

@@ -82,7 +82,8 @@ workflows:
         receiver = self.receiver()
         file, publish = self.sqlite()
         publish("o1")
-        self.start(self.config(receiver, more="    delivery: {guarantee: at-least-once}"), file)
+        server = self.start(
+            self.config(receiver, more="    delivery: {guarantee: at-least-once}"), file)
         publish("o2")
         with contextlib.closing(sqlite3.connect(file[7:])) as app:
             uid = app.execute("SELECT uid FROM hapax_outbox_uid").fetchone()[0]
@@ -91,6 +92,12 @@ workflows:
         self.assertEqual({(key, body) for key, body, _ in receiver.got},
                          {(delivery_key(uid, "hapax_outbox", name), "x") for name in ("o1", "o2")})
         self.settled(file)
+
+        def attempts():
+            lines = self.hapax("attempts", "shop", "--json", "--url", server.url).splitlines()
+            return {(each["key"], each["outcome"]) for each in map(json.loads, lines)}
+        wait_for(lambda: attempts() == {(delivery_key(uid, "hapax_outbox", name), "delivered")
+                                        for name in ("o1", "o2")}, "the attempts in the log")
 
     def test_a_key_of_its_own(self):
         receiver = self.receiver()

@@ -111,6 +111,9 @@ class Rights(running.SignedInTest):
                 ("acme", "produce", "/workflows", "GET", 200),
                 ("acme", "produce", "/workflows/shop", "GET", 403),
                 ("acme", "produce", "/workflows/shop/pause", "POST", 403),
+                ("acme", "produce", "/workflows/shop/attempts", "GET", 403),
+                ("acme", "admin", "/workflows/shop/attempts", "GET", 200),
+                ("beta", "admin", "/workflows/shop/attempts", "GET", 404),
                 ("acme", "admin", "/workflows/shop/pause", "POST", 200),
                 ("beta", "admin", "/workflows/shop/pause", "POST", 404)):
             answer = server.call(method, path, token=jwt(tenant, (role,)))

@@ -1,0 +1,107 @@
+#include "delivery/attempt_pages.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace hapax::delivery {
+
+namespace {
+
+constexpr std::uint32_t kRecordsAtOnce = 1'000;
+
+// A record of the log holds fewer attempts than this, so a position names one attempt.
+constexpr std::uint64_t kPositionsPerRecord = 2 * kAttemptsPerRecord;
+
+std::uint64_t position_of(Sequence sequence, std::size_t index) {
+  return sequence.value * kPositionsPerRecord + index;
+}
+
+bool takes(const AttemptQuery& query, const Attempt& attempt) {
+  return (!query.keys || query.keys->contains(attempt.key)) &&
+         (!query.outcome || *query.outcome == attempt.outcome) &&
+         (!query.endpoint || *query.endpoint == attempt.endpoint);
+}
+
+// Times of a stream never go back, so halving finds the first record of `since` or later.
+Result<Sequence> first_since(Store& store, std::string_view stream, Sequence from, Sequence last,
+                             Time since) {
+  Sequence end = last.next();
+  while (from < end) {
+    const Sequence middle{from.value + (end.value - from.value) / 2};
+    HAPAX_TRY(const Records found, store.read({.stream = stream, .from = middle, .max = 1}));
+    const bool earlier = !found.records.empty() && found.records.front().sequence < end &&
+                         found.records.front().time < since;
+    if (earlier) {
+      from = found.records.front().sequence.next();
+    } else {
+      end = middle;
+    }
+  }
+  return from;
+}
+
+class Reading {
+ public:
+  Reading(const AttemptQuery& query, std::uint64_t bytes_left)
+      : query_(query), bytes_left_(bytes_left) {}
+
+  // Whether the page goes on behind that record.
+  Result<bool> look_at(const Record& record) {
+    if (record.time > query_.until) return false;
+    auto logged = read_attempts(record.payload, record.time);
+    if (!logged) {
+      return Error{Errc::kPreconditionFailed,
+                   base::format("record {} is not of a log of attempts", record.sequence.value)};
+    }
+    for (std::size_t i = 0; i < logged->size(); ++i) {
+      const std::uint64_t position = position_of(record.sequence, i);
+      if (position < query_.from || !takes(query_, (*logged)[i].attempt)) continue;
+      if (page_.attempts.size() == query_.max) {
+        page_.next = position;
+        return false;
+      }
+      page_.attempts.push_back({position, std::move((*logged)[i])});
+    }
+    if (record.payload.size() < bytes_left_) {
+      bytes_left_ -= record.payload.size();
+      return true;
+    }
+    page_.next = position_of(record.sequence.next(), 0);
+    return false;
+  }
+  [[nodiscard]] AttemptPage page() && { return std::move(page_); }
+
+ private:
+  const AttemptQuery& query_;
+  std::uint64_t bytes_left_;
+  AttemptPage page_;
+};
+
+}  // namespace
+
+Result<AttemptPage> find_attempts(Store& store, std::string_view stream, const AttemptQuery& query,
+                                  std::uint64_t bytes_max) {
+  HAPAX_TRY(const StreamStats stats, store.describe(stream));
+  Sequence from = std::max(stats.first, Sequence{query.from / kPositionsPerRecord});
+  if (query.since > Time::min()) {
+    HAPAX_TRY(from, first_since(store, stream, from, stats.last, query.since));
+  }
+  Reading reading(query, bytes_max);
+  for (bool more = true; more && from <= stats.last;) {
+    HAPAX_TRY(const Records found,
+              store.read({.stream = stream, .from = from, .max = kRecordsAtOnce}));
+    if (found.records.empty()) break;
+    for (const Record& record : found.records) {
+      HAPAX_TRY(more, reading.look_at(record));
+      if (!more) break;
+      from = record.sequence.next();
+    }
+  }
+  AttemptPage page = std::move(reading).page();
+  // What the byte limit left over may be nothing.
+  if (page.next && *page.next >= position_of(stats.last.next(), 0)) page.next.reset();
+  return page;
+}
+
+}  // namespace hapax::delivery

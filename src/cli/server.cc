@@ -121,6 +121,9 @@ void print_summary(const config::Config& config) {
   if (!config.workflows.empty()) {
     base::print("workflows  {}\n", names_of(config.workflows));
   }
+  std::string alerts;
+  for (const auto& alert : config.alerts) alerts += (alerts.empty() ? "" : ", ") + alert.id;
+  if (!alerts.empty()) base::print("alerts     {}\n", alerts);
   base::print("tenants    {} with limits of their own\n", config.tenants.named.size());
   base::print("sign-in    {}\n", config.auth.configured() ? "required" : "nobody has to");
 }

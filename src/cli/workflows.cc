@@ -48,14 +48,23 @@ int list_workflows(Way& way) {
   return kExitOk;
 }
 
+std::string latency_of(const JsonValue& endpoint) {
+  const JsonValue* const latency = endpoint.find("latency_ms");
+  const JsonValue* const p99 = latency == nullptr ? nullptr : latency->find("p99");
+  if (p99 == nullptr) return "-";
+  const auto* real = p99->get<double>();
+  return real != nullptr ? base::format("{:.1f}", *real)
+                         : std::to_string(number_in(*latency, "p99"));
+}
+
 void print_endpoints(const JsonValue& workflow) {
-  Table table(
-      {"endpoint", "attempts", "delivered", "retries", "dead letters", "unknown", "last error"});
+  Table table({"endpoint", "attempts", "delivered", "retries", "dead letters", "unknown", "p99 ms",
+               "last error"});
   for (const JsonValue& one : list_in(workflow, "endpoints")) {
     const std::string name = text_in(one, "name");
     table.add({name.empty() ? "(the only one)" : printable(name), number_of(one, "attempts"),
                number_of(one, "delivered"), number_of(one, "retries"),
-               number_of(one, "dead_letters"), number_of(one, "unknown"),
+               number_of(one, "dead_letters"), number_of(one, "unknown"), latency_of(one),
                printable(text_in(one, "last_error"))});
   }
   if (!table.empty()) base::print("\n{}", table.text());

@@ -13,6 +13,8 @@
 #include <hapax/ops.h>
 #include <hapax/time.h>
 
+#include "alerts/rule.h"
+#include "config/written_alert.h"
 #include "config/written_workflow.h"
 #include "delivery/workflow.h"
 
@@ -146,8 +148,9 @@ struct Log {
 };
 
 struct Metrics {
-  std::string address;  // empty: on the address of HTTP
-  bool open = false;    // without signing in
+  std::string address;                // empty: on the address of HTTP
+  bool open = false;                  // without signing in
+  std::uint32_t endpoints_max = 100;  // of a workflow, with series of their own
 };
 
 struct Stream {
@@ -212,6 +215,8 @@ struct Config {
   PerformanceSlos performance_slos;
   WrittenDelivery delivery;  // what a workflow does not say
   std::vector<WrittenWorkflow> written_workflows;
+  std::vector<WrittenAlert> written_alerts;
+  std::vector<alerts::Rule> alerts;           // made of what was written: see alerts.h
   std::vector<delivery::Workflow> workflows;  // made of what was written: see workflows.h
 };
 

@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "config/alerts.h"
 #include "config/key_for.h"
 #include "config/workflow_keys.h"
 
@@ -361,6 +362,10 @@ void describe_metrics(Keys& keys, Metrics& metrics) {
   keys.key(key_for("address", Kind::kAddress, metrics.address,
                    "An address of their own; empty: /metrics on the address of HTTP"));
   keys.key(key_for("open", Kind::kFlag, metrics.open, "Show them to whoever does not sign in"));
+  keys.key(key_for("endpoints_max", Kind::kNumber, metrics.endpoints_max,
+                   "Endpoints of one workflow with series of their own; those of its further "
+                   "endpoints are summed as `(others)`",
+                   {0, 1'000}));
 }
 
 }  // namespace
@@ -395,6 +400,12 @@ void describe(Keys& keys, Config& config) {
               auto& all = config.written_workflows;
               if (index >= all.size()) all.resize(index + 1);
               describe_workflow(in, all[index]);
+            });
+  keys.list({"alerts", "When somebody is told that something is wrong: [alerts](alerts.md)"},
+            config.written_alerts.size(), [&](Keys& in, std::size_t index) {
+              auto& all = config.written_alerts;
+              if (index >= all.size()) all.resize(index + 1);
+              describe_alert(in, all[index]);
             });
 }
 

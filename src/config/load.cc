@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "base/words.h"
+#include "config/alerts.h"
 #include "config/check.h"
 #include "config/document.h"
 #include "config/exactly_once.h"
@@ -330,6 +331,7 @@ Loaded load(const std::optional<ConfigFile>& file, std::span<const Variable> var
   apply_exactly_once(loaded.config, loaded.given, loaded.findings);
   fill_windows(loaded);
   apply_workflows(loaded.config, loaded.given, loaded.findings);
+  apply_alerts(loaded.config, loaded.given, loaded.findings);
   check_whole(loaded.config, loaded.given, loaded.findings);
   loaded.findings.finish();
   return loaded;

@@ -270,6 +270,25 @@ void describe_exchange(Keys& keys, WrittenEndpoint& it) {
   keys.key(on_status_key(it.on_status));
 }
 
+Section with_table(std::string_view name, std::string_view meaning) {
+  Section section{name, meaning};
+  section.table = Section::Table::kOwn;
+  return section;
+}
+
+void describe_order(Keys& keys, WrittenOrdering& it) {
+  keys.key(with_default(choice("key", it.key, "record: in order per record key; none: in no order"),
+                        delivery::Ordering{}.key));
+  keys.key(with_default(
+      choice("onFailure", it.on_failure,
+             "What becomes of later records of a key after a dead letter: they wait for a "
+             "person (block), go on (park), or wait for a time (block-for)"),
+      delivery::FailureWord::kPark));
+  keys.key(key_for("blockFor", Kind::kDuration, it.block_for, "Of block-for", kKeptSpan));
+}
+
+}  // namespace
+
 void describe_endpoint(Keys& keys, WrittenEndpoint& it) {
   constexpr Bounds kTimeout{1, 3'600 * kSecondMs};
   keys.key(key_for("name", Kind::kName, it.name, "Required in `endpoints`; its queue has it"));
@@ -312,25 +331,6 @@ void describe_endpoint(Keys& keys, WrittenEndpoint& it) {
                [&](Keys& in) { describe_auth(in, it.auth); });
   describe_exchange(keys, it);
 }
-
-Section with_table(std::string_view name, std::string_view meaning) {
-  Section section{name, meaning};
-  section.table = Section::Table::kOwn;
-  return section;
-}
-
-void describe_order(Keys& keys, WrittenOrdering& it) {
-  keys.key(with_default(choice("key", it.key, "record: in order per record key; none: in no order"),
-                        delivery::Ordering{}.key));
-  keys.key(with_default(
-      choice("onFailure", it.on_failure,
-             "What becomes of later records of a key after a dead letter: they wait for a "
-             "person (block), go on (park), or wait for a time (block-for)"),
-      delivery::FailureWord::kPark));
-  keys.key(key_for("blockFor", Kind::kDuration, it.block_for, "Of block-for", kKeptSpan));
-}
-
-}  // namespace
 
 void describe_delivery(Keys& keys, WrittenDelivery& it) {
   keys.key(with_default(choice("guarantee", it.guarantee, "What is promised"),

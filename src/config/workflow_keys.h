@@ -7,6 +7,8 @@
 namespace hapax::config {
 
 void describe_delivery(Keys& keys, WrittenDelivery& delivery);
+// One place that records, or alerts, go to.
+void describe_endpoint(Keys& keys, WrittenEndpoint& endpoint);
 void describe_workflow(Keys& keys, WrittenWorkflow& workflow);
 
 }  // namespace hapax::config

@@ -19,6 +19,7 @@ namespace hapax::config {
 namespace {
 
 constexpr std::size_t kWorkflowsMax = 10'000;
+const std::string kOfAlerts = "begins with 'alerts.', as only the workflows of alerts do";
 
 // A term of delivery may have been written with the defaults.
 Place place_of_term(const Given& given, const std::string& workflow, const std::string& path) {
@@ -48,6 +49,10 @@ std::vector<MadeWorkflow> make_all(Config& config, const Given& given, ConfigFin
     auto workflow =
         make_workflow(config.written_workflows[i], config.delivery, path, given, findings);
     if (!workflow) continue;
+    if (alerts::carries_alerts(workflow->id.text())) {
+      findings.error(place_of(given, path + ".id"), path + ".id " + kOfAlerts);
+      continue;
+    }
     made.push_back({path, config.workflows.size()});
     config.workflows.push_back(*std::move(workflow));
   }
@@ -116,6 +121,9 @@ Result<delivery::Workflow> workflow_from_json(std::string_view text) {
   read_node(root, loaded, [&](Keys& keys) { describe_workflow(keys, written); });
   std::optional<delivery::Workflow> made;
   if (loaded.good()) made = make_workflow(written, {}, "", loaded.given, loaded.findings);
+  if (made && alerts::carries_alerts(made->id.text())) {
+    loaded.findings.error({}, "id " + kOfAlerts);
+  }
   loaded.findings.finish();
   if (made && loaded.good()) return *std::move(made);
   std::string all;

@@ -29,6 +29,22 @@ std::optional<std::int64_t> Endpoint::next_ms(std::int64_t now_ms) const {
   return std::max({*due, open, rate.next_ms(now_ms)});
 }
 
+// A failure that cost no attempt is known to the endpoint alone, for as long as it is remembered.
+void Endpoint::tell_began(const std::vector<const Outgoing*>& records) const {
+  if (policy.observer == nullptr) return;
+  const auto repeated = std::count_if(records.begin(), records.end(), [&](const Outgoing* record) {
+    return record->attempt > 1 || record->replay > 0 || record->tried_for > Duration{0} ||
+           suspects.contains(record->id);
+  });
+  policy.observer->began(records.size(), static_cast<std::size_t>(repeated));
+}
+
+void Endpoint::enable() {
+  if (gone.empty()) return;
+  gone.clear();
+  if (policy.observer != nullptr) policy.observer->enabled();
+}
+
 void Endpoint::tell_settled(ports::Clock& clock, const Outgoing& record, Settlement::Kind kind,
                             std::string_view reason) const {
   if (policy.observer == nullptr) return;

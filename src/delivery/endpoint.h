@@ -93,6 +93,8 @@ struct Endpoint {
     if (suspects.size() >= kSuspectsMax && !suspects.contains(id)) suspects.clear();
     return suspects[id];
   }
+  void tell_began(const std::vector<const Outgoing*>& records) const;
+  void enable();
   void tell_settled(ports::Clock& clock, const Outgoing& record, Settlement::Kind kind,
                     std::string_view reason) const;
   // How sentences about it begin.

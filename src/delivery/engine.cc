@@ -336,7 +336,7 @@ void Engine::begin(Start start) {
   start.count = records.size();
   start.began_ms = clock_.steady_ms();
   counts_.attempts += records.size();
-  if (auto* observer = endpoint.policy.observer) observer->began(records.size());
+  endpoint.tell_began(records);
   const std::uint64_t number = ++start_count_;
   starts_.emplace(number, std::move(start));
   endpoint.sink.start(records, lease_end_ms_ - settings_.margin.count(),

@@ -22,6 +22,7 @@ void Engine::disable(Endpoint& endpoint, const SendResult& result) {
   if (!endpoint.gone.empty()) return;
   ++counts_.gone;
   endpoint.gone = endpoint.called() + " is disabled: " + result.reason;
+  if (auto* observer = endpoint.policy.observer) observer->disabled(result.reason);
   say(base::format(
       "{}; nothing is sent to it until the workflow is paused and resumed or the process starts "
       "again, and its records {}",
@@ -45,7 +46,7 @@ void Engine::turn_away_waiting(Endpoint& endpoint) {
 
 void Engine::give_back_waiting() {
   for (const auto& endpoint : endpoints_) {
-    endpoint->gone.clear();  // Whoever resumes wants to know whether it is back.
+    endpoint->enable();  // Whoever resumes wants to know whether it is back.
     for (const HandoutNumber number : endpoint->queues.remove_all_waiting()) {
       settle(entries_.at(number), Settlement::Kind::kNotSent, Duration{0}, {});
       erase(number);

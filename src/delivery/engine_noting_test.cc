@@ -138,12 +138,19 @@ TEST(DeliveryEngines, WhilePausedNothingIsTakenOrBegins) {
 TEST(DeliveryEngines, AnObserverIsToldWhatBecomesOfRecords) {
   struct Noting final : EndpointObserver {
     std::vector<std::string> told;
-    void began(std::size_t records) override { told.push_back("began " + std::to_string(records)); }
+    void began(std::size_t records, std::size_t repeated) override {
+      told.push_back("began " + std::to_string(records) + ", " + std::to_string(repeated) +
+                     " again");
+    }
     void settled(Settlement::Kind kind, Duration age, std::string_view reason) override {
       told.push_back(std::to_string(static_cast<int>(kind)) + " after " +
                      std::to_string(age.count()) + " " + std::string(reason));
     }
     void paused() override { told.emplace_back("paused"); }
+    void disabled(std::string_view reason) override {
+      told.push_back("disabled: " + std::string(reason));
+    }
+    void enabled() override { told.emplace_back("enabled"); }
   };
   sim::SimClock clock;
   NotingSource source;
@@ -158,7 +165,23 @@ TEST(DeliveryEngines, AnObserverIsToldWhatBecomesOfRecords) {
   clock.advance(40);
   sink.deliver();
   ASSERT_TRUE(engine.step());
-  EXPECT_EQ(observer.told, (Ids{"began 1", "0 after 40 "}));
+  EXPECT_EQ(observer.told, (Ids{"began 1, 0 again", "0 after 40 "}));
+  // A second attempt, a replay, and one that failed before this process knew of it.
+  observer.told.clear();
+  source.next.push_back({2, {.id = "2", .attempt = 2}, 0});
+  source.next.push_back({3, {.id = "3", .replay = 1}, 0});
+  source.next.push_back({4, {.id = "4", .tried_for = Duration{10}}, 0});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(engine.step());
+  EXPECT_EQ(observer.told, (Ids(3, "began 1, 1 again")));
+  observer.told.clear();
+  sink.answer(0, SendResult::Outcome::kGone);
+  ASSERT_TRUE(engine.step());
+  ASSERT_FALSE(observer.told.empty());
+  EXPECT_EQ(observer.told.front(), "disabled: said so");
+  observer.told.clear();
+  engine.set_paused(true);
+  ASSERT_TRUE(engine.step());
+  EXPECT_EQ(observer.told, Ids{"enabled"});
 }
 
 // Z13

@@ -73,20 +73,20 @@ void Page::line(std::string_view suffix, const Labels& labels, std::string_view 
   text_.push_back('\n');
 }
 
-void Page::sample(const Labels& labels, const Histogram& values) {
+void Page::sample(const Labels& labels, const HistogramValues& values) {
   std::uint64_t up_to = 0;
   const auto bucket = [&](std::string_view bound) {
     Labels with_bound = labels;
     with_bound.emplace_back("le", bound);
     line("_bucket", with_bound, std::to_string(up_to));
   };
-  for (std::size_t i = 0; i < values.bounds().size(); ++i) {
-    up_to += values.count(i);
-    bucket(number(values.bounds()[i]));
+  for (std::size_t i = 0; i < values.bounds.size(); ++i) {
+    up_to += values.counts[i];
+    bucket(number(values.bounds[i]));
   }
-  up_to += values.count(values.bounds().size());
+  up_to += values.counts.back();
   bucket("+Inf");
-  line("_sum", labels, number(values.sum()));
+  line("_sum", labels, number(values.sum));
   line("_count", labels, std::to_string(up_to));
 }
 

@@ -29,7 +29,8 @@ class Page {
   void sample(const Labels& labels, double value) { line("", labels, number(value)); }
 
   void histogram(std::string_view name, std::string_view help) { family(name, help, "histogram"); }
-  void sample(const Labels& labels, const Histogram& values);
+  void sample(const Labels& labels, const HistogramValues& values);
+  void sample(const Labels& labels, const Histogram& values) { sample(labels, values.values()); }
   // A family of one.
   void histogram(std::string_view name, std::string_view help, const Histogram& values) {
     histogram(name, help);

@@ -157,7 +157,10 @@ std::vector<Samples> answer_samples() {
       {"SecretRemoved", {R"({"name":"ERP","removed":true})"}},
       {"OutboxStats",
        {R"({"pending":1,"published":0,"failed":0,"oldest_pending_at":"2025-09-14T19:41:47Z",)"
-        R"("lag_seconds":0})",
+        R"("lag_seconds":0,"outboxes":[{"workflow":"w","pending":1,"published":0,"failed":0,)"
+        R"("oldest_pending_at":"2025-09-14T19:41:47Z","asked_at":"2025-09-14T19:41:47Z",)"
+        R"("error":"e"},{"workflow":"w","pending":1,"published":0,"failed":0,)"
+        R"("oldest_pending_at":null,"asked_at":null}]})",
         R"({"pending":0,"published":0,"failed":0,"oldest_pending_at":null,"lag_seconds":0})"}},
   };
 }

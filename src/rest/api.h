@@ -4,6 +4,7 @@
 #include <string>
 
 #include "access/entry.h"
+#include "rest/outbox_directory.h"
 #include "rest/router.h"
 #include "rest/secret_directory.h"
 #include "rest/workflow_directory.h"
@@ -13,9 +14,10 @@ namespace hapax::rest {
 
 // Adds every route of the store. The OpenAPI document tells of all routes there are when it is
 // asked for, also of those added later.
-// `outbox` is the stream that the endpoints of the outbox tell of.
+// `outbox` is the stream that the endpoints of the outbox tell of,
+// and `databases` those beside it that they know.
 void add_store_routes(Router& router, access::Entry& entry, const std::string& outbox,
-                      wire::Callers callers);
+                      wire::Callers callers, const OutboxDirectory& databases = {});
 // Those of workflows, where there are any. The directory outlives the routes.
 void add_workflow_routes(Router& router, access::Entry& entry, const WorkflowDirectory& directory);
 void add_blocked_routes(Router& router, access::Entry& entry, const WorkflowDirectory& directory);
@@ -28,6 +30,7 @@ void add_read_routes(Router& router, access::Entry& entry);
 void add_record_routes(Router& router, access::Entry& entry);
 void add_receive_route(Router& router, access::Entry& entry);
 void add_dedup_routes(Router& router, access::Entry& entry);
-void add_outbox_routes(Router& router, access::Entry& entry, const std::string& table);
+void add_outbox_routes(Router& router, access::Entry& entry, const std::string& table,
+                       const OutboxDirectory& databases);
 
 }  // namespace hapax::rest

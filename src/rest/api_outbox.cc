@@ -1,6 +1,7 @@
 // The outbox of "exactly once patterns", as a stream: an event is a record, its id the message id,
 // its aggregate the group key, its type the header event_type, its metadata the other headers. The
-// relay is a consumer; an event is published when the relay has acked it.
+// relay is a consumer; an event is published when the relay has acked it. Outboxes of databases
+// that workflows of the server deliver count beside it.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -31,12 +32,14 @@ struct Outbox {
   std::uint64_t failed = 0;
   Time now{};
   std::vector<Record> oldest;  // behind the relay's floor
+  std::vector<DatabaseOutbox> databases{};
 };
 
 struct Question {
   std::string stream;
   std::string relay;
   std::uint32_t max = 100;
+  std::vector<DatabaseOutbox> databases{};
 };
 
 ConsumerStats relay_of(const StreamStats& stats, std::string_view name) {
@@ -48,13 +51,10 @@ ConsumerStats relay_of(const StreamStats& stats, std::string_view name) {
   return none;
 }
 
-// An outbox nobody wrote to is empty.
-Result<Outbox> look(Store& store, const Question& question) {
-  Outbox outbox;
-  HAPAX_TRY(const Statistics all, store.statistics());
-  outbox.now = all.log_time;
+// One that nobody wrote to is empty.
+Status look_at_stream(Store& store, const Question& question, Outbox& outbox) {
   const auto stats = store.describe(question.stream);
-  if (!stats && stats.error().code == Errc::kNotFound) return outbox;
+  if (!stats && stats.error().code == Errc::kNotFound) return Ok{};
   if (!stats) return stats.error();
   const ConsumerStats relay = relay_of(*stats, question.relay);
   const std::uint64_t next = std::max(relay.next.value, stats->first.value);
@@ -62,9 +62,23 @@ Result<Outbox> look(Store& store, const Question& question) {
   outbox.failed = relay.dead_lettered;
   outbox.published =
       stats->last.value - std::min(stats->last.value, outbox.pending + outbox.failed);
-  if (outbox.pending == 0) return outbox;
+  if (outbox.pending == 0) return Ok{};
   HAPAX_TRY(Records read, store.read({question.stream, relay.floor.next(), question.max}));
   outbox.oldest = std::move(read.records);
+  return Ok{};
+}
+
+Result<Outbox> look(Store& store, const Question& question) {
+  Outbox outbox;
+  HAPAX_TRY(const Statistics all, store.statistics());
+  outbox.now = all.log_time;
+  HAPAX_CHECK(look_at_stream(store, question, outbox));
+  outbox.databases = question.databases;
+  for (const DatabaseOutbox& each : outbox.databases) {
+    outbox.pending += each.pending;
+    outbox.published += each.published;
+    outbox.failed += each.failed;
+  }
   return outbox;
 }
 
@@ -86,26 +100,58 @@ std::string json_of(const Record& record) {
       .text();
 }
 
+// What cannot be told because a database is away, is told as it was.
+void tell_databases(wire::JsonObject& out, const Outbox& outbox) {
+  if (outbox.databases.empty()) return;
+  out.list("outboxes", outbox.databases, [&](wire::JsonObject& one, const DatabaseOutbox& each) {
+    const auto moment = [&](std::string_view name, const std::optional<Time>& time) {
+      time ? one.add(name, base::rfc3339_seconds(*time)) : one.raw(name, "null");
+    };
+    one.add("workflow", each.workflow).add("pending", each.pending);
+    one.add("published", each.published).add("failed", each.failed);
+    moment("oldest_pending_at", each.oldest);
+    moment("asked_at", each.asked);
+    if (!each.trouble.empty()) one.add("error", each.trouble);
+  });
+}
+
 std::string pending_json(const Outbox& outbox) {
   wire::JsonArray events;
   for (const Record& record : outbox.oldest) events.add(json_of(record));
-  return wire::JsonObject().add("pending", outbox.pending).raw("events", events.text()).text();
+  wire::JsonObject out;
+  out.add("pending", outbox.pending).raw("events", events.text());
+  tell_databases(out, outbox);
+  return out.text();
+}
+
+// Since when the oldest pending event waits, wherever it is.
+std::optional<Time> oldest_of(const Outbox& outbox) {
+  std::optional<Time> oldest;
+  if (!outbox.oldest.empty()) oldest = outbox.oldest.front().time;
+  for (const DatabaseOutbox& each : outbox.databases) {
+    if (each.oldest) oldest = std::min(oldest.value_or(*each.oldest), *each.oldest);
+  }
+  return oldest;
 }
 
 std::string stats_json(const Outbox& outbox) {
   wire::JsonObject out;
   out.add("pending", outbox.pending).add("published", outbox.published);
   out.add("failed", outbox.failed);
-  if (outbox.oldest.empty()) {
-    return out.raw("oldest_pending_at", "null").raw("lag_seconds", "0").text();
+  if (const auto oldest = oldest_of(outbox)) {
+    const Duration lag = std::max(outbox.now - *oldest, Duration{0});
+    out.add("oldest_pending_at", base::rfc3339_seconds(*oldest));
+    out.add("lag_seconds", lag.count() / 1'000);
+  } else {
+    out.raw("oldest_pending_at", "null").raw("lag_seconds", "0");
   }
-  const Time oldest = outbox.oldest.front().time;
-  out.add("oldest_pending_at", base::rfc3339_seconds(oldest));
-  return out.add("lag_seconds", (to_ms(outbox.now) - to_ms(oldest)) / 1'000).text();
+  tell_databases(out, outbox);
+  return out.text();
 }
 
+// Whoever names a table means that stream alone.
 void answer(access::Entry& entry, const SharedCall& call, const std::string& table,
-            std::string (*to_json)(const Outbox&)) {
+            const OutboxDirectory& databases, std::string (*to_json)(const Outbox&)) {
   const auto max = option<std::uint32_t>(call, "max", 100);
   if (!max) return respond_error(call, max.error());
   // Also of an outbox that nobody would have to read.
@@ -125,6 +171,9 @@ void answer(access::Entry& entry, const SharedCall& call, const std::string& tab
   }
   Question question{std::move(stream),
                     std::string(request.query_value("consumer").value_or(kRelay)), *max};
+  if (databases && !request.query_value("table")) {
+    question.databases = databases(call->caller().tenant);
+  }
   entry.ask(
       call->from(), call->caller(),
       [question = std::move(question)](Store& store) { return look(store, question); },
@@ -133,15 +182,17 @@ void answer(access::Entry& entry, const SharedCall& call, const std::string& tab
 
 }  // namespace
 
-void add_outbox_routes(Router& router, access::Entry& entry, const std::string& table) {
+void add_outbox_routes(Router& router, access::Entry& entry, const std::string& table,
+                       const OutboxDirectory& databases) {
   const auto add = [&](access::Right right, std::string_view path,
                        std::string (*to_json)(const Outbox&), std::string name,
                        std::string summary) {
-    Route route{
-        "GET", std::string(kRoot).append(path),
-        guarded({right}, [&entry, table, to_json](
-                             const SharedCall& call) { answer(entry, call, table, to_json); }),
-        std::move(summary), ""};
+    Route route{"GET", std::string(kRoot).append(path),
+                guarded({right},
+                        [&entry, table, databases, to_json](const SharedCall& call) {
+                          answer(entry, call, table, databases, to_json);
+                        }),
+                std::move(summary), ""};
     route.answer = std::move(name);
     const std::string name_schema = wire::text_schema_of(wire::allowed::kName);
     route.query = {{"table", name_schema, "Stream of the outbox; " + table + " without it"},

@@ -233,6 +233,11 @@ void add_workflow_schemas(JsonObject& out) {
       R"("attempts":{"type":"integer"},"delivered":{"type":"integer"},)"
       R"("retries":{"type":"integer"},"dead_letters":{"type":"integer"},)"
       R"("unknown":{"type":"integer"},"pauses":{"type":"integer"},)"
+      R"("repeats":{"type":"integer"},"retry_rate":{"type":"number"},)"
+      R"("duplicate_rate":{"type":"number"},"disabled":{"type":"boolean"},)"
+      R"("latency_ms":{"type":"object","properties":{"p50":{"type":"number"},)"
+      R"("p95":{"type":"number"},"p99":{"type":"number"}},)"
+      R"("required":["p50","p95","p99"],"additionalProperties":false},)"
       R"("last_error":{"type":"string"}},"required":["name","attempts","delivered"],)"
       R"("additionalProperties":false})";
   out.raw("Workflow",
@@ -306,7 +311,9 @@ std::string schemas(wire::Callers callers) {
   add_workflow_schemas(out);
   out.raw("OutboxPending",
           R"({"type":"object","properties":{"pending":{"type":"integer"},"events":{"type":"array",)"
-          R"("items":{"type":"object","required":["metadata","status","created_at"]}}},)"
+          R"("items":{"type":"object","required":["metadata","status","created_at"]}},)"
+          R"("outboxes":{"type":"array","items":{"type":"object","required":["workflow",)"
+          R"("pending"]}}},)"
           R"("required":["pending","events"]})");
   return out.text();
 }

@@ -10,6 +10,8 @@
 #include "delivery/workflow_runs.h"
 #include "serve/attempts_json.h"
 #include "serve/blocked_records.h"
+#include "serve/survey.h"
+#include "workflows/delivery_rows.h"
 #include "workflows/own_streams.h"
 #include "workflows/pause.h"
 
@@ -79,10 +81,6 @@ Result<std::optional<StreamStats>> find_stream(Store& store, std::string_view st
   return std::optional(*std::move(stats));
 }
 
-std::uint64_t records_of(const StreamStats& stream) {
-  return stream.last.value + 1 - std::min(stream.first.value, stream.last.value + 1);
-}
-
 struct WaitingRecords {
   std::uint64_t waiting = 0;
   std::uint64_t in_flight = 0;
@@ -100,11 +98,27 @@ void count_waiting(WaitingRecords& records, const StreamStats& stream,
   records.waiting += waiting;
 }
 
+// Nothing was confirmed: there are none.
+void tell_latency(wire::JsonObject& out, const metrics::HistogramValues& seconds) {
+  if (!seconds.quantile(0)) return;
+  wire::JsonObject latency;
+  for (const auto& [name, share] : {std::pair{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}}) {
+    latency.raw(name, base::format("{:.6g}", *seconds.quantile(share) * 1'000));
+  }
+  out.raw("latency_ms", latency.text());
+}
+
 void tell_endpoint(wire::JsonObject& out, const workflows::EndpointFigures& figures) {
+  workflows::DeliveryCounts counts;
+  counts.add(figures);
   out.add("name", figures.endpoint()).add("attempts", figures.attempts());
   out.add("delivered", figures.delivered()).add("retries", figures.retried());
   out.add("dead_letters", figures.dead()).add("unknown", figures.unknown());
-  out.add("pauses", figures.pauses());
+  out.add("pauses", figures.pauses()).add("repeats", figures.repeated());
+  out.raw("retry_rate", base::format("{:.6g}", counts.retry_rate()));
+  out.raw("duplicate_rate", base::format("{:.6g}", counts.duplicate_rate()));
+  out.add("disabled", figures.is_disabled());
+  tell_latency(out, counts.delivery_seconds);
   if (const std::string error = figures.last_error(); !error.empty()) out.add("last_error", error);
 }
 

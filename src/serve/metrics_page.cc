@@ -4,6 +4,7 @@
 
 #include "base/tenant_frame.h"
 #include "metrics/page.h"
+#include "serve/delivery_metrics.h"
 
 namespace hapax::serve {
 
@@ -112,7 +113,7 @@ class Writer {
   void streams() {
     dedup_storage();
     page_.gauge("hapax_stream_records", "Records of a stream.");
-    each_stream([](const StreamStats& stream) { return records_of(stream); });
+    each_stream(records_of);
     page_.gauge("hapax_stream_bytes", "Bytes of the records of a stream.");
     each_stream([](const StreamStats& stream) { return stream.bytes; });
     page_.gauge("hapax_stream_horizon_age_seconds",
@@ -121,13 +122,16 @@ class Writer {
       const auto age = std::max(survey_->store.log_time - stream.horizon, Duration{0});
       return std::chrono::duration<double>(age).count();
     });
+    if (sources_.outboxes) outboxes_ = sources_.outboxes();
+    if (tenant_) {
+      std::erase_if(outboxes_, [this](const auto& one) { return one.tenant != *tenant_; });
+    }
     page_.gauge("outbox_events_pending", "Number of pending outbox events");
-    page_.sample({}, outbox_pending());
+    std::uint64_t pending = outbox_pending();
+    for (const OutboxState& one : outboxes_) pending += one.pending;
+    page_.sample({}, pending);
   }
 
-  static std::uint64_t records_of(const StreamStats& stream) {
-    return stream.last.value + 1 - std::min(stream.first.value, stream.last.value + 1);
-  }
   static std::uint64_t lag_of(const StreamStats& stream, const ConsumerStats& consumer) {
     return stream.last.value - std::min(consumer.floor.value, stream.last.value);
   }
@@ -169,42 +173,13 @@ class Writer {
     each_consumer([](const StreamStats&, const ConsumerStats& one) { return one.dead_lettered; });
   }
 
-  template <class Value>
-  void each_endpoint(const Value& value) {
-    if (!sources_.each_endpoint) return;
-    std::size_t left = metrics::kQueuesMax;
-    sources_.each_endpoint([&](const workflows::EndpointFigures& one) {
-      if ((tenant_ && one.tenant() != *tenant_) || left == 0) return;
-      --left;
-      Labels labels;
-      if (!one.tenant().empty()) labels.emplace_back("tenant", one.tenant());
-      labels.emplace_back("workflow", one.workflow());
-      labels.emplace_back("endpoint", one.endpoint());
-      page_.sample(labels, value(one));
-    });
-  }
-
   void deliveries() {
-    using Figures = workflows::EndpointFigures;
-    const auto count = [&](std::string_view name, std::string_view help,
-                           std::uint64_t (Figures::*of)() const) {
-      page_.counter(name, help);
-      each_endpoint([&](const Figures& one) { return (one.*of)(); });
-    };
-    count("hapax_delivery_attempts_total", "Attempts to send a record.", &Figures::attempts);
-    count("hapax_delivery_delivered_total", "Records that the endpoint confirmed.",
-          &Figures::delivered);
-    count("hapax_delivery_retries_total", "Attempts that failed and are repeated.",
-          &Figures::retried);
-    count("hapax_delivery_dead_letters_total", "Records that were given up.", &Figures::dead);
-    count("hapax_delivery_unknown_total", "Records of which nobody knows whether they arrived.",
-          &Figures::unknown);
-    count("hapax_delivery_pauses_total", "Times that an endpoint was left alone because it failed.",
-          &Figures::pauses);
-    page_.histogram("hapax_delivery_duration_seconds",
-                    "From the time of a record to the confirmation of the endpoint.");
-    each_endpoint(
-        [](const Figures& one) -> const metrics::Histogram& { return one.delivery_seconds(); });
+    if (sources_.each_endpoint) {
+      add_deliveries(page_, workflows::delivery_rows(sources_.each_endpoint,
+                                                     {tenant_, sources_.endpoints_max}));
+    }
+    if (sources_.backlogs != nullptr) add_backlogs(page_, *sources_.backlogs->latest(), tenant_);
+    add_outboxes(page_, outboxes_);
   }
 
   // Of the tenants that have called.
@@ -332,6 +307,7 @@ class Writer {
   const MetricsSources& sources_;
   const std::shared_ptr<const Survey> survey_;
   const std::optional<std::string>& tenant_;
+  std::vector<OutboxState> outboxes_;
   Page page_;
 };
 

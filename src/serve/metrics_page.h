@@ -12,9 +12,11 @@
 #include "access/ledger.h"
 #include "metrics/meter.h"
 #include "net/server.h"
+#include "serve/backlogs.h"
 #include "serve/health.h"
+#include "serve/outbox_survey.h"
 #include "serve/survey.h"
-#include "workflows/figures.h"
+#include "workflows/delivery_rows.h"
 
 namespace hapax::serve {
 
@@ -29,7 +31,10 @@ struct MetricsSources {
   // Bytes of the keys of claims, and of plain keys that stand for a job, by queue.
   std::function<void(Time now, const access::Ledger::Visit& visit)> each_key_bytes{};
   // Endpoints of the workflows that run here.
-  std::function<void(const workflows::FiguresBoard::Visit& visit)> each_endpoint{};
+  workflows::EachEndpoint each_endpoint{};
+  const BacklogBoard* backlogs = nullptr;  // none: nobody looks how far behind workflows are
+  std::function<std::vector<OutboxState>()> outboxes{};  // in databases; none: nobody asks them
+  std::size_t endpoints_max = workflows::kEndpointRowsDefault;  // of a workflow, with series
 };
 
 // A6: With a tenant, its own figures only. Without, those of all and of the process.

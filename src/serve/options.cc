@@ -86,6 +86,7 @@ Result<Options> options_from(const config::Config& config) {
   take_limits(options, config.limits);
   options.streams = config.streams;
   options.workflows = config.workflows;
+  options.alerts = config.alerts;
   options.auth = config.auth;
   options.tenants = config.tenants;
   options.log = config.log;

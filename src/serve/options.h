@@ -12,6 +12,7 @@
 #include <hapax/embedded.h>
 #include <hapax/result.h>
 
+#include "alerts/rule.h"
 #include "config/config.h"
 #include "http/session.h"
 #include "net/server.h"
@@ -47,6 +48,7 @@ struct Options {
   std::chrono::milliseconds resp_idle_time{0};
   std::vector<config::Stream> streams;  // there before the doors open
   std::vector<delivery::Workflow> workflows;
+  std::vector<alerts::Rule> alerts;
   config::Auth auth;
   config::Tenants tenants;
   config::Log log;

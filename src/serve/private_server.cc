@@ -19,6 +19,7 @@
 #include "rest/trace.h"
 #include "serve/declared_workflows.h"
 #include "serve/health.h"
+#include "serve/log.h"
 #include "serve/metrics_page.h"
 #include "serve/own_routes.h"
 #include "serve/tenant_settings.h"

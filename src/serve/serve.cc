@@ -17,6 +17,8 @@
 #include "access/entry.h"
 #include "access/gatherer.h"
 #include "access/tenant_store.h"
+#include "alerts/notice_text.h"
+#include "base/format.h"
 #include "host/clock.h"
 #include "host/entropy.h"
 #include "host/signals.h"
@@ -28,6 +30,7 @@
 #include "rest/api.h"
 #include "rest/rest_door.h"
 #include "rest/trace.h"
+#include "serve/alert_watch.h"
 #include "serve/declared_workflows.h"
 #include "serve/descriptors.h"
 #include "serve/health.h"
@@ -35,7 +38,9 @@
 #include "serve/log.h"
 #include "serve/metrics_page.h"
 #include "serve/notify.h"
+#include "serve/outbox_survey.h"
 #include "serve/own_routes.h"
+#include "serve/rounds.h"
 #include "serve/startable.h"
 #include "serve/stored_secrets.h"
 #include "serve/streams.h"
@@ -43,12 +48,15 @@
 #include "serve/tenant_settings.h"
 #include "wire/json_text.h"
 #include "workflows/host.h"
+#include "workflows/outbox.h"
 
 namespace hapax::serve {
 
 namespace {
 
 constexpr std::chrono::milliseconds kTick{500};
+constexpr std::chrono::milliseconds kWatchEvery{2'000};
+constexpr std::chrono::milliseconds kAskOutboxesEvery{5'000};
 // How often people are told that there are too many connections.
 constexpr std::chrono::minutes kTellCrowdedEvery{1};
 constexpr std::string_view kStarting =
@@ -81,7 +89,10 @@ class Process {
     HAPAX_CHECK(open_store());
     vault_.emplace(workflows::VaultPorts{*store_, clock_, entropy_}, std::move(secret_keys));
     secrets_.emplace(*vault_);
-    HAPAX_TRY(workflows_, workflows::Host::make(options_.workflows, workflow_ports()));
+    HAPAX_TRY(workflows_, workflows::Host::make(workflows_to_run(), workflow_ports()));
+    alerts_ = std::make_unique<AlertWatch>(options_.alerts, alert_ports());
+    outboxes_ = std::make_unique<OutboxSurvey>(
+        serve::outboxes_of(options_.workflows, outbox_opener()), clock_);
     open_doors();
     workflows_->start();
     announce();
@@ -97,6 +108,8 @@ class Process {
     server_->stop(options_.drain);
     workflows_->wait();
     surveyor_->stop();
+    watch_->stop();
+    ask_outboxes_.reset();
     entry_->close();
     while (well && entry_->ledger().keep(*store_)) {
     }
@@ -136,7 +149,8 @@ class Process {
     entry_ = std::make_unique<access::Entry>(*store_, options_.readers, &meter_, &redaction_);
     const bool signed_in = options_.auth.configured();
     rest::add_store_routes(router_, *entry_, options_.outbox,
-                           signed_in ? wire::Callers::kSignedIn : wire::Callers::kAnybody);
+                           signed_in ? wire::Callers::kSignedIn : wire::Callers::kAnybody,
+                           [this](std::string_view tenant) { return database_outboxes(tenant); });
     rest::add_workflow_routes(router_, *entry_, declared_);
     rest::add_secret_routes(router_, *entry_, *secrets_);
     add_health_routes(router_, health_);
@@ -176,6 +190,52 @@ class Process {
                                 .endpoints = options_.endpoints};
   }
 
+  // Alerts travel by workflows of their own.
+  [[nodiscard]] std::vector<delivery::Workflow> workflows_to_run() const {
+    std::vector<delivery::Workflow> all = options_.workflows;
+    for (const alerts::Rule& rule : options_.alerts) {
+      if (rule.carrier) all.push_back(*rule.carrier);
+    }
+    return all;
+  }
+
+  OpenOutboxOf outbox_opener() {
+    const workflows::OutboxPorts outbox_ports{
+        .open = options_.open_outbox,
+        .clock = clock_,
+        .store_id = store_->id(),
+        .key = base::format("{:016x}", ports::draw_u64(entropy_))};
+    return [outbox_ports](const delivery::Workflow& workflow) {
+      return workflows::open_to_report(workflow, outbox_ports);
+    };
+  }
+
+  [[nodiscard]] std::vector<rest::DatabaseOutbox> database_outboxes(std::string_view tenant) const {
+    std::vector<rest::DatabaseOutbox> all;
+    for (const OutboxState& one : outboxes_->latest()) {
+      if (one.tenant != tenant) continue;
+      all.push_back({one.workflow, one.pending, one.published, one.dead_letters, one.oldest,
+                     one.asked, one.trouble});
+    }
+    return all;
+  }
+
+  AlertWatch::Ports alert_ports() {
+    const auto told = [this](const alerts::Rule& rule, const alerts::Notice& notice) {
+      const bool over = notice.kind == alerts::Notice::Kind::kEnds;
+      log_.write(over ? LogLevel::kInfo : LogLevel::kWarning,
+                 std::string(alerts::event_type_of(notice.kind)),
+                 {{"alert", rule.id}, {"what", alerts::sentence_of(rule, notice)}});
+    };
+    const auto failed = [this](const alerts::Rule& rule, const std::string& what) {
+      log_.write_often(LogLevel::kWarning, "alert not told", {{"alert", rule.id}, {"why", what}});
+    };
+    return {.store_of = workflow_ports().store_of,
+            .process = base::format("{:016x}", ports::draw_u64(entropy_)),
+            .told = told,
+            .failed = failed};
+  }
+
   rest::DoorContext door_context(const std::string& address) {
     const auto listens = net::parse_address(address);
     const bool here = listens && listens->loopback();
@@ -211,6 +271,10 @@ class Process {
                                   if (!health_.trouble()) entry_->ledger().keep(*store_);
                                 }};
     surveyor_ = std::make_unique<Surveyor>(*store_, found, Surveyor::Every{.look = tick});
+    watch_ = std::make_unique<Rounds>(kWatchEvery, [this] { watch_workflows(); });
+    if (!outboxes_->empty()) {
+      ask_outboxes_ = std::make_unique<Rounds>(kAskOutboxesEvery, [this] { outboxes_->look(); });
+    }
     std::uint64_t answers = 0;
     for (;;) {
       const int signal = signals.wait_for(tick);
@@ -222,6 +286,17 @@ class Process {
       const bool alive = answered != std::exchange(answers, answered);
       if (watchdog && alive) notifier_.tell("WATCHDOG=1");  // The store has answered since.
     }
+  }
+
+  // Of the survey there is, however old: a store that stands still is shown as it was.
+  void watch_workflows() {
+    if (health_.trouble()) return;
+    const auto survey = survey_.latest();
+    auto found = take_backlogs(*store_, *survey, options_.workflows);
+    outboxes_->add_to(found, time_from_ms(clock_.wall_ms()));
+    backlogs_.put(std::move(found));
+    const auto backlogs = backlogs_.latest();
+    alerts_->look({*survey, *backlogs, meter_, sources_.each_endpoint});
   }
 
   void show(Survey survey) {
@@ -392,20 +467,25 @@ class Process {
   metrics::Meter meter_;
   Health health_;
   SurveyBoard survey_;
+  BacklogBoard backlogs_;
   const Notifier notifier_ = Notifier::of_environment();
-  const MetricsSources sources_{meter_,
-                                accounts_,
-                                survey_,
-                                health_,
-                                options_.version,
-                                options_.outbox,
-                                options_.slos,
-                                [this](Time now, const access::Ledger::Visit& visit) {
-                                  if (open_) entry_->ledger().each_key_bytes(now, visit);
-                                },
-                                [this](const workflows::FiguresBoard::Visit& visit) {
-                                  if (open_) workflows_->figures().each(visit);
-                                }};
+  const MetricsSources sources_{
+      meter_,
+      accounts_,
+      survey_,
+      health_,
+      options_.version,
+      options_.outbox,
+      options_.slos,
+      [this](Time now, const access::Ledger::Visit& visit) {
+        if (open_) entry_->ledger().each_key_bytes(now, visit);
+      },
+      [this](const workflows::FiguresBoard::Visit& visit) {
+        if (open_) workflows_->figures().each(visit);
+      },
+      &backlogs_,
+      [this] { return open_ ? outboxes_->latest() : std::vector<OutboxState>{}; },
+      options_.metrics.endpoints_max};
   const MetricsPage metrics_page_ = [this](const std::optional<std::string>& tenant) {
     return metrics_page(sources_, server_->statistics(), tenant);
   };
@@ -447,6 +527,10 @@ class Process {
   std::unique_ptr<resp::SessionContext> context_;
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<Surveyor> surveyor_;
+  std::unique_ptr<AlertWatch> alerts_;
+  std::unique_ptr<OutboxSurvey> outboxes_;
+  std::unique_ptr<Rounds> watch_;         // of the workflows
+  std::unique_ptr<Rounds> ask_outboxes_;  // none: no workflow reads one
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "serve/survey.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -15,6 +16,10 @@ metrics::NearMisses::Windows Survey::windows() const {
     windows[stream.stream] = {std::chrono::seconds{window.raw()}, stream.settings.id_scope};
   }
   return windows;
+}
+
+std::uint64_t records_of(const StreamStats& stream) {
+  return stream.last.value + 1 - std::min(stream.first.value, stream.last.value + 1);
 }
 
 Result<Survey> take_survey(Store& store, const GoOn& go_on) {

@@ -27,6 +27,9 @@ struct Survey {
   [[nodiscard]] metrics::NearMisses::Windows windows() const;
 };
 
+// That it holds, as its figures tell.
+[[nodiscard]] std::uint64_t records_of(const StreamStats& stream);
+
 // `go_on` is asked after each answer of the store; false ends it with what there is.
 using GoOn = std::function<bool()>;
 [[nodiscard]] Result<Survey> take_survey(Store& store, const GoOn& go_on);

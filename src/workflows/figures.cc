@@ -44,6 +44,12 @@ void EndpointFigures::settled(Kind kind, Duration age, std::string_view reason) 
   last_error_ = reason.substr(0, kErrorBytesMax);
 }
 
+void EndpointFigures::disabled(std::string_view reason) {
+  disabled_ = true;
+  const base::MutexLock lock(mutex_);
+  last_error_ = reason.substr(0, kErrorBytesMax);
+}
+
 std::string EndpointFigures::last_error() const {
   const base::MutexLock lock(mutex_);
   return last_error_;

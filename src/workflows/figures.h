@@ -23,20 +23,29 @@ class EndpointFigures final : public delivery::EndpointObserver {
  public:
   EndpointFigures(std::string tenant, std::string workflow, std::string endpoint);
 
-  void began(std::size_t records) override { attempts_ += records; }
+  void began(std::size_t records, std::size_t repeated) override {
+    attempts_ += records;
+    repeated_ += repeated;
+  }
   void settled(delivery::Settlement::Kind kind, Duration age, std::string_view reason) override;
   void paused() override { ++pauses_; }
+  void disabled(std::string_view reason) override;
+  void enabled() override { disabled_ = false; }
 
   [[nodiscard]] const std::string& tenant() const { return tenant_; }
   [[nodiscard]] const std::string& workflow() const { return workflow_; }
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
 
   [[nodiscard]] std::uint64_t attempts() const { return attempts_; }
+  // Of these, attempts under a key that was sent before.
+  [[nodiscard]] std::uint64_t repeated() const { return repeated_; }
   [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
   [[nodiscard]] std::uint64_t retried() const { return retried_; }
   [[nodiscard]] std::uint64_t dead() const { return dead_; }
   [[nodiscard]] std::uint64_t unknown() const { return unknown_; }
   [[nodiscard]] std::uint64_t pauses() const { return pauses_; }
+  // It wants nothing any more, so nothing is sent to it.
+  [[nodiscard]] bool is_disabled() const { return disabled_; }
   // From the time of a record to the endpoint's confirmation.
   [[nodiscard]] const metrics::Histogram& delivery_seconds() const { return delivery_seconds_; }
   // Why the last attempt failed that did; empty: none has.
@@ -47,11 +56,13 @@ class EndpointFigures final : public delivery::EndpointObserver {
   const std::string workflow_;
   const std::string endpoint_;  // its name; empty: the only one of its workflow
   std::atomic<std::uint64_t> attempts_ = 0;
+  std::atomic<std::uint64_t> repeated_ = 0;
   std::atomic<std::uint64_t> delivered_ = 0;
   std::atomic<std::uint64_t> retried_ = 0;
   std::atomic<std::uint64_t> dead_ = 0;
   std::atomic<std::uint64_t> unknown_ = 0;
   std::atomic<std::uint64_t> pauses_ = 0;
+  std::atomic<bool> disabled_ = false;
   metrics::Histogram delivery_seconds_;
   mutable base::Mutex mutex_;
   std::string last_error_ HAPAX_GUARDED_BY(mutex_);

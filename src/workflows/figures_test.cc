@@ -13,13 +13,14 @@ using Kind = delivery::Settlement::Kind;
 
 TEST(EndpointFigures, EachRecordIsCountedUnderWhatBecameOfIt) {
   EndpointFigures figures("acme", "erp", "");
-  figures.began(3);
+  figures.began(3, 1);
   figures.settled(Kind::kRetry, Duration{5}, "HTTP 500");
   figures.settled(Kind::kDelivered, Duration{15}, "");
   figures.settled(Kind::kDead, Duration{7}, "HTTP 422");
   figures.settled(Kind::kUnknown, Duration{7}, "no answer");
   figures.settled(Kind::kHeld, Duration{7}, "");
   EXPECT_EQ(figures.attempts(), 3U);
+  EXPECT_EQ(figures.repeated(), 1U);
   EXPECT_EQ(figures.retried(), 1U);
   EXPECT_EQ(figures.delivered(), 1U);
   EXPECT_EQ(figures.dead(), 1U);
@@ -46,7 +47,7 @@ delivery::EndpointSettings named(std::string name) {
 TEST(FiguresBoard, AWorkflowThatIsReplacedGoesOnCounting) {
   FiguresBoard board;
   auto old = board.add(erp(), named("a"));
-  old->began(3);
+  old->began(3, 0);
   const auto other = board.add(erp(), named("b"));
   const auto fresh = board.add(erp(), named("a"));
   old.reset();
@@ -58,7 +59,7 @@ TEST(FiguresBoard, WhatNobodyCountsInAnyMoreIsNotTold) {
   FiguresBoard board;
   auto gone = board.add(erp(), named("a"));
   const auto stays = board.add(erp(), named("b"));
-  gone->began(3);
+  gone->began(3, 0);
   gone.reset();
   EXPECT_EQ(endpoints_on(board), std::vector<std::string>{"b"});
   EXPECT_EQ(board.add(erp(), named("a"))->attempts(), 0U);

@@ -103,4 +103,17 @@ Result<std::unique_ptr<delivery::Source>> make_outbox_source(
       std::move(open), ports.clock, std::move(settings), std::move(hooks), std::move(log)));
 }
 
+Result<std::unique_ptr<relay::Source>> open_to_report(const Workflow& workflow,
+                                                      const OutboxPorts& ports) {
+  if (!ports.open) {
+    return Error{Errc::kPreconditionFailed, "this process opens no outboxes of databases"};
+  }
+  const auto& from = std::get<FromOutbox>(*workflow.source);
+  HAPAX_TRY(relay::OutboxAddress address, address_of(workflow, from, ports));
+  address.waits = false;
+  address.is_named = false;
+  HAPAX_TRY(relay::OpenedOutbox opened, ports.open(address));
+  return std::move(opened.source);
+}
+
 }  // namespace hapax::workflows

@@ -30,4 +30,8 @@ struct OutboxPorts {
     const delivery::Workflow& workflow, const delivery::FromOutbox& from, const OutboxPorts& ports,
     std::function<bool(const delivery::Outgoing&)> wanted, delivery::LaneSource::Log log);
 
+// The outbox, to be asked how it does and nothing else. Errors as above, and those of the database.
+[[nodiscard]] Result<std::unique_ptr<relay::Source>> open_to_report(
+    const delivery::Workflow& workflow, const OutboxPorts& ports);
+
 }  // namespace hapax::workflows

@@ -203,7 +203,7 @@ class Pages(Folder):
                          "put the output of hapax check --keys between the marks")
 
     def test_every_example_of_the_page_is_valid(self):
-        pages = page("config.md") + page("workflows.md")
+        pages = page("config.md") + page("workflows.md") + page("alerts.md")
         examples = re.findall(r"^```yaml\n(.*?)^```", pages, re.S | re.M)
         self.assertGreaterEqual(len(examples), 3)
         for example in examples:

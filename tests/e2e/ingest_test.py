@@ -169,7 +169,8 @@ class Figures(delivering.DeliveryTest):
         for payload in ("good", "slow", "poison"):
             server.call("POST", EVENTS, {"id": payload, "payload": json.dumps(payload)})
         mine = '{workflow="shop",endpoint=""}'
-        expected = {"attempts": 5, "delivered": 2, "retries": 2, "dead_letters": 1, "unknown": 0}
+        expected = {"attempts": 5, "delivered": 2, "retries": 2, "dead_letters": 1, "unknown": 0,
+                    "repeats": 2}
 
         def counted():
             return {name: self.series(server, f"hapax_delivery_{name}_total").get(mine)
@@ -179,6 +180,18 @@ class Figures(delivering.DeliveryTest):
         self.assertEqual(took[mine], 2)
         buckets = self.series(server, "hapax_delivery_duration_seconds_bucket")
         self.assertEqual(buckets['{workflow="shop",endpoint="",le="+Inf"}'], 2)
+
+    def test_endpoints_beyond_the_limit_are_summed(self):
+        endpoint = self.endpoint()
+        endpoints = "".join(f"      - {{name: e{i}, url: '{endpoint.url}/{i}'}}\n"
+                            for i in range(5))
+        server = self.serve("metrics: {endpoints_max: 2}\nworkflows:\n  - id: shop\n"
+                            "    source: {type: http}\n    endpoints:\n" + endpoints)
+        server.call("POST", EVENTS, {"id": "e1", "payload": "1"})
+        name = "hapax_delivery_delivered_total"
+        mine = ['{workflow="shop",endpoint="%s"}' % each for each in ("e0", "e1", "(others)")]
+        wait_for(lambda: self.series(server, name) == dict(zip(mine, (1, 1, 3))),
+                 lambda: f"two of five and their sum; there is {self.series(server, name)}")
 
 
 class Tenants(running.SignedInTest):

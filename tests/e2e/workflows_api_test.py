@@ -51,6 +51,13 @@ class State(delivering.DeliveryTest):
         self.assertEqual([figures[name] for name in ("attempts", "delivered", "retries",
                                                      "dead_letters")], [3, 1, 1, 1])
         self.assertIn("HTTP 422", figures["last_error"])
+        # Of three attempts one failed and was repeated, and that one was under a key sent before.
+        self.assertEqual([round(figures[name], 3) for name in ("retry_rate", "duplicate_rate")],
+                         [0.333, 0.333])
+        self.assertEqual((figures["repeats"], figures["disabled"]), (1, False))
+        latency = [figures["latency_ms"][name] for name in ("p50", "p95", "p99")]
+        self.assertEqual(latency, sorted(latency))
+        self.assertGreater(latency[0], 0)
         self.assertEqual(told["declaration"]["endpoint"]["url"], endpoint.url)
         self.assertNotIn("t0k-secret", json.dumps(told))
         both = server.call("GET", "/workflows").json["workflows"]

@@ -16,6 +16,18 @@ bool reads_a_stream(const Workflow& workflow) {
   return workflow.source && !std::holds_alternative<delivery::FromOutbox>(*workflow.source);
 }
 
+// The record of that message id, if the stream still has it. A key of fields that a workflow names
+// is made of its content; every other key is made of the id alone.
+Result<Record> record_of(Store& store, const std::string& stream, const std::string& id) {
+  Record record{};
+  record.id = id;
+  HAPAX_TRY(const auto known, store.find_id(stream, id, std::nullopt));
+  if (!known) return record;
+  HAPAX_TRY(Records found, store.read({.stream = stream, .from = known->sequence, .max = 1}));
+  const bool kept = !found.records.empty() && found.records.front().sequence == known->sequence;
+  return kept ? std::move(found.records.front()) : record;
+}
+
 }  // namespace
 
 Result<std::set<std::string>> delivery_keys_of(const Workflow& workflow, const std::string& id,
@@ -25,15 +37,16 @@ Result<std::set<std::string>> delivery_keys_of(const Workflow& workflow, const s
   const auto source = store.read({.stream = source_stream_of(workflow), .max = 1});
   if (!source && source.error().code == Errc::kNotFound) return keys;
   if (!source) return source.error();
-  Record record{};
-  record.id = id;
+  HAPAX_TRY(const Record record, record_of(store, source_stream_of(workflow), id));
   const KeyMaker make = key_maker(workflow, store.id());
   const std::uint32_t outputs = workflow.transform ? kOutputsLookedFor : 1;
   for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
     const std::string_view name =
         workflow.endpoints.size() > 1 ? endpoint.name : std::string_view();
     for (std::uint32_t output = 0; output < outputs; ++output) {
-      keys.insert(make(record, source->stream_uid, {output, name}));
+      const signing::FanOut fan_out{output, name};
+      auto key = make(record, record.payload, source->stream_uid, fan_out);
+      if (key) keys.insert(*std::move(key));  // Otherwise the record was never sent.
     }
   }
   return keys;

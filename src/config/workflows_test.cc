@@ -501,11 +501,10 @@ TEST(Workflows, AJsonTextHasTheErrorsOfTheFileAllAtOnce) {
 TEST(Workflows, AServerSaysWhichOnesItDoesNotRun) {
   EXPECT_THAT(unsupported(load_text(workflow_text(kStream, kUrl)).config).ignored, IsEmpty());
   EXPECT_THAT(unsupported(load_text(workflow_text("type: http", kUrl)).config).ignored, IsEmpty());
-  const Loaded block =
-      load_text(workflow_text(kStream, kUrl, "    ordering: {onFailure: block}\n"));
-  EXPECT_THAT(unsupported(block.config).ignored,
+  const std::string_view manual = "url: https://erp.example/o, nature: manual";
+  EXPECT_THAT(unsupported(load_text(workflow_text(kStream, manual)).config).ignored,
               ElementsAre(AllOf(HasSubstr("'orders' is declared only"),
-                                HasSubstr("with ordering.onFailure block"))));
+                                HasSubstr("with nature manual and guarantee idempotent-keys"))));
 }
 
 }  // namespace

@@ -501,7 +501,7 @@ TEST(Workflows, AJsonTextHasTheErrorsOfTheFileAllAtOnce) {
 TEST(Workflows, AServerSaysWhichOnesItDoesNotRun) {
   EXPECT_THAT(unsupported(load_text(workflow_text(kStream, kUrl)).config).ignored, IsEmpty());
   EXPECT_THAT(unsupported(load_text(workflow_text("type: http", kUrl)).config).ignored, IsEmpty());
-  const std::string_view manual = "url: https://erp.example/o, nature: manual";
+  const std::string manual = "url: https://erp.example/o, nature: manual";
   EXPECT_THAT(unsupported(load_text(workflow_text(kStream, manual)).config).ignored,
               ElementsAre(AllOf(HasSubstr("'orders' is declared only"),
                                 HasSubstr("with nature manual and guarantee idempotent-keys"))));

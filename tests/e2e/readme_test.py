@@ -195,6 +195,9 @@ class Pages(running.FolderTest):
     def test_delivery_keys(self):
         self.check_page("docs/reference/delivery-keys.md")
 
+    def test_event_signatures(self):
+        self.check_page("docs/reference/event-signatures.md")
+
     def test_configuration(self):
         self.make_certificate()
         self.check_page("docs/reference/config.md")

@@ -55,6 +55,7 @@ class WorkflowsTest(DeliveryTest):
         self.assertIn("waiting", shown)
         self.assertIn("orders", shown)
         self.assertEqual(told()["since"], since)
+        self.assertIn(server.call("PUT", "/streams/orders", {}).status, (200, 201))
         self.publish(server, "o1")
         self.arrives(endpoint, "o1")
         wait_for(lambda: told()["state"] == "running", lambda: f"it to run; it is {told()}")

@@ -182,6 +182,40 @@ workflows:
         self.arrive(receiver, "o2")
         self.assertEqual(set(self.orders(receiver)), {"o1", "o2"})
 
+    def test_the_server_tells_how_the_outbox_does(self):
+        receiver = self.receiver()
+        server = self.start(self.config(receiver))
+        server.call("POST", "/workflows/shop/pause")
+        server.wait_for_log('what="is paused"')
+        self.publish("o1", "o2")
+
+        def told(path="/outbox/stats"):
+            return server.call("GET", path).json
+
+        def metrics():
+            return server.call("GET", "/metrics").body.decode().splitlines()
+        wait_for(lambda: told()["pending"] == 2, lambda: f"two events; there is {told()}")
+        each = told()["outboxes"][0]
+        self.assertEqual((each["workflow"], each["pending"], each["failed"]), ("shop", 2, 0))
+        self.assertIsNotNone(told()["oldest_pending_at"])
+        self.assertEqual(told("/outbox/pending")["pending"], 2)
+        self.assertNotIn("outboxes", told("/outbox/stats?table=outbox_events"))
+        wait_for(lambda: 'hapax_delivery_lag_records{workflow="shop"} 2' in metrics(),
+                 lambda: f"two records that wait; there is {metrics()}")
+        self.assertIn("outbox_events_pending 2", metrics())
+        # A database that is away is told as it was, and holds up nobody.
+        self.cluster.stop()
+        try:
+            wait_for(lambda: "error" in told()["outboxes"][0], "the database to be missed")
+            self.assertEqual(told()["pending"], 2)
+            self.assertIn('hapax_outbox_reachable{workflow="shop"} 0', metrics())
+        finally:
+            self.cluster.start()
+        server.call("POST", "/workflows/shop/resume")
+        self.arrive(receiver, "o1", "o2")
+        wait_for(lambda: (told()["pending"], told()["published"]) == (0, 2),
+                 lambda: f"both to be published; there is {told()}")
+
     def test_tables_that_are_missing_are_told_and_waited_for(self):
         receiver = self.receiver()
         self.cluster.psql("DROP SCHEMA hapax CASCADE")

@@ -25,20 +25,16 @@ AttemptClaims::Ended AttemptClaims::unsent(std::string key, Fence fence, std::ui
   return {std::move(key), fence, Outcome::kFailed, "it was not sent"};
 }
 
-bool AttemptClaims::is_known(Fence fence) const {
-  const auto has = [fence](const Ended& each) { return each.fence == fence; };
-  return std::any_of(ended_.begin(), ended_.end(), has) ||
-         std::any_of(open_.begin(), open_.end(),
-                     [fence](const auto& each) { return each.second.fence == fence; });
-}
-
+// What was opened and lapsed meanwhile is unknown to everybody else.
 Status AttemptClaims::find_unheard(Store& store) {
   while (!unheard_.empty()) {
-    const std::string& key = unheard_.back();
+    const auto& [key, before] = unheard_.back();
     HAPAX_TRY(const auto found, store.find_claim(terms_.scope, key));
-    const bool ours = found && found->state == ClaimState::kProcessing && found->owner == owner_ &&
-                      !is_known(found->fence);
-    if (ours) ended_.push_back(unsent(key, found->fence, found->attempts));
+    const bool open =
+        found && (found->state == ClaimState::kProcessing || found->state == ClaimState::kUnknown);
+    if (open && found->owner == owner_ && found->fence > before) {
+      ended_.push_back(unsent(key, found->fence, found->attempts));
+    }
     unheard_.pop_back();
   }
   return Ok{};
@@ -87,6 +83,8 @@ std::vector<AttemptClaims::Refusal> AttemptClaims::hear(Answer& answer) {
   for (std::size_t i = 0; i < ended_.size(); ++i) {
     if (!std::holds_alternative<Refused>(answer.verdicts[told_at_ + i])) continue;
     if (ended_[i].outcome == Outcome::kReleased) {
+      if (never_sent_.size() >= kEndedMax) never_sent_.clear();
+      never_sent_.insert(ended_[i].key);
       ended_[i].outcome = Outcome::kFailed;
       ended_[i].reason = "it was not sent";
     }
@@ -97,10 +95,12 @@ std::vector<AttemptClaims::Refusal> AttemptClaims::hear(Answer& answer) {
   for (Begun& each : std::exchange(begun_, {})) {
     Verdict& verdict = answer.verdicts[each.place];
     if (const auto* claimed = std::get_if<Claimed>(&verdict)) {
+      newest_ = std::max(newest_, claimed->fence);
       open_.insert_or_assign(each.number, Open{each.key, claimed->fence, claimed->attempt});
       // What a person replays may have another attempt, if it is certain that the last one came to
-      // nothing.
-      const bool may_repeat = each.replayed && claimed->former == Former::kFailed;
+      // nothing. What was never sent has not had one.
+      const bool never_sent = never_sent_.erase(each.key) > 0 && claimed->attempt == 2;
+      const bool may_repeat = (each.replayed || never_sent) && claimed->former == Former::kFailed;
       if (!terms_.one_attempt() || claimed->attempt == 1 || may_repeat) continue;
       end(each.number, Outcome::kFailed, "there was one attempt, and no more is made");
     }
@@ -111,7 +111,7 @@ std::vector<AttemptClaims::Refusal> AttemptClaims::hear(Answer& answer) {
 
 void AttemptClaims::hear_nothing(Errc why) {
   for (Begun& each : std::exchange(begun_, {})) {
-    if (why == Errc::kOutcomeUnknown) unheard_.push_back(std::move(each.key));
+    if (why == Errc::kOutcomeUnknown) unheard_.push_back({std::move(each.key), newest_});
   }
 }
 

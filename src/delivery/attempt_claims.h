@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <hapax/store.h>
@@ -59,7 +60,8 @@ class AttemptClaims {
 
   // What became of it. Whoever has no open attempt has nothing to end.
   void end(HandoutNumber number, Outcome outcome, std::string_view reason);
-  // Claims that a commit opened whose answer was lost. Nothing was begun under them.
+  // Claims that a commit opened whose answer was lost. Nothing was begun under them, also if their
+  // leases have ended since.
   [[nodiscard]] Status find_unheard(Store& store);
   // Adds to a commit what is to be said of claims. The operations refer to what is kept here and to
   // the records that begin.
@@ -94,16 +96,24 @@ class AttemptClaims {
     std::string key;
     bool replayed = false;  // by a person
   };
+  // A key for which a commit may have opened a claim, and the newest fence known before: that claim
+  // has a newer one, because the fences of a store only grow.
+  struct Unheard {
+    std::string key;
+    Fence before;
+  };
   static constexpr std::size_t kEndedMax = 10'000;
 
-  [[nodiscard]] bool is_known(Fence fence) const;
   [[nodiscard]] Op claim_of(const Beginning& beginning, Duration lease) const;
 
   const AttemptTerms terms_;
   const std::string owner_;
   std::unordered_map<HandoutNumber, Open> open_;
-  std::deque<Ended> ended_;           // to be told, until it was heard
-  std::vector<std::string> unheard_;  // keys
+  std::deque<Ended> ended_;  // to be told, until it was heard
+  std::vector<Unheard> unheard_;
+  Fence newest_{};  // of all claims that were heard of
+  // Keys whose first attempt was not made, although its claim could not be released any more.
+  std::unordered_set<std::string> never_sent_;
   // Of the commit that is not answered yet.
   std::size_t told_at_ = 0;  // the place of the first of ended_
   std::vector<Begun> begun_;

@@ -427,8 +427,10 @@ Engine::Then Engine::judge(Endpoint& endpoint, Entry& entry, SendResult& result)
       settle(entry, Kind::kDelivered, Duration{0}, {});
       return Then::kNext;
     case Outcome::kRejected:
-      ++endpoint.signs;
-      endpoint.breaker.passed();
+      if (result.answered) {  // Z21: otherwise its sink has judged it, and nothing was sent.
+        ++endpoint.signs;
+        endpoint.breaker.passed();
+      }
       return refuse(endpoint, entry, result);
     case Outcome::kNotSent:
       return Then::kAgain;

@@ -201,5 +201,28 @@ TEST_F(EnginesOfGoneEndpoints, AHopelessRecordGetsNoSecondAttempt) {
   EXPECT_THAT(settled(), ElementsAre(std::pair(1, Kind::kDead)));
 }
 
+// Z21
+TEST_F(EnginesOfGoneEndpoints, WhatItsSinkRejectsByItselfSaysNothingOfTheEndpoint) {
+  engine.add_endpoint(sink, {.concurrency = 2, .attempts_max = 1});
+  publish(1, "a");
+  publish(2, "b");
+  steps(2);
+  sink.answer(0, Outcome::kTryLater);
+  sink.answer(0, Outcome::kTryLater);
+  steps();
+  for (HandoutNumber number = 3; number <= 6; ++number) publish(number, std::to_string(number));
+  clock.advance(1'000);
+  steps();
+  ASSERT_EQ(engine.under_way(), 1U) << "one finds out how it is";
+  sink.answer(0, [](const Outgoing&) {
+    return SendResult{.outcome = Outcome::kRejected, .hopeless = true, .reason = "no event"};
+  });
+  steps();
+  EXPECT_EQ(engine.under_way(), 1U) << "so does the next one: nothing has reached the endpoint";
+  sink.deliver();
+  steps();
+  EXPECT_EQ(engine.under_way(), 2U);
+}
+
 }  // namespace
 }  // namespace hapax::delivery

@@ -162,6 +162,7 @@ TEST_F(DeliveryEngine, AfterTheLastAttemptItIsADeadLetter) {
   sink.answers = [&](const Outgoing& record) {
     const bool bad = record.id == "a1";
     return SendResult{.outcome = bad ? Outcome::kRejected : Outcome::kDelivered,
+                      .answered = true,
                       .reason = "status 422"};
   };
   outbox.publish(0, "a1", "a");

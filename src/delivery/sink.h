@@ -29,7 +29,9 @@ struct SendResult {
     kGone,       // the endpoint wants neither this record nor any other
   };
   Outcome outcome = Outcome::kDelivered;
-  bool answered = false;  // the endpoint is there: it said that it fails
+  // The endpoint is there: it said that it fails, or that it will not take the record. A record
+  // that its sink rejects by itself says nothing of the endpoint.
+  bool answered = false;
   bool cut_off = false;   // of kUnknown: it was not waited for any longer because the lease ends
   bool hopeless = false;  // of kRejected: no further attempt helps
   // The endpoint asks that nothing be sent to it before; of kNotSent: nothing can be.

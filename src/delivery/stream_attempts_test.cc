@@ -1,4 +1,6 @@
 // Streams as sources whose attempts are claims.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -325,6 +327,47 @@ TEST_F(StreamAttempts, AClaimWhoseAnswerWasLostIsReleased) {
   EXPECT_EQ(claim(), std::nullopt);
   clock_.advance(10'001);
   EXPECT_TRUE(sender.begin(sender.take_one()));
+}
+
+// Also if the store was away for so long that the claim has lapsed.
+TEST_F(StreamAttempts, AClaimThatLapsedUnheardWasNeverSent) {
+  for (const InDoubt in_doubt : {InDoubt::kPark, InDoubt::kGiveUp, InDoubt::kSendAgain}) {
+    const std::string id = base::format("r{}", static_cast<int>(in_doubt));
+    append(id);
+    Sender sender(*this, "p1", in_doubt);
+    std::vector<Handout> some = sender.take().records;
+    const auto first = std::find_if(some.begin(), some.end(),
+                                    [&](const Handout& each) { return each.record.id == id; });
+    ASSERT_NE(first, some.end());
+    sender.answer_lost = true;
+    EXPECT_FALSE(sender.try_take({}, {&*first}));
+    sender.answer_lost = false;
+    sender.away = true;
+    clock_.advance(30'000);
+    EXPECT_FALSE(sender.try_take());
+    sender.away = false;
+    for (const Handout& again : sender.take().records) {
+      if (again.record.id != id) continue;
+      EXPECT_TRUE(sender.begin(again)) << id;
+      sender.take({{again.number, Kind::kDelivered}});
+    }
+    EXPECT_EQ(store_.find_claim("erp.deliveries", id).value()->state, ClaimState::kCompleted) << id;
+  }
+  EXPECT_THAT(dead(), IsEmpty());
+}
+
+// What really is unknown stays so: the claim was there before the commit that was not heard.
+TEST_F(StreamAttempts, AnUnknownOutcomeOutlivesACommitThatWasNotHeard) {
+  Sender sender(*this, "p1", InDoubt::kPark);
+  sender.take({unknown(sender.take_and_begin())});
+  redrive();
+  const Handout again = sender.take_one();
+  sender.answer_lost = true;
+  EXPECT_FALSE(sender.try_take({}, {&again}));
+  sender.answer_lost = false;
+  clock_.advance(30'000);
+  EXPECT_FALSE(sender.begin(sender.take_one()));
+  EXPECT_EQ(claim(), ClaimState::kUnknown);
 }
 
 // Z14: its lease was over when the attempt was to begin, and somebody else has it.

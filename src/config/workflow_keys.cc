@@ -371,8 +371,9 @@ void describe_workflow(Keys& keys, WrittenWorkflow& it) {
   keys.section({"ordering", "Order"}, [&](Keys& in) { describe_order(in, it.ordering); });
   keys.section({"deadLetter", "Records that were given up"}, [&](Keys& in) {
     in.key(with_default(key_for("keep", Kind::kDuration, it.dead_letter_keep,
-                                "How long receivers are told to remember keys for replays; dead "
-                                "letters stay until they are dropped",
+                                "How long a record waits for its delivery at most, then it is a "
+                                "dead letter; and how long receivers are told to remember keys "
+                                "for replays. Dead letters stay until they are dropped",
                                 kKeptSpan),
                         delivery::kDeadLetterKeep));
   });

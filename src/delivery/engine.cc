@@ -427,7 +427,7 @@ Engine::Then Engine::judge(Endpoint& endpoint, Entry& entry, SendResult& result)
       settle(entry, Kind::kDelivered, Duration{0}, {});
       return Then::kNext;
     case Outcome::kRejected:
-      if (result.answered) {  // Z21: otherwise its sink has judged it, and nothing was sent.
+      if (result.answered) {  // Z23: otherwise its sink has judged it, and nothing was sent.
         ++endpoint.signs;
         endpoint.breaker.passed();
       }

@@ -201,7 +201,7 @@ TEST_F(EnginesOfGoneEndpoints, AHopelessRecordGetsNoSecondAttempt) {
   EXPECT_THAT(settled(), ElementsAre(std::pair(1, Kind::kDead)));
 }
 
-// Z21
+// Z23
 TEST_F(EnginesOfGoneEndpoints, WhatItsSinkRejectsByItselfSaysNothingOfTheEndpoint) {
   engine.add_endpoint(sink, {.concurrency = 2, .attempts_max = 1});
   publish(1, "a");

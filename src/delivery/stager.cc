@@ -123,6 +123,7 @@ Stager::Stager(Store& store, ports::Clock& clock, StagerSettings settings, Compo
       transform_(transform),
       log_(std::move(log)),
       blocks_(store, {settings_.source, settings_.consumer, settings_.blocked, settings_.hold}),
+      keeping_(store, {settings_.source, settings_.consumer, settings_.keeping}, log_),
       arrivals_(std::make_shared<Arrivals>()),
       news_(store) {}
 
@@ -132,7 +133,9 @@ Status Stager::open() {
   if (stream_uid_) return Ok{};
   forget();
   if (settings_.outbox) HAPAX_CHECK(ensure_stream(store_, *settings_.outbox));
-  HAPAX_TRY(stream_uid_, find_source(store_, settings_.source));
+  HAPAX_TRY(const std::uint64_t stream_uid, find_source(store_, settings_.source));
+  HAPAX_CHECK(keeping_.open(stream_uid));
+  stream_uid_ = stream_uid;
   return Ok{};
 }
 
@@ -316,7 +319,10 @@ Status Stager::stage() {
   const std::int64_t asked_ms = clock_.steady_ms();
   // An acknowledgement lets the next record of its group come.
   const bool may_come = batch.records() > 0 || asked_ms >= next_due_ms_;
-  if (may_come && may_receive()) batch.receive(settings_.held_max - held_.size());
+  if (may_come && may_receive()) {
+    ignore(keeping_.notice(), "what is lost now is told by the next one that looks");
+    batch.receive(settings_.held_max - held_.size());
+  }
   Answer answer;
   if (!batch.ops().empty()) {
     auto answered = store_.commit({.ops = batch.ops()});
@@ -434,6 +440,11 @@ Status Stager::admit(Answer& answer, std::int64_t asked_ms) {
     if (Status known = hold_back(held, delivery.attempt); !known) {
       forget();
       return known;
+    }
+    if (auto reason = keeping_.expired(held.record.time, answer.time);
+        reason && held.retries == 0 && !held.blocks) {
+      held.flaw = *std::move(reason);  // Z24
+      held.state = Held::State::kDone;
     }
     held_bytes_ += bytes;
     waiting_ += held.state == Held::State::kWaits ? 1 : 0;

@@ -27,6 +27,7 @@
 
 #include "base/mutex.h"
 #include "delivery/blocked_keys.h"
+#include "delivery/source_keeping.h"
 #include "delivery/stream_news.h"
 #include "delivery/transforming.h"
 #include "delivery/workflow_streams.h"
@@ -49,6 +50,7 @@ struct StagerSettings {
   std::string dead_letters;  // stream
   std::string blocked;       // as StreamSourceSettings
   std::optional<Duration> hold{};
+  Keeping keeping{};
   std::string owner;
   // Where outputs wait for delivery; none: all of them go to streams of others.
   std::optional<OwnStream> outbox{};
@@ -161,6 +163,7 @@ class Stager {
   Transforming* const transform_;
   const Log log_;
   const KeyBlocks blocks_;
+  SourceKeeping keeping_;
 
   std::optional<std::uint64_t> stream_uid_{};  // none: look whether the streams are there
   std::deque<Held> held_;                      // as they were handed out; the front is the next one

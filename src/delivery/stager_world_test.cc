@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
+#include "delivery/blocked_keys.h"
 #include "delivery/stager.h"
 #include "delivery/stream_stock_test.h"
 #include "sim/clock.h"
@@ -34,8 +35,9 @@ struct StagerPlan {
   StagerRates rates{};
   int records = 150;
   int processes = 3;
-  bool split_commits = false;   // a planted bug
-  bool without_groups = false;  // another one: the source does not say them
+  std::optional<Duration> hold{};  // of a key whose record was given up
+  bool split_commits = false;      // a planted bug
+  bool without_groups = false;     // another one: the source does not say them
 };
 
 // What one record becomes, by its number.
@@ -132,6 +134,7 @@ class StagerWorld {
 
   [[nodiscard]] const std::vector<std::string>& faults() const { return faults_; }
   [[nodiscard]] std::uint64_t troubles() const { return troubles_; }
+  [[nodiscard]] std::size_t most_blocked() const { return most_blocked_; }
   // Whether records that have no group were stored in the order in which they were published.
   [[nodiscard]] bool in_order_without_groups() {
     int last = -1;
@@ -188,9 +191,11 @@ class StagerWorld {
           splitting(seen),
           transform(world),
           stager(world.plan_.split_commits ? static_cast<Store&>(splitting) : seen, world.clock_,
-                 settings(its_number), world.compose(), &transform) {}
-    static StagerSettings settings(int number) {
+                 settings(its_number, world.plan_), world.compose(), &transform) {}
+    static StagerSettings settings(int number, const StagerPlan& plan) {
       StagerSettings settings;
+      settings.blocked = "erp.blocked";
+      settings.hold = plan.hold;
       settings.source = "orders";
       settings.consumer = "erp";
       settings.dead_letters = "erp.dead";
@@ -267,6 +272,7 @@ class StagerWorld {
     if (process.number != number) return;
     process.stager.wait(Duration{0});
     const auto step = process.stager.step();
+    check_blocked();
     if (process.dead) return spawn(slot);
     if (strikes(plan_.rates.stop)) {
       ignore(process.stager.stop(), "what is not given back comes again when its lease ends");
@@ -330,6 +336,26 @@ class StagerWorld {
     if (record.group.empty()) blame("without its group: " + record.payload);
   }
 
+  // Z19: nothing is stored of what comes after a record that blocks its key.
+  void check_blocked() {
+    if (!plan_.hold) return;
+    const auto blocked = list_blocked(store_, {"orders", "erp", "erp.blocked"}, 1'000).value();
+    if (blocked.empty()) return;
+    most_blocked_ = std::max(most_blocked_, blocked.size());
+    const auto fresh = store_.read({.stream = "copies", .from = looked_at_.next(), .max = 10'000});
+    for (const Record& record : fresh.value().records) {
+      newest_of_group_[record.group] = number_of(record.payload);
+      looked_at_ = record.sequence;
+    }
+    for (const BlockedRecord& each : blocked) {
+      const int number = number_of(store_.record("orders", each.receipt.sequence).id);
+      const auto newest = newest_of_group_.find("/" + each.key);
+      if (newest == newest_of_group_.end() || newest->second <= number) continue;
+      blame(
+          base::format("Z19: r{} is stored while r{} blocks {}", newest->second, number, each.key));
+    }
+  }
+
   // G3
   void check_dead() {
     std::map<int, int> dead;
@@ -357,6 +383,9 @@ class StagerWorld {
   int left_;
   int spawned_ = 0;
   std::uint64_t troubles_ = 0;
+  std::size_t most_blocked_ = 0;                // keys at once
+  Sequence looked_at_{};                        // of the copies
+  std::map<std::string, int> newest_of_group_;  // of these
   bool healing_ = false;
 };
 
@@ -392,6 +421,14 @@ TEST(StagerInTheWorld, ALoneOneKeepsTheOrderOfRecordsWithoutAGroup) {
     EXPECT_EQ(world.troubles(), 0U);
     EXPECT_TRUE(world.in_order_without_groups()) << "HAPAX_SEED=" << seed;
   }
+}
+
+TEST(StagerInTheWorld, NothingOvertakesARecordThatBlocksItsKey) {
+  const StagerPlan plan{.hold = Duration{70'000}};
+  EXPECT_THAT(faults_of(plan, 8), testing::IsEmpty());
+  StagerWorld world(1, plan);
+  world.run();
+  EXPECT_GT(world.most_blocked(), 1U) << "otherwise nothing was tried";
 }
 
 // The checkers can see: what is wrong on purpose is found.

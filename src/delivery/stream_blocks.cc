@@ -1,4 +1,4 @@
-// The part of StreamSource that knows keys that wait.
+// The part of StreamSource that knows keys that wait, and records that waited for too long.
 #include <algorithm>
 #include <utility>
 
@@ -59,6 +59,23 @@ Result<bool> StreamSource::is_held_back(const Delivery& delivery, Held& held) {
   if (!blocked->waits) return false;
   blocked->receipt = held.receipt;
   given_up_.push_back({*std::move(blocked)});
+  return true;
+}
+
+// Z24: nobody waits for what is too old, so it blocks no key. What a person wants sent again is
+// sent.
+bool StreamSource::has_expired(const Delivery& delivery, const Held& held, Time now) {
+  if (held.retries > 0) return false;
+  auto reason = keeping_.expired(delivery.record.time, now);
+  if (!reason) return false;
+  if (log_) {
+    log_(base::format("record {} of stream '{}' is a dead letter: {}", held.receipt.sequence.value,
+                      settings_.stream, *reason));
+  }
+  Held given_up = held;
+  given_up.group.clear();
+  overruled_.push_back(
+      {std::move(given_up), Overruled::To::kDeadLetter, {}, *std::move(reason), {}});
   return true;
 }
 

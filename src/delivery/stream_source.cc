@@ -34,6 +34,7 @@ StreamSource::StreamSource(Store& store, ports::Clock& clock, StreamSourceSettin
       route_(std::move(route)),
       log_(std::move(log)),
       blocks_(store, {settings_.stream, settings_.consumer, settings_.blocked, settings_.hold}),
+      keeping_(store, {settings_.stream, settings_.consumer, settings_.keeping}, log_),
       news_(store) {
   if (settings_.attempt_log) attempt_log_.emplace(store_, clock_, *settings_.attempt_log, log_);
   if (!settings_.claims) return;
@@ -45,7 +46,9 @@ StreamSource::StreamSource(Store& store, ports::Clock& clock, StreamSourceSettin
 Status StreamSource::open() {
   if (settings_.own) HAPAX_CHECK(ensure_stream(store_, {settings_.stream, *settings_.own}));
   if (attempt_log_) HAPAX_CHECK(attempt_log_->look());
-  HAPAX_TRY(stream_uid_, find_source(store_, settings_.stream));
+  HAPAX_TRY(const std::uint64_t stream_uid, find_source(store_, settings_.stream));
+  HAPAX_CHECK(keeping_.open(stream_uid));
+  stream_uid_ = stream_uid;
   return Ok{};
 }
 
@@ -81,6 +84,7 @@ Result<Hand> StreamSource::take(const TakeCall& call) {
   renew(settling, call, renews);
   tell_log(settling);
   const bool receives = call.room > 0 && held_bytes_ < kHeldBytesMax;
+  if (receives) ignore(keeping_.notice(), "what is lost now is told by the next one that looks");
   if (receives) settling.receive(call.room, call.lease);
   const std::int64_t asked_end_ms = asked_ms + call.lease.count();
   if (renews || !some) lease_end_ms_ = asked_end_ms;
@@ -176,7 +180,7 @@ Status StreamSource::hand_out(Answer& answer, Hand& hand) {
     const Receipt receipt{delivery.record.sequence, delivery.token};
     Held held{receipt, tries, to_ms(answer.time), delivery.record.payload.size()};
     HAPAX_TRY(const bool held_back, is_held_back(delivery, held));
-    if (held_back) continue;
+    if (held_back || has_expired(delivery, held, answer.time)) continue;
     Outgoing record = outgoing_of(delivery, tries);
     record.replay += held.retries;
     const std::optional<std::uint32_t> endpoint = route_ ? route_(record) : 0;

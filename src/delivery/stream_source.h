@@ -26,6 +26,7 @@
 #include "delivery/blocked_keys.h"
 #include "delivery/doubts.h"
 #include "delivery/source.h"
+#include "delivery/source_keeping.h"
 #include "delivery/stream_news.h"
 #include "delivery/workflow_streams.h"
 #include "ports/clock.h"
@@ -43,6 +44,7 @@ struct StreamSourceSettings {
   std::string attempts;      // how the names of the registers begin
   std::string blocked;       // how the names of the registers begin that say what blocks a key
   std::optional<Duration> hold{};  // of a key whose record was given up; see BlockTerms
+  Keeping keeping{};
   std::string owner;
   // No attempt begins later than this after the record was handed out for the first one.
   Duration give_up_after{std::chrono::hours{1}};
@@ -117,6 +119,7 @@ class StreamSource final : public Source {
                                        std::string_view reason);
   [[nodiscard]] Status settle_blocks();
   [[nodiscard]] Result<bool> is_held_back(const Delivery& delivery, Held& held);
+  [[nodiscard]] bool has_expired(const Delivery& delivery, const Held& held, Time now);
   [[nodiscard]] std::string unknown_outcome(std::string_view key, std::string_view reason) const;
   [[nodiscard]] Outcome outcome_of(const Settlement& settlement) const;
   void end_attempts(std::span<const Settlement> settled);
@@ -154,6 +157,7 @@ class StreamSource final : public Source {
   std::vector<Receipt> unwanted_;  // to be acked with the next commit
   std::vector<Overruled> overruled_;
   KeyBlocks blocks_;
+  SourceKeeping keeping_;
   std::vector<KeyBlocks::Given> given_up_;                   // of keys that wait
   std::unordered_map<std::uint64_t, BlockedRecord> unheld_;  // for which the store has no room
   std::optional<AttemptClaims> claims_;

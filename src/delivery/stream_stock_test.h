@@ -62,7 +62,8 @@ class RuleStore final : public Store {
     const auto hash = core::rig::hash_text(name, 5);
     const core::Register* found = core::find_register(rules.state, hash, rules.now);
     if (found == nullptr) return std::optional<RegisterValue>{};
-    return std::optional<RegisterValue>{RegisterValue{.value = std::string(found->value())}};
+    return std::optional<RegisterValue>{RegisterValue{
+        .value = std::string(found->value()), .version = found->version, .at = found->at}};
   }
 
   Result<std::optional<IdStatus>> find_id(std::string_view, std::string_view,

@@ -245,6 +245,7 @@ void add_workflow_schemas(JsonObject& out) {
           R"("state":{"enum":["running","waiting","paused","not_running"]},)"
           R"("reason":{"type":"string"},"since":{"type":"string","format":"date-time"},)"
           R"("waiting":{"type":"integer"},"in_flight":{"type":"integer"},)"
+          R"("lost":{"type":"integer"},)"
           R"("dead_letters":{"type":"integer"},"endpoints":{"type":"array","items":)" +
               std::string(kEndpoint) +
               R"(},"client_guidance":{"type":"string"},"declaration":{"type":"object"}},)"

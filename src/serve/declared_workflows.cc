@@ -143,6 +143,9 @@ Result<wire::JsonObject> DeclaredWorkflows::told(const Workflow& workflow, Store
       if (stream) count_waiting(records, *stream, workflow.id.text());
     }
     out.add("waiting", records.waiting).add("in_flight", records.in_flight);
+    const delivery::KeepTerms terms{*source, workflow.id.text(), workflows::keeping_of(workflow)};
+    HAPAX_TRY(const delivery::LostRecords lost, delivery::find_lost(store, terms));
+    out.add("lost", lost.count);
   }
   HAPAX_TRY(const auto dead, find_stream(store, workflow.id.text() + ".dead"));
   out.add("dead_letters", dead ? records_of(*dead) : 0);

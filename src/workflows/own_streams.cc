@@ -45,13 +45,23 @@ delivery::OwnStream outbox_of(const delivery::Workflow& workflow) {
 
 std::string blocked_registers_of(const delivery::WorkflowId& id) { return id.text() + ".blocked"; }
 
+std::optional<Duration> hold_of(const delivery::Workflow& workflow) {
+  const auto hold = delivery::hold_of(workflow.order());
+  return hold ? std::optional(std::min(*hold, workflow.dead_letter_keep)) : std::nullopt;
+}
+
+delivery::Keeping keeping_of(const delivery::Workflow& workflow) {
+  const std::string& id = workflow.id.text();
+  return {.began = id + ".began", .lost = id + ".lost", .keep = workflow.dead_letter_keep};
+}
+
 std::vector<delivery::BlockTerms> block_terms_of(const delivery::Workflow& workflow) {
   if (workflow.draft() || std::holds_alternative<delivery::FromOutbox>(*workflow.source)) return {};
   const auto terms_for = [&](std::string stream) {
     return delivery::BlockTerms{.stream = std::move(stream),
                                 .consumer = workflow.id.text(),
                                 .registers = blocked_registers_of(workflow.id),
-                                .hold = delivery::hold_of(workflow.order())};
+                                .hold = hold_of(workflow)};
   };
   std::vector<delivery::BlockTerms> all;
   all.push_back(terms_for(source_stream_of(workflow)));

@@ -2,11 +2,13 @@
 // one workflow has in the store can lie together.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "delivery/blocked_keys.h"
+#include "delivery/source_keeping.h"
 #include "delivery/workflow.h"
 #include "delivery/workflow_streams.h"
 
@@ -27,6 +29,11 @@ namespace hapax::workflows {
 
 // How the names of the registers begin that say what blocks a key.
 [[nodiscard]] std::string blocked_registers_of(const delivery::WorkflowId& id);
+// How long later records of a key wait: as the workflow says, and at most as long as a record waits
+// for its delivery. None: they do not wait.
+[[nodiscard]] std::optional<Duration> hold_of(const delivery::Workflow& workflow);
+// What is owed of the streams that the workflow reads.
+[[nodiscard]] delivery::Keeping keeping_of(const delivery::Workflow& workflow);
 // Of each stream in which a record of the workflow can block its key. None: it has no such stream.
 [[nodiscard]] std::vector<delivery::BlockTerms> block_terms_of(const delivery::Workflow& workflow);
 

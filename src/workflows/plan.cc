@@ -171,7 +171,8 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
   settings.dead_letters = id + ".dead";
   settings.attempts = id + ".attempts";
   settings.blocked = blocked_registers_of(workflow.id);
-  settings.hold = delivery::hold_of(workflow.order());
+  settings.hold = hold_of(workflow);
+  settings.keeping = keeping_of(workflow);
   settings.owner = std::move(owner);
   settings.give_up_after = workflow.delivery.retries.give_up_after;
   settings.attempts_kept = settings.give_up_after + std::chrono::days{30};
@@ -242,7 +243,7 @@ delivery::EngineSettings engine_settings(const Workflow& workflow) {
   settings.lease = kLease;
   settings.announces = claims_attempts(workflow);
   settings.tells_attempts = attempt_log_of(workflow).has_value();
-  settings.blocks = delivery::hold_of(workflow.order()).has_value();
+  settings.blocks = hold_of(workflow).has_value();
   settings.window = std::clamp<std::uint32_t>(held, 256, kWindowMax);
   return settings;
 }

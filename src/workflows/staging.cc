@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "base/hex.h"
 #include "base/words.h"
 #include "digest/hash.h"
+#include "relay/headers.h"
 #include "workflows/own_streams.h"
 #include "workflows/plan.h"
 
@@ -29,15 +32,26 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::string_view kStagedHeader = "hapax-staged";
 
-// "1 1700000000000 0 crm": the form, time, replays, and the name of the endpoint.
+// "1 1700000000000 0 crm": the form, time, replays, and the name of the endpoint. A record that has
+// as many headers as a record may have leaves no room for the mark; then the mark has the last of
+// them: "2 1700000000000 0 3 crm5:trace5:00-ab", as netstrings behind the length of the name.
 struct StagedMark {
   std::int64_t time_ms = 0;
   std::uint32_t replay = 0;
   std::string_view endpoint;
+  Headers displaced{};
 };
 
 std::string text_of(const StagedMark& mark) {
-  return base::format("1 {} {} {}", mark.time_ms, mark.replay, mark.endpoint);
+  if (mark.displaced.empty()) {
+    return base::format("1 {} {} {}", mark.time_ms, mark.replay, mark.endpoint);
+  }
+  std::string text =
+      base::format("2 {} {} {} {}", mark.time_ms, mark.replay, mark.endpoint.size(), mark.endpoint);
+  for (const auto& [name, value] : mark.displaced) {
+    base::append_format(text, "{}:{}{}:{}", name.size(), name, value.size(), value);
+  }
+  return text;
 }
 
 template <class Number>
@@ -53,10 +67,15 @@ bool read_number(std::string_view& text, Number& number) {
 std::optional<StagedMark> read_mark(std::string_view text) {
   int form = 0;
   StagedMark mark;
-  const bool whole = read_number(text, form) && form == 1 && read_number(text, mark.time_ms) &&
-                     read_number(text, mark.replay);
+  const bool whole = read_number(text, form) && (form == 1 || form == 2) &&
+                     read_number(text, mark.time_ms) && read_number(text, mark.replay);
   if (!whole) return std::nullopt;
-  mark.endpoint = text;
+  std::size_t bytes = text.size();
+  if (form == 2 && (!read_number(text, bytes) || bytes > text.size())) return std::nullopt;
+  mark.endpoint = text.substr(0, bytes);
+  auto displaced = relay::headers_of(text.substr(bytes));
+  if (!displaced) return std::nullopt;
+  mark.displaced = *std::move(displaced);
   return mark;
 }
 
@@ -96,8 +115,8 @@ class Composer {
         HAPAX_TRY(staged.id, key_for_(record, payload, stream_uid, fan_out));
         staged.payload = output.payload;
         const std::string& key = output.key ? *output.key : record.group;
+        staged.headers = headers;
         address(staged, endpoint, key, record);
-        staged.headers.insert(staged.headers.end(), headers.begin(), headers.end());
       }
     }
     return all;
@@ -113,10 +132,15 @@ class Composer {
     }
     staged.stream = outbox_;
     staged.group = outbox_group(endpoint.name, key);
-    const StagedMark mark{.time_ms = to_ms(record.time),
-                          .replay = record.lineage ? record.lineage->redrives : 0,
-                          .endpoint = endpoint.name};
-    staged.headers.emplace_back(kStagedHeader, text_of(mark));
+    StagedMark mark{.time_ms = to_ms(record.time),
+                    .replay = record.lineage ? record.lineage->redrives : 0,
+                    .endpoint = endpoint.name};
+    Headers& headers = staged.headers;
+    const std::size_t kept = std::min(headers.size(), limits::kHeadersMax - 1);
+    const auto last = headers.begin() + static_cast<std::ptrdiff_t>(kept);
+    mark.displaced.assign(std::make_move_iterator(last), std::make_move_iterator(headers.end()));
+    headers.erase(last, headers.end());
+    headers.emplace(headers.begin(), kStagedHeader, text_of(mark));
   }
 
   // What a transform made is JSON, whatever its source was.
@@ -162,7 +186,8 @@ delivery::StagerSettings stager_settings(const Workflow& workflow, std::string o
   settings.consumer = id;
   settings.dead_letters = id + ".dead";
   settings.blocked = blocked_registers_of(workflow.id);
-  settings.hold = delivery::hold_of(workflow.order());
+  settings.hold = hold_of(workflow);
+  settings.keeping = keeping_of(workflow);
   settings.owner = std::move(owner);
   if (has_outbox(workflow)) settings.outbox = outbox_of(workflow);
   settings.delivered_kept = workflow.retention.delivered;
@@ -187,7 +212,7 @@ delivery::StreamSource::Route route_from_outbox(const Workflow& workflow) {
   }
   return [indexes = std::move(indexes)](Outgoing& record) -> std::optional<std::uint32_t> {
     const bool marked = !record.headers.empty() && record.headers.front().first == kStagedHeader;
-    const auto mark = marked ? read_mark(record.headers.front().second) : std::nullopt;
+    auto mark = marked ? read_mark(record.headers.front().second) : std::nullopt;
     if (!mark) {
       record.flaw = "it was not put into the outbox by its workflow";
       return 0;
@@ -203,7 +228,9 @@ delivery::StreamSource::Route route_from_outbox(const Workflow& workflow) {
     if (!mark->endpoint.empty() && record.key.starts_with(prefix)) {
       record.key.erase(0, prefix.size());
     }
+    Headers displaced = std::move(mark->displaced);
     record.headers.erase(record.headers.begin());
+    std::move(displaced.begin(), displaced.end(), std::back_inserter(record.headers));
     return index->second;
   };
 }

@@ -137,6 +137,29 @@ TEST_F(Staging, ComesBackAsItWasPublished) {
   EXPECT_THAT(back.headers, ElementsAre(Pair("traceparent", "00-ab")));
 }
 
+// The mark of the outbox must not make a dead letter of it.
+TEST_F(Staging, AsManyHeadersAsARecordMayHaveComeBack) {
+  workflow_.transform.reset();
+  for (const bool typed : {true, false}) {
+    record_.headers.clear();
+    if (typed) record_.headers.emplace_back(delivery::kTypeHeader, "OrderCreated");
+    while (record_.headers.size() < limits::kHeadersMax) {
+      record_.headers.emplace_back(base::format("h{}", record_.headers.size()), "a\nb: 3:x");
+    }
+    // A transform that says a type where there was none makes one more.
+    const auto staged = compose({{.payload = "{}", .type = "Other"}});
+    ASSERT_EQ(staged.size(), 1U);
+    EXPECT_EQ(staged.front().headers.size(), limits::kHeadersMax);
+    Outgoing record = read(staged.front());
+    ASSERT_EQ(route_from_outbox(workflow_)(record), 0U);
+    EXPECT_EQ(record.type, "Other");
+    EXPECT_EQ(record.flaw, "");
+    const std::size_t first = typed ? 1 : 0;
+    EXPECT_EQ(record.headers, std::vector(record_.headers.begin() + static_cast<int>(first),
+                                          record_.headers.end()));
+  }
+}
+
 TEST_F(Staging, WithoutATransformItKeepsItsContentType) {
   workflow_.transform.reset();
   workflow_.endpoints = {web("crm"), web("search")};

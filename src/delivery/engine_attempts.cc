@@ -7,21 +7,19 @@ namespace hapax::delivery {
 
 namespace {
 
-using Outcome = SendResult::Outcome;
-
 constexpr std::uint64_t kMicrosecondsPerMs = 1'000;
 
-AttemptOutcome class_of(Outcome outcome) {
+AttemptOutcome class_of(SendResult::Outcome outcome) {
   switch (outcome) {
-    case Outcome::kDelivered:
+    case SendResult::Outcome::kDelivered:
       return AttemptOutcome::kDelivered;
-    case Outcome::kRejected:
-    case Outcome::kGone:
+    case SendResult::Outcome::kRejected:
+    case SendResult::Outcome::kGone:
       return AttemptOutcome::kRejected;
-    case Outcome::kUnknown:
+    case SendResult::Outcome::kUnknown:
       return AttemptOutcome::kUnknown;
-    case Outcome::kTryLater:
-    case Outcome::kNotSent:
+    case SendResult::Outcome::kTryLater:
+    case SendResult::Outcome::kNotSent:
       break;
   }
   return AttemptOutcome::kTryLater;
@@ -46,12 +44,12 @@ void Engine::note_attempts(const Endpoint& endpoint, const Start& start, std::si
   if (!settings_.tells_attempts) return;
   for (std::size_t i = 0; i < start.runs[run].numbers.size(); ++i) {
     SendResult& result = results[start.places[run][i]];
-    if (result.outcome == Outcome::kNotSent) continue;
+    if (result.outcome == SendResult::Outcome::kNotSent) continue;
     Attempt attempt = attempt_of(endpoint, start, entries_.at(start.runs[run].numbers[i]));
     attempt.outcome = class_of(result.outcome);
     attempt.facts = std::move(result.facts);
     // Of a whole answer, the reason is made of the status and the body.
-    const bool whole = attempt.facts.status != 0 && result.outcome != Outcome::kUnknown;
+    const bool whole = attempt.facts.status != 0 && result.outcome != SendResult::Outcome::kUnknown;
     if (!whole) attempt.reason = result.reason;
     attempts_.push_back(std::move(attempt));
   }

@@ -299,10 +299,11 @@ void World::check_log() {
   for (const auto& [id, record] : ids_) {
     const auto at = logged->find(id);
     const int told = at == logged->end() ? 0 : at->second;
-    const bool wrong = troubles_ == 0 ? told != record.begun : told > record.begun;
+    // What began and was not sent is no attempt.
+    const bool wrong = troubles_ == 0 ? told != record.left : told > record.begun;
     if (!wrong) continue;
-    witness_.blame(
-        base::format("Z21: of {}, {} attempts began and {} are logged", id, record.begun, told));
+    witness_.blame(base::format("Z21: of {}, {} attempts began, {} left and {} are logged", id,
+                                record.begun, record.left, told));
   }
 }
 

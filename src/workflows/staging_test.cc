@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "signing/delivery_key.h"
 #include "workflows/own_streams.h"
 #include "workflows/plan.h"

@@ -5,6 +5,7 @@
 #include "rest/api.h"
 #include "rest/commits.h"
 #include "rest/replies.h"
+#include "wire/json_schema.h"
 #include "wire/json_text.h"
 #include "wire/strict_json.h"
 #include "wire/text_value.h"
@@ -14,10 +15,18 @@ namespace hapax::rest {
 namespace {
 
 constexpr std::size_t kReasonBytesMax = 1'000;
-constexpr std::string_view kDecisionBody =
-    R"({"type":"object","properties":{"key":{"type":"string"},"key_base64":{"type":"string"},)"
-    R"("decision":{"enum":["retry","park","drop"]},"reason":{"type":"string","maxLength":1000}},)"
-    R"("required":["decision"],"additionalProperties":false})";
+
+// One of key and key_base64, and a reason for what cannot be brought back.
+std::string decision_schema() {
+  return R"({"type":"object","properties":{"key":{"type":"string"},"key_base64":)" +
+         wire::base64_schema_of({}) +
+         R"(,"decision":{"enum":["retry","park","drop"]},)"
+         R"("reason":{"type":"string","maxLength":1000}},)"
+         R"("oneOf":[{"required":["key"]},{"required":["key_base64"]}],)"
+         R"("anyOf":[{"properties":{"decision":{"enum":["retry","park"]}}},)"
+         R"({"required":["reason"],"properties":{"reason":{"minLength":1}}}],)"
+         R"("required":["decision"],"additionalProperties":false})";
+}
 
 Error bad_body(std::string_view what) { return {Errc::kInvalidArgument, std::string(what)}; }
 
@@ -115,7 +124,7 @@ void add_blocked_routes(Router& router, access::Entry& entry, const WorkflowDire
   Route decide{"POST", path, guarded({access::Right::kAdmin}, decide_about_key(entry, directory)),
                "Send what blocks a key again, park it as a dead letter, or drop it", ""};
   decide.answer = "BlockedDecided";
-  decide.body = kDecisionBody;
+  decide.body = decision_schema();
   router.add(std::move(decide));
 }
 

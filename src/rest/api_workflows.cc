@@ -58,6 +58,7 @@ Act show_workflow(access::Entry& entry, const WorkflowDirectory& directory) {
 
 Result<AttemptsWanted> wanted_by(const SharedCall& call) {
   AttemptsWanted wanted;
+  HAPAX_CHECK(check_name(call, "key", wire::allowed::kKey));
   const auto text = [&](std::string_view name, std::optional<std::string>& value) {
     if (const auto given = call->request().query_value(name)) value = std::string(*given);
   };

@@ -356,6 +356,7 @@ class Shape {
 }  // namespace
 
 std::string text_schema_of(const Allowed& allowed) { return text_schema(allowed).text(); }
+std::string base64_schema_of(const Allowed& allowed) { return base64_schema(allowed).text(); }
 std::string number_schema_of(const Allowed& allowed) {
   return number_schema<std::uint64_t>(allowed).text();
 }

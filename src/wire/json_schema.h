@@ -18,8 +18,9 @@ struct Setting {
   Callers callers = Callers::kAnybody;
 };
 
-// Of a text, and of a whole number from 0 on.
+// Of a text, of bytes in base64, and of a whole number from 0 on.
 [[nodiscard]] std::string text_schema_of(const Allowed& allowed);
+[[nodiscard]] std::string base64_schema_of(const Allowed& allowed);
 [[nodiscard]] std::string number_schema_of(const Allowed& allowed);
 
 // Of an operation's body. With `named`, it has the member "op", as in a commit.

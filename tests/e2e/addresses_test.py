@@ -42,4 +42,4 @@ class AddressesTest(FolderTest):
 
 if __name__ == "__main__":
     arguments()
-    unittest.main()
+    unittest.main(verbosity=2)

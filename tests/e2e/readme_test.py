@@ -202,6 +202,9 @@ class Pages(running.FolderTest):
         self.make_certificate()
         self.check_page("docs/reference/config.md")
 
+    def test_alerts(self):
+        self.check_page("docs/reference/alerts.md")
+
     def test_workflows(self):
         self.check_page("docs/reference/workflows.md")
 

@@ -62,4 +62,4 @@ class Rules(running.SignedInTest, delivering.DeliveryTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

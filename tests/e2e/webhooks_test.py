@@ -213,8 +213,9 @@ class Envelope(Webhooks):
 class Keys(Webhooks):
     def test_are_those_of_the_page(self):
         with open(f"{SOURCE}/docs/reference/delivery-keys.md", encoding="utf-8") as file:
-            rows = [[cell.strip() for cell in line.strip("| \n").split(" | ")]
-                    for line in file.read().partition("## Examples")[2].splitlines()[6:]]
+            table = file.read().partition("## Examples")[2].split("\n\n")[2]
+        rows = [[cell.strip() for cell in line.strip("| \n").split(" | ")]
+                for line in table.splitlines()[2:]]
         self.assertEqual(len(rows), 11)
         for row in rows:
             kind, database, table, primary, version, output, endpoint, whole, short = (

@@ -29,6 +29,14 @@ std::optional<std::int64_t> Endpoint::next_ms(std::int64_t now_ms) const {
   return std::max({*due, open, rate.next_ms(now_ms)});
 }
 
+Duration Endpoint::defer(std::int64_t now_ms) {
+  if (now_ms >= deferral.doubles_at_ms) {
+    deferral.span = std::clamp(deferral.span * 2, Deferral::kFirst, Deferral::kMost);
+    deferral.doubles_at_ms = now_ms + deferral.span.count();
+  }
+  return std::max(deferral.span, Duration{breaker.until_ms() - now_ms});
+}
+
 // A failure that cost no attempt is known to the endpoint alone, for as long as it is remembered.
 void Endpoint::tell_began(const std::vector<const Outgoing*>& records) const {
   if (policy.observer == nullptr) return;

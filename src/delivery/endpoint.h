@@ -69,6 +69,16 @@ struct Suspect {
   std::uint64_t signs = 0;          // of the endpoint, when the record failed last
 };
 
+// For how long records beyond what may be held for an endpoint stay in the source. It doubles while
+// the endpoint takes nothing, so that a long queue of one costs the others little.
+struct Deferral {
+  static constexpr Duration kFirst{100};
+  static constexpr Duration kMost{30'000};
+
+  Duration span{0};
+  std::int64_t doubles_at_ms = 0;
+};
+
 struct Endpoint {
   static constexpr std::size_t kSuspectsMax = 10'000;
 
@@ -93,6 +103,7 @@ struct Endpoint {
     if (suspects.size() >= kSuspectsMax && !suspects.contains(id)) suspects.clear();
     return suspects[id];
   }
+  [[nodiscard]] Duration defer(std::int64_t now_ms);
   void tell_began(const std::vector<const Outgoing*>& records) const;
   void enable();
   void tell_settled(ports::Clock& clock, const Outgoing& record, Settlement::Kind kind,
@@ -110,11 +121,12 @@ struct Endpoint {
   Breaker breaker;
   RateLimit rate;
   std::unordered_map<std::string, Suspect> suspects{};  // by id
-  std::size_t under_way = 0;                            // starts
-  std::size_t held = 0;                                 // records, those under way included
-  std::uint64_t signs = 0;                              // how often it took or judged a record
-  bool active = false;                                  // the engine looks at it
-  std::string gone{};  // why nothing is ever sent to it again; empty: it is there
+  Deferral deferral{};
+  std::size_t under_way = 0;  // starts
+  std::size_t held = 0;       // records, those under way included
+  std::uint64_t signs = 0;    // how often it took or judged a record
+  bool active = false;        // the engine looks at it
+  std::string gone{};         // why nothing is ever sent to it again; empty: it is there
 };
 
 }  // namespace hapax::delivery

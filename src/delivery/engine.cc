@@ -1,7 +1,6 @@
 #include "delivery/engine.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -17,20 +16,10 @@ using Outcome = SendResult::Outcome;
 
 constexpr std::int64_t kNeverMs = std::numeric_limits<std::int64_t>::max();
 constexpr Duration kIdleMax{3'600'000};
-constexpr Duration kDeferFirst{1'000};
-constexpr std::uint32_t kProbeRoom = 16;
 constexpr Duration kLookEvery{500};  // for records of other keys, while an endpoint is in doubt
 constexpr Duration kNotSentRest{50};
 constexpr Duration kRestMin{2};  // between two takes, while every endpoint has enough
 constexpr Duration kRestMax{50};
-
-// A record without a key waits for nobody, so its queue is its own. No key of a caller begins so.
-std::string queue_key(const Handout& handout) {
-  if (!handout.record.key.empty()) return handout.record.key;
-  std::string key(1 + sizeof handout.number, '\0');
-  std::memcpy(key.data() + 1, &handout.number, sizeof handout.number);
-  return key;
-}
 
 }  // namespace
 
@@ -46,6 +35,7 @@ Engine::~Engine() { completions_->close(); }
 
 std::uint32_t Engine::add_endpoint(Sink& sink, const EndpointPolicy& policy) {
   endpoints_.push_back(std::make_unique<Endpoint>(sink, policy));
+  held_max_ += policy.held_max;
   return static_cast<std::uint32_t>(endpoints_.size() - 1);
 }
 
@@ -109,20 +99,6 @@ bool Engine::rests(std::int64_t now) const {
                      [](const auto& endpoint) { return endpoint->sated(); });
 }
 
-std::uint32_t Engine::room() const {
-  if (winding_down_ || paused_ || entries_.size() >= settings_.window) return 0;
-  const auto room = settings_.window - static_cast<std::uint32_t>(entries_.size());
-  if (endpoints_.size() == 1 && !endpoints_.front()->gone.empty()) return 0;
-  if (endpoints_.size() != 1 || !endpoints_.front()->breaker.doubts()) return room;
-  // Z8: what is taken for an endpoint that takes nothing would only be held back. Some records are
-  // wanted to find out how it is.
-  const Endpoint& only = *endpoints_.front();
-  const std::int64_t now = clock_.steady_ms();
-  if (only.breaker.closed()) return now < look_at_ms_ ? 0 : std::min(room, kProbeRoom);
-  const bool has_one = only.under_way != 0 || only.queues.next_due_ms(now) == now;
-  return has_one || now < only.breaker.until_ms() ? 0 : std::min(room, kProbeRoom);
-}
-
 Status Engine::take() {
   // Z1: the lease counts from before it was asked for, so it is over here before it is over there.
   const std::int64_t asked_ms = clock_.steady_ms();
@@ -168,38 +144,6 @@ std::vector<Beginning> Engine::beginning() const {
 Duration Engine::renewal_after(Duration left) const {
   const Duration rest = left - settings_.lease * 2 / 3;
   return rest > Duration{0} ? rest : std::max(left / 6, Duration{100});
-}
-
-void Engine::admit(Handout handout) {
-  HAPAX_ASSERT(handout.endpoint < endpoints_.size(), "a record goes to an endpoint that there is");
-  Endpoint& endpoint = *endpoints_[handout.endpoint];
-  const HandoutNumber number = handout.number;
-  std::string key = queue_key(handout);
-  const auto [at, fresh] = entries_.try_emplace(
-      number, Entry{.handout = std::move(handout), .key = std::move(key), .ordinal = ++ordinal_});
-  HAPAX_ASSERT(fresh, "a source gives each hand-out a number of its own");
-  Entry& entry = at->second;
-  ++endpoint.held;
-  const Outgoing& record = entry.handout.record;
-  if (!record.flaw.empty()) {
-    ++counts_.dead;
-    say(base::format("record {} is a dead letter: {}", record.id, record.flaw));
-    settle(entry, Kind::kDead, Duration{0}, record.flaw);
-  } else if (record.blocked) {
-    settle(entry, Kind::kHeld, Duration{0}, {});
-  } else if (!endpoint.gone.empty()) {
-    turn_away(endpoint, entry, Kind::kNotSent);
-  } else if (endpoint.policy.held_max != 0 && endpoint.held > endpoint.policy.held_max) {
-    ++counts_.deferred;
-    const std::int64_t open_ms = endpoint.breaker.until_ms() - clock_.steady_ms();
-    settle(entry, Kind::kDeferred, std::max(kDeferFirst, Duration{open_ms}), {});
-  } else {
-    endpoint.queues.add(entry.key, number);
-    if (endpoint.suspects.contains(record.id)) endpoint.queues.distrust(entry.key, true);
-    activate(entry.handout.endpoint);
-    return;
-  }
-  erase(number);
 }
 
 void Engine::lose(HandoutNumber number) {
@@ -423,6 +367,7 @@ Engine::Then Engine::judge(Endpoint& endpoint, Entry& entry, SendResult& result)
       ++counts_.delivered;
       ++endpoint.signs;
       endpoint.breaker.passed();
+      endpoint.deferral = {};
       endpoint.suspects.erase(entry.handout.record.id);
       settle(entry, Kind::kDelivered, Duration{0}, {});
       return Then::kNext;

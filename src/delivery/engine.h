@@ -106,6 +106,7 @@ class Engine {
   void give_back_waiting();
   [[nodiscard]] std::uint32_t room() const;
   [[nodiscard]] Duration renewal_after(Duration left) const;
+  [[nodiscard]] std::size_t held_max_of(const Endpoint& endpoint) const;
   void admit(Handout handout);
   void lose(HandoutNumber number);
   void forget();
@@ -166,6 +167,7 @@ class Engine {
   const std::shared_ptr<Completions> completions_;
 
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  std::uint64_t held_max_ = 0;                        // of all endpoints together
   std::unordered_map<HandoutNumber, Entry> entries_;  // records under way lie still
   std::unordered_map<std::uint64_t, Start> starts_;   // under way
   std::vector<Start> chosen_;                         // to begin once they are noted (Z2)

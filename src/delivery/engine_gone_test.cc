@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "delivery/engine.h"
+#include "delivery/giving_source_test.h"
 #include "delivery/scripted_sink_test.h"
 #include "sim/clock.h"
 
@@ -19,30 +20,6 @@ using testing::HasSubstr;
 using testing::Not;
 using Kind = Settlement::Kind;
 using Outcome = SendResult::Outcome;
-
-// Hands out what the test gives it, at most as much as is asked for.
-class GivingSource final : public Source {
- public:
-  std::vector<Handout> next{};
-  std::vector<Settlement> settled{};
-  std::vector<HandoutNumber> lost{};
-
-  Result<Hand> take(const TakeCall& call) override {
-    settled.insert(settled.end(), call.settled.begin(), call.settled.end());
-    Hand hand{.lost = std::exchange(lost, {}), .lease_left = call.lease};
-    while (!next.empty() && hand.records.size() < call.room) {
-      hand.records.push_back(next.front());
-      next.erase(next.begin());
-    }
-    return hand;
-  }
-  Status give_back(std::span<const Settlement> last) override {
-    settled.insert(settled.end(), last.begin(), last.end());
-    return Ok{};
-  }
-  void wait(Duration) override {}
-  void nudge() override {}
-};
 
 class EnginesOfGoneEndpoints : public testing::Test {
  protected:

@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "base/hex.h"
 #include "base/words.h"
+#include "delivery/event_type_index.h"
 #include "digest/hash.h"
 #include "relay/headers.h"
 #include "workflows/own_streams.h"
@@ -90,6 +91,7 @@ class Composer {
  public:
   Composer(const Workflow& workflow, std::string store_id, SharedVerifier verifier)
       : endpoints_(workflow.endpoints),
+        takers_(endpoints_),
         outbox_(outbox_of(workflow).name),
         transformed_(workflow.transform.has_value()),
         key_for_(key_maker(workflow, std::move(store_id))),
@@ -107,8 +109,8 @@ class Composer {
       Reshaped& output = outputs[i];
       const std::string_view type = output.type ? *output.type : type_of(record);
       const Headers headers = headers_for(record, type);
-      for (const EndpointSettings& endpoint : endpoints_) {
-        if (!endpoint.takes(type)) continue;
+      for (const std::size_t place : takers_.takers_of(type)) {
+        const EndpointSettings& endpoint = endpoints_[place];
         StagedRecord& staged = all.emplace_back();
         const std::string_view name = endpoints_.size() > 1 ? endpoint.name : std::string_view();
         const signing::FanOut fan_out{static_cast<std::uint32_t>(i), name};
@@ -158,6 +160,7 @@ class Composer {
   }
 
   const std::vector<EndpointSettings> endpoints_;
+  const delivery::EventTypeIndex takers_;
   const std::string outbox_;
   const bool transformed_;
   const KeyMaker key_for_;

@@ -1,7 +1,8 @@
 // Workflows from a stream of an embedded store, which syncs, to nginx over HTTP, run as `hapax
 // serve` runs them: how many records a second under each guarantee, beside libcurl alone (the
 // yardstick `deliver`); how long from the source's commit until the delivery is confirmed durably;
-// what an endpoint that hangs costs the others; and a PostgreSQL outbox through `hapax relay`.
+// what endpoints that hang cost the others, one of ten and thousands of ten thousand; memory; and a
+// PostgreSQL outbox through `hapax relay`.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "base/format.h"
 #include "deliver_limit.h"
 #include "delivery/workflow_runs.h"
+#include "delivery_many.h"
 #include "delivery_rig.h"
 #include "held_port.h"
 #include "measured.h"
@@ -265,6 +267,8 @@ int main(int argc, char** argv) {
   if (options.wants("pace")) bench_pace(table, options);
   if (options.wants("latency")) bench_latency(table, options);
   if (options.wants("hanging")) bench_hanging(table, options);
+  if (options.wants("many")) bench_many(table, options);
+  if (options.wants("memory")) bench_memory(table);
   if (options.wants("outbox")) bench_outbox(table, options);
   return finish(table, options);
 }

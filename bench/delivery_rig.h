@@ -151,6 +151,24 @@ class DeliveryRig {
       maker.append(*store_, streams_, i, std::min<std::uint64_t>(1'000, records - i));
     }
   }
+  // One commit, a record for each type.
+  void append_typed(const std::string& stream, const std::vector<std::string>& types) {
+    if (types.empty()) return;
+    std::vector<Header> headers;
+    std::vector<std::string> ids;
+    std::vector<Op> ops;
+    headers.reserve(types.size());
+    ids.reserve(types.size());
+    for (const std::string& type : types) {
+      headers.push_back({"event_type", type});
+      ids.push_back(id_of(typed_++));
+      Append one{.stream = stream, .payload = maker.payload};
+      one.id = ids.back();
+      one.headers = {&headers.back(), 1};
+      ops.push_back(one);
+    }
+    must(store_->commit({.ops = ops}));
+  }
   void start(const std::vector<delivery::Workflow>& workflows) {
     const auto log = [this](const std::string& workflow, std::string_view line) {
       const std::scoped_lock lock(mutex_);
@@ -179,6 +197,7 @@ class DeliveryRig {
     workflows_.reset();
   }
 
+  [[nodiscard]] const workflows::FiguresBoard& figures() const { return workflows_->figures(); }
   [[nodiscard]] Store& store() { return *store_; }
   [[nodiscard]] TimedStore& timed() { return timed_; }
   [[nodiscard]] const std::vector<std::string>& streams() const { return streams_; }
@@ -212,6 +231,7 @@ class DeliveryRig {
   host::HostEntropy entropy_;
   std::mutex mutex_;
   std::string said_ = "nothing";
+  std::uint64_t typed_ = 0;
   std::unique_ptr<workflows::Host> workflows_;  // ends before all that it uses
 };
 

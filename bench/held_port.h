@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -17,8 +18,9 @@ struct HeldPort {
   int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   std::uint16_t number = 0;
 
-  explicit HeldPort(bool listens) {
+  explicit HeldPort(bool listens, const std::string& on = "127.0.0.1") {
     sockaddr_in address = loopback(0);
+    if (::inet_pton(AF_INET, on.c_str(), &address.sin_addr) != 1) fail("no address " + on);
     socklen_t size = sizeof address;
     if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
         ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||

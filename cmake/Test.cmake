@@ -62,7 +62,7 @@ function(hapax_program_test target)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
   hapax_test_binary(${target} ${ARGN})
   add_test(NAME ${target} COMMAND ${target} --gtest_brief=1)
-  set_tests_properties(${target} PROPERTIES LABELS "${test_LABELS}" TIMEOUT 900)
+  set_tests_properties(${target} PROPERTIES LABELS "${test_LABELS}" TIMEOUT 900 COST 100)
 endfunction()
 
 # The contract suite: one binary over every store, and one for what many threads do to it, which is

@@ -10,7 +10,7 @@ namespace hapax::delivery {
 namespace {
 
 using Ids = std::vector<std::string>;
-using Outcome = SendResult::Outcome;
+using SendOutcome = SendResult::Outcome;
 
 class DeliveryDriver : public testing::Test {
  protected:
@@ -112,7 +112,7 @@ TEST_F(DeliveryDriver, OnceWaitsForWhatWillBeFreeSoon) {
 
 TEST_F(DeliveryDriver, OnceSaysThatRecordsAreLeft) {
   const auto driver = this->driver({.once = true});
-  sink->answers = [](const Outgoing&) { return SendResult{.outcome = Outcome::kTryLater}; };
+  sink->answers = [](const Outgoing&) { return SendResult{.outcome = SendOutcome::kTryLater}; };
   for (const char* id : {"1", "2", "3"}) outbox.publish(0, id);
   ASSERT_TRUE(driver->open());
   go(*driver, Duration{60'000});

@@ -25,11 +25,6 @@ std::size_t size_of(const StagedRecord& record) {
   return size;
 }
 
-// Whether it is this record that the store will not take, today and tomorrow.
-bool is_of_the_record(const Error& error) {
-  return error.code == Errc::kLimitExceeded || error.code == Errc::kInvalidArgument;
-}
-
 }  // namespace
 
 void Stager::Arrivals::put(Arrival arrival) {

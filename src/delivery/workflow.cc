@@ -41,6 +41,19 @@ bool keeps(Mechanism mechanism, Guarantee guarantee) {
   return false;
 }
 
+bool is_staged(const Workflow& workflow) {
+  const auto& endpoints = workflow.endpoints;
+  return workflow.transform || endpoints.size() > 1 ||
+         (!endpoints.empty() && endpoints.front().stream() != nullptr);
+}
+
+bool stores_rows(const Workflow& workflow) {
+  if (!workflow.source || !std::holds_alternative<FromOutbox>(*workflow.source)) return false;
+  const Guarantee guarantee = workflow.delivery.guarantee;
+  const bool notes = guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce;
+  return is_staged(workflow) || notes || hold_of(workflow.order());
+}
+
 std::optional<Duration> hold_of(const Ordering& ordering) {
   if (ordering.key == OrderingKey::kNone) return std::nullopt;
   if (std::holds_alternative<BlockKey>(ordering.on_failure)) return Duration::max();

@@ -240,4 +240,12 @@ struct Workflow {
   friend bool operator==(const Workflow&, const Workflow&) = default;
 };
 
+// Whether it has a step before the one that sends: something is made of its records, there are
+// several endpoints, or a stream is one.
+[[nodiscard]] bool is_staged(const Workflow& workflow);
+// Whether rows of its outbox are stored in a stream of the workflow before anything becomes of
+// them. A database settles a row and knows nothing of what comes of it: whoever makes several
+// records of one, notes an attempt before it is made or holds back a key does that in the store.
+[[nodiscard]] bool stores_rows(const Workflow& workflow);
+
 }  // namespace hapax::delivery

@@ -29,6 +29,10 @@ std::string source_text(const Workflow& workflow) {
            (std::holds_alternative<MappedOutboxTable>(outbox->tables)
                 ? "The table is the application's own; a record counts as delivered when its "
                   "column for that is set."
+            : stores_rows(workflow)
+                ? base::format("Hapax stores it in its stream '{}.rows', once by its key, and "
+                               "settles it in the database after that.",
+                               workflow.id.text())
                 : "Hapax settles a record in the same database when it is delivered.");
   }
   if (const auto* stream = std::get_if<FromStream>(&*workflow.source)) {
@@ -45,6 +49,7 @@ std::string source_text(const Workflow& workflow) {
 
 std::string where_position_is(const Workflow& workflow) {
   if (!workflow.source) return "the position in the source";
+  if (stores_rows(workflow)) return "the position in the workflow's own stream of rows";
   if (std::holds_alternative<FromOutbox>(*workflow.source)) return "the mark in the outbox table";
   if (std::holds_alternative<FromStream>(*workflow.source)) {
     return "the consumer's position in the stream";
@@ -196,7 +201,8 @@ class EndpointText {
   }
 
   [[nodiscard]] bool same_store() const {
-    return workflow_.source && !std::holds_alternative<FromOutbox>(*workflow_.source);
+    return workflow_.source &&
+           (!std::holds_alternative<FromOutbox>(*workflow_.source) || stores_rows(workflow_));
   }
 
   [[nodiscard]] std::string stream_guarantee() const {

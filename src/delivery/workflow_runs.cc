@@ -25,17 +25,6 @@ std::optional<std::string> why_not_source(const Workflow& workflow) {
   if (outbox->database.refers_to(SecretReference::Place::kStored)) {
     return "with ${secret:NAME} in source.database";
   }
-  // Lanes note nothing before a record is sent.
-  const Guarantee guarantee = workflow.delivery.guarantee;
-  if (guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce) {
-    return base::format("from an outbox with guarantee {}", word_for(guarantee));
-  }
-  if (hold_of(workflow.order())) {
-    return "from an outbox with ordering.onFailure block or block-for";
-  }
-  if (workflow.transform) return "from an outbox with a transform";
-  if (workflow.endpoints.size() != 1) return "from an outbox to several endpoints";
-  if (workflow.endpoints.front().http() == nullptr) return "from an outbox into a stream";
   return std::nullopt;
 }
 

@@ -16,6 +16,11 @@ namespace hapax::delivery {
 // The consumer never gives a record up by itself: the workflow says when.
 [[nodiscard]] ConsumerSettings workflow_consumer(std::string_view dead_letters);
 
+// Whether it is this record that the store will not take, today and tomorrow.
+[[nodiscard]] inline bool is_of_the_record(const Error& error) {
+  return error.code == Errc::kLimitExceeded || error.code == Errc::kInvalidArgument;
+}
+
 struct OwnStream {
   std::string name;
   StreamSettings settings;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
-#include <variant>
 
 #include "base/tenant_frame.h"
 #include "delivery/workflow_runs.h"
@@ -24,11 +23,7 @@ class Backlogs {
   [[nodiscard]] Backlog of(const Workflow& workflow) {
     const std::string& id = workflow.id.text();
     Backlog backlog{.tenant = workflow.tenant, .workflow = id};
-    if (const auto* from = std::get_if<delivery::FromStream>(&*workflow.source)) {
-      add(backlog, from->stream);
-    } else if (std::holds_alternative<delivery::FromHttp>(*workflow.source)) {
-      add(backlog, workflows::events_stream_of(workflow.id));
-    }
+    if (const auto source = workflows::source_stream(workflow)) add(backlog, source->name);
     add(backlog, workflows::outbox_of(workflow).name);
     const StreamStats* const dead = find(workflow.tenant, id + ".dead");
     backlog.dead_letters = dead == nullptr ? 0 : records_of(*dead);
@@ -76,9 +71,7 @@ std::vector<Backlog> take_backlogs(Store& store, const Survey& survey,
   Backlogs backlogs(store, survey);
   std::vector<Backlog> all;
   for (const Workflow& workflow : workflows) {
-    const bool reads_streams =
-        workflow.source && !std::holds_alternative<delivery::FromOutbox>(*workflow.source);
-    if (!reads_streams || delivery::why_not_run(workflow)) continue;
+    if (!workflows::source_stream(workflow) || delivery::why_not_run(workflow)) continue;
     all.push_back(backlogs.of(workflow));
   }
   return all;

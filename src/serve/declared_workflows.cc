@@ -65,12 +65,8 @@ namespace {
 
 // The stream that the workflow consumes; nothing: its records are elsewhere.
 std::optional<std::string> source_of(const Workflow& workflow) {
-  if (!workflow.source) return std::nullopt;
-  if (const auto* from = std::get_if<delivery::FromStream>(&*workflow.source)) return from->stream;
-  if (std::holds_alternative<delivery::FromHttp>(*workflow.source)) {
-    return workflows::events_stream_of(workflow.id);
-  }
-  return std::nullopt;
+  const auto source = workflows::source_stream(workflow);
+  return source ? std::optional(source->name) : std::nullopt;
 }
 
 // Nothing: there is no such stream.

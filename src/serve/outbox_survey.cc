@@ -85,7 +85,17 @@ void OutboxSurvey::add_to(BacklogBoard::All& backlogs, Time now) const {
     backlog.records = state.pending;
     if (state.oldest) backlog.behind = std::max(now - *state.oldest, Duration{0});
     backlog.dead_letters = state.dead_letters;
-    backlogs.push_back(std::move(backlog));
+    const auto known = std::find_if(backlogs.begin(), backlogs.end(), [&](const Backlog& each) {
+      return each.tenant == backlog.tenant && each.workflow == backlog.workflow;
+    });
+    if (known == backlogs.end()) {
+      backlogs.push_back(std::move(backlog));
+      continue;
+    }
+    // Its rows go through a stream of the workflow.
+    known->records += backlog.records;
+    known->behind = std::max(known->behind, backlog.behind);
+    known->dead_letters += backlog.dead_letters;
   }
 }
 

@@ -12,9 +12,7 @@ namespace {
 
 using delivery::Workflow;
 
-bool reads_a_stream(const Workflow& workflow) {
-  return workflow.source && !std::holds_alternative<delivery::FromOutbox>(*workflow.source);
-}
+bool reads_a_stream(const Workflow& workflow) { return source_stream(workflow).has_value(); }
 
 // The record of that message id, if the stream still has it. A key of fields that a workflow names
 // is made of its content; every other key is made of the id alone.

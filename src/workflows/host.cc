@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "delivery/logged_source.h"
+#include "delivery/store_sink.h"
 #include "delivery/stream_source.h"
 #include "delivery/workflow_runs.h"
 #include "workflows/endpoint_probe.h"
@@ -12,6 +13,7 @@
 #include "workflows/outbox.h"
 #include "workflows/own_streams.h"
 #include "workflows/plan.h"
+#include "workflows/row_mark.h"
 #include "workflows/staging.h"
 
 namespace hapax::workflows {
@@ -83,6 +85,7 @@ Status Host::check(const Workflow& workflow) {
     if (endpoint.http() == nullptr) continue;
     HAPAX_CHECK(EndpointSink::make(workflow.delivery, *endpoint.http(), reach_of(workflow)));
   }
+  if (delivery::stores_rows(workflow)) HAPAX_CHECK(make_intake(workflow));
   if (!is_staged(workflow) || has_outbox(workflow)) HAPAX_CHECK(make_source(workflow));
   return Ok{};
 }
@@ -90,9 +93,13 @@ Status Host::check(const Workflow& workflow) {
 Result<std::unique_ptr<Host::Member>> Host::make_member(const Workflow& workflow) {
   HAPAX_CHECK(need_sender());
   auto member = std::make_unique<Member>();
+  Store& store = ports_.store_of(workflow.tenant);
   if (std::holds_alternative<delivery::FromHttp>(*workflow.source)) {
-    Store& store = ports_.store_of(workflow.tenant);
     HAPAX_CHECK(delivery::ensure_stream(store, events_of(workflow)));
+  }
+  if (delivery::stores_rows(workflow)) {
+    HAPAX_CHECK(delivery::ensure_stream(store, rows_of(workflow)));
+    HAPAX_TRY(member->intake, make_intake(workflow));
   }
   if (is_staged(workflow)) {
     HAPAX_TRY(member->staging, make_staging(workflow));
@@ -189,6 +196,29 @@ Result<std::unique_ptr<StagingRun>> Host::make_staging(const Workflow& workflow)
       pause_of(workflow), waits_.add(workflow));
 }
 
+// Rows become records of the workflow's own stream, and are settled in their database after that.
+Result<std::unique_ptr<Running>> Host::make_intake(const Workflow& workflow) {
+  Store& store = ports_.store_of(workflow.tenant);
+  const OutboxPorts ports{ports_.open_outbox, ports_.clock, store.id(),
+                          drawn_owner(ports_.entropy)};
+  HAPAX_TRY(auto source, make_row_source(workflow, ports, log_of(workflow)));
+  delivery::StoreSinkPorts into{
+      .submit = [&store](const Commit& commit,
+                         Store::Done done) { store.submit(commit, std::move(done)); },
+      .clock = ports_.clock,
+      .told =
+          [note = waits_.add(workflow)](std::string_view reason) {
+            reason.empty() ? note->goes_on() : note->waits(reason);
+          }};
+  std::vector<RunningEndpoint> endpoints;
+  endpoints.push_back(
+      {std::make_unique<delivery::StoreSink>(std::move(into), rows_of(workflow).name),
+       intake_policy()});
+  return std::make_unique<Running>(std::move(source), std::move(endpoints), intake_settings(),
+                                   ports_.clock, log_of(workflow), pause_of(workflow),
+                                   waits_.add(workflow));
+}
+
 Status Host::make_running(const Workflow& workflow, Member& member) {
   std::vector<RunningEndpoint> endpoints;
   for (const delivery::EndpointSettings& endpoint : workflow.endpoints) {
@@ -211,12 +241,12 @@ Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& work
   Store& store = ports_.store_of(workflow.tenant);
   const std::string owner = drawn_owner(ports_.entropy);
   HAPAX_TRY(auto verifier, make_verifier(workflow));
-  if (const auto* outbox = std::get_if<delivery::FromOutbox>(&*workflow.source)) {
+  if (!source_stream(workflow)) {
     const OutboxPorts ports{ports_.open_outbox, ports_.clock, store.id(), owner, verifier};
     const auto wanted = [endpoint = workflow.endpoints.front()](const delivery::Outgoing& record) {
       return endpoint.takes(record.type);
     };
-    HAPAX_TRY(auto source, make_outbox_source(workflow, *outbox, ports, wanted, log_of(workflow)));
+    HAPAX_TRY(auto source, make_outbox_source(workflow, ports, wanted, log_of(workflow)));
     const auto attempt_log = attempt_log_of(workflow);
     if (!attempt_log) return source;
     delivery::AttemptLog log(store, ports_.clock, *attempt_log, log_of(workflow));
@@ -229,6 +259,9 @@ Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& work
   }
   auto route =
       is_staged(workflow) ? route_from_outbox(workflow) : route_to(workflow.endpoints.front());
+  if (!is_staged(workflow) && delivery::stores_rows(workflow)) {
+    route = route_of_rows(std::move(route));
+  }
   return std::unique_ptr<delivery::Source>(std::make_unique<delivery::StreamSource>(
       store, ports_.clock, std::move(settings), key_of(workflow, store.id(), std::move(verifier)),
       std::move(route), log_of(workflow)));
@@ -236,22 +269,26 @@ Result<std::unique_ptr<delivery::Source>> Host::make_source(const Workflow& work
 
 void Host::Member::begin() {
   begun = true;
+  if (intake) intake->start();
   if (staging) staging->start();
   if (running) running->start();
 }
 
 void Host::Member::wind_down(Duration patience) const {
+  if (intake) intake->wind_down(patience);
   if (staging) staging->wind_down();
   if (running) running->wind_down(patience);
 }
 
 void Host::Member::wait() const {
+  if (intake) intake->wait();
   if (staging) staging->wait();
   if (running) running->wait();
 }
 
 bool Host::Member::ended() const {
-  return (!staging || staging->ended()) && (!running || running->ended());
+  return (!intake || intake->ended()) && (!staging || staging->ended()) &&
+         (!running || running->ended());
 }
 
 void Host::start() {

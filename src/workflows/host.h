@@ -87,6 +87,7 @@ class Host {
   // A workflow that runs. What it counts in outlives what counts.
   struct Member {
     std::vector<std::shared_ptr<EndpointFigures>> figures;
+    std::unique_ptr<Running> intake;  // of rows of a database
     std::unique_ptr<StagingRun> staging;
     std::unique_ptr<Running> running;
     bool begun = false;
@@ -111,6 +112,8 @@ class Host {
       HAPAX_REQUIRES(mutex_);
   [[nodiscard]] std::unique_ptr<PauseSwitch> pause_of(const delivery::Workflow& workflow);
   [[nodiscard]] Result<std::unique_ptr<StagingRun>> make_staging(const delivery::Workflow& workflow)
+      HAPAX_REQUIRES(mutex_);
+  [[nodiscard]] Result<std::unique_ptr<Running>> make_intake(const delivery::Workflow& workflow)
       HAPAX_REQUIRES(mutex_);
   [[nodiscard]] Status make_running(const delivery::Workflow& workflow, Member& member)
       HAPAX_REQUIRES(mutex_);

@@ -8,6 +8,7 @@
 #include "delivery/database_outbox.h"
 #include "workflows/plan.h"
 #include "workflows/record_key.h"
+#include "workflows/row_mark.h"
 #include "workflows/secrets.h"
 
 namespace hapax::workflows {
@@ -20,8 +21,8 @@ using delivery::Workflow;
 
 constexpr Duration kSilenceMax{5'000};  // of a database; half of a lease
 
-Result<relay::OutboxAddress> address_of(const Workflow& workflow, const FromOutbox& from,
-                                        const OutboxPorts& ports) {
+Result<relay::OutboxAddress> address_of(const Workflow& workflow, const OutboxPorts& ports) {
+  const auto& from = std::get<FromOutbox>(*workflow.source);
   relay::OutboxAddress address;
   HAPAX_TRY(address.database, reveal(from.database));
   const auto begins = [&](std::string_view with) { return address.database.starts_with(with); };
@@ -75,32 +76,60 @@ void dress(Outgoing& record, const std::string& uid, const std::string& outbox,
   }
 }
 
-}  // namespace
+using MakeHooks =
+    std::function<delivery::LaneHooks(const std::string& uid, const std::string& outbox)>;
 
-Result<std::unique_ptr<delivery::Source>> make_outbox_source(
-    const Workflow& workflow, const FromOutbox& from, const OutboxPorts& ports,
-    std::function<bool(const Outgoing&)> wanted, delivery::LaneSource::Log log) {
+Result<std::unique_ptr<delivery::Source>> make_source(const Workflow& workflow,
+                                                      const OutboxPorts& ports,
+                                                      const delivery::LaneSettings& lanes,
+                                                      MakeHooks make_hooks,
+                                                      delivery::LaneSource::Log log) {
   if (!ports.open) {
     return Error{Errc::kPreconditionFailed, "this process opens no outboxes of databases"};
   }
-  HAPAX_TRY(relay::OutboxAddress address, address_of(workflow, from, ports));
+  HAPAX_TRY(relay::OutboxAddress address, address_of(workflow, ports));
   address.notice = log;
-  delivery::DatabaseOutboxSettings settings{.owner = address.owner};
+  delivery::DatabaseOutboxSettings settings{.lanes = lanes, .owner = address.owner};
+  auto hooks = [outbox = outbox_name(address), make_hooks = std::move(make_hooks)](
+                   const std::string& uid) { return make_hooks(uid, outbox); };
+  auto open = [open = ports.open, address = std::move(address)] { return open(address); };
+  return std::unique_ptr<delivery::Source>(std::make_unique<delivery::DatabaseOutbox>(
+      std::move(open), ports.clock, std::move(settings), std::move(hooks), std::move(log)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<delivery::Source>> make_outbox_source(
+    const Workflow& workflow, const OutboxPorts& ports, std::function<bool(const Outgoing&)> wanted,
+    delivery::LaneSource::Log log) {
+  delivery::LaneSettings lanes;
   // A lane that is slow leaves room to the others.
-  settings.lanes.batch = std::min(settings.lanes.batch, engine_settings(workflow).window / 2);
-  settings.lanes.attempts_max = workflow.delivery.retries.attempts_max;
-  settings.lanes.give_up_after = workflow.delivery.retries.give_up_after;
-  auto hooks = [wanted = std::move(wanted), outbox = outbox_name(address),
-                settings = workflow.delivery.key,
-                verifier = ports.verifier](const std::string& uid) {
+  lanes.batch = std::min(lanes.batch, engine_settings(workflow).window / 2);
+  lanes.attempts_max = workflow.delivery.retries.attempts_max;
+  lanes.give_up_after = workflow.delivery.retries.give_up_after;
+  MakeHooks hooks = [wanted = std::move(wanted), settings = workflow.delivery.key,
+                     verifier = ports.verifier](const std::string& uid, const std::string& outbox) {
     return delivery::LaneHooks{
         .dress = [uid, outbox, settings,
                   verifier](Outgoing& record) { dress(record, uid, outbox, settings, verifier); },
         .wanted = wanted};
   };
-  auto open = [open = ports.open, address = std::move(address)] { return open(address); };
-  return std::unique_ptr<delivery::Source>(std::make_unique<delivery::DatabaseOutbox>(
-      std::move(open), ports.clock, std::move(settings), std::move(hooks), std::move(log)));
+  return make_source(workflow, ports, lanes, std::move(hooks), std::move(log));
+}
+
+// What becomes of a row is decided when it is in the stream: here every one is stored as it is.
+Result<std::unique_ptr<delivery::Source>> make_row_source(const Workflow& workflow,
+                                                          const OutboxPorts& ports,
+                                                          delivery::LaneSource::Log log) {
+  MakeHooks hooks = [](const std::string& uid, const std::string& outbox) {
+    return delivery::LaneHooks{.dress = [uid, outbox](Outgoing& row) {
+      if (!row.flaw.empty()) return;
+      if (const Status marked = mark_row(row, uid, outbox); !marked) {
+        row.flaw = marked.error().detail;
+      }
+    }};
+  };
+  return make_source(workflow, ports, {}, std::move(hooks), std::move(log));
 }
 
 Result<std::unique_ptr<relay::Source>> open_to_report(const Workflow& workflow,
@@ -108,8 +137,7 @@ Result<std::unique_ptr<relay::Source>> open_to_report(const Workflow& workflow,
   if (!ports.open) {
     return Error{Errc::kPreconditionFailed, "this process opens no outboxes of databases"};
   }
-  const auto& from = std::get<FromOutbox>(*workflow.source);
-  HAPAX_TRY(relay::OutboxAddress address, address_of(workflow, from, ports));
+  HAPAX_TRY(relay::OutboxAddress address, address_of(workflow, ports));
   address.waits = false;
   address.is_named = false;
   HAPAX_TRY(relay::OpenedOutbox opened, ports.open(address));

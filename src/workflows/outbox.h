@@ -27,8 +27,13 @@ struct OutboxPorts {
 // The database is not asked before the first take. kPreconditionFailed: the reference to it is of
 // nothing; kInvalidArgument: it is not the address of a database.
 [[nodiscard]] Result<std::unique_ptr<delivery::Source>> make_outbox_source(
-    const delivery::Workflow& workflow, const delivery::FromOutbox& from, const OutboxPorts& ports,
+    const delivery::Workflow& workflow, const OutboxPorts& ports,
     std::function<bool(const delivery::Outgoing&)> wanted, delivery::LaneSource::Log log);
+
+// Takes the rows of an outbox into the workflow's own stream of rows (rows_of()): a source whose
+// records are ready to be stored there. Errors as above.
+[[nodiscard]] Result<std::unique_ptr<delivery::Source>> make_row_source(
+    const delivery::Workflow& workflow, const OutboxPorts& ports, delivery::LaneSource::Log log);
 
 // The outbox, to be asked how it does and nothing else. Errors as above, and those of the database.
 [[nodiscard]] Result<std::unique_ptr<relay::Source>> open_to_report(

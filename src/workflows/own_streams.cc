@@ -29,6 +29,24 @@ delivery::OwnStream events_of(const delivery::Workflow& workflow) {
   return events;
 }
 
+delivery::OwnStream rows_of(const delivery::Workflow& workflow) {
+  delivery::OwnStream rows = outbox_of(workflow);
+  rows.name = workflow.id.text() + ".rows";
+  return rows;
+}
+
+std::optional<SourceStream> source_stream(const delivery::Workflow& workflow) {
+  if (!workflow.source) return std::nullopt;
+  if (const auto* from = std::get_if<delivery::FromStream>(&*workflow.source)) {
+    return SourceStream{from->stream};
+  }
+  if (std::holds_alternative<delivery::FromHttp>(*workflow.source)) {
+    return SourceStream{events_stream_of(workflow.id), true};
+  }
+  if (!delivery::stores_rows(workflow)) return std::nullopt;
+  return SourceStream{rows_of(workflow).name, true};
+}
+
 std::string attempts_stream_of(std::string_view workflow) {
   return std::string(workflow) + ".attempts";
 }
@@ -56,7 +74,8 @@ delivery::Keeping keeping_of(const delivery::Workflow& workflow) {
 }
 
 std::vector<delivery::BlockTerms> block_terms_of(const delivery::Workflow& workflow) {
-  if (workflow.draft() || std::holds_alternative<delivery::FromOutbox>(*workflow.source)) return {};
+  const auto source = source_stream(workflow);
+  if (workflow.draft() || !source) return {};
   const auto terms_for = [&](std::string stream) {
     return delivery::BlockTerms{.stream = std::move(stream),
                                 .consumer = workflow.id.text(),
@@ -64,7 +83,7 @@ std::vector<delivery::BlockTerms> block_terms_of(const delivery::Workflow& workf
                                 .hold = hold_of(workflow)};
   };
   std::vector<delivery::BlockTerms> all;
-  all.push_back(terms_for(source_stream_of(workflow)));
+  all.push_back(terms_for(source->name));
   if (has_outbox(workflow)) all.push_back(terms_for(outbox_of(workflow).name));
   return all;
 }

@@ -20,6 +20,19 @@ namespace hapax::workflows {
 [[nodiscard]] std::string events_stream_of(const delivery::WorkflowId& id);
 [[nodiscard]] delivery::OwnStream events_of(const delivery::Workflow& workflow);
 
+// Rows of the outbox that the workflow takes from, as they came. A row comes again as long as its
+// database does not know that it was stored, so ids are known for as long as the workflow knows
+// anything else of a record.
+[[nodiscard]] delivery::OwnStream rows_of(const delivery::Workflow& workflow);
+
+// The stream that the workflow reads, and whether it is its own. Nothing: it is a draft, or it
+// delivers from the database.
+struct SourceStream {
+  std::string name;
+  bool own = false;
+};
+[[nodiscard]] std::optional<SourceStream> source_stream(const delivery::Workflow& workflow);
+
 // The log of its attempts.
 [[nodiscard]] std::string attempts_stream_of(std::string_view workflow);
 

@@ -9,6 +9,7 @@
 #include "signing/delivery_key.h"
 #include "workflows/own_streams.h"
 #include "workflows/record_key.h"
+#include "workflows/row_mark.h"
 #include "workflows/staging.h"
 
 namespace hapax::workflows {
@@ -23,6 +24,7 @@ namespace {
 constexpr Duration kLease{10'000};
 
 constexpr std::uint32_t kWindowMax = 8'000;
+constexpr std::uint32_t kIntakeWindow = 2'000;
 
 // Endpoints of different natures do not run under a guarantee that asks for one.
 const delivery::HttpTarget* first_http_target(const Workflow& workflow) {
@@ -86,6 +88,7 @@ class StreamKeys {
         key_(workflow.delivery.key),
         source_(source_stream_of(workflow)),
         events_(takes_events(workflow)),
+        rows_(delivery::stores_rows(workflow)),
         tenant_(workflow.tenant),
         workflow_(workflow.id.text()) {}
 
@@ -107,6 +110,10 @@ class StreamKeys {
     if (events_ && !record.id.empty()) {
       told.origin = signing::IngestOrigin{tenant_, workflow_, record.id};
     }
+    if (!rows_) return record_key(key_, told, fan_out);
+    HAPAX_TRY(const MarkedRow row, read_row(record.headers));
+    told.origin = signing::OutboxOrigin{row.mark.uid, row.mark.outbox, row.mark.id};
+    told.headers = row.headers;
     return record_key(key_, told, fan_out);
   }
 
@@ -122,6 +129,7 @@ class StreamKeys {
   delivery::KeySettings key_;
   std::string source_;
   bool events_;
+  bool rows_;
   std::string tenant_;
   std::string workflow_;
 };
@@ -139,9 +147,18 @@ SignedEvent signed_event_of(const Record& record, std::string_view payload) {
   return {.id = record.id, .type = type_of(record), .key = record.group, .payload = payload};
 }
 
+Status check_record(const SharedVerifier& verifier, const Record& record, std::string_view payload,
+                    bool is_row) {
+  if (!verifier) return Ok{};
+  SignedEvent event = signed_event_of(record, payload);
+  if (!is_row) return check_signature(verifier, event, record.headers);
+  HAPAX_TRY(const MarkedRow row, read_row(record.headers));
+  event.id = row.mark.id;
+  return check_signature(verifier, event, row.headers);
+}
+
 std::string source_stream_of(const Workflow& workflow) {
-  if (takes_events(workflow)) return events_stream_of(workflow.id);
-  return std::get<delivery::FromStream>(*workflow.source).stream;
+  return source_stream(workflow).value().name;
 }
 
 const delivery::HttpTarget* probed_target(const Workflow& workflow) {
@@ -166,6 +183,8 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
     delivery::OwnStream outbox = outbox_of(workflow);
     settings.stream = std::move(outbox.name);
     settings.own = outbox.settings;
+  } else if (delivery::stores_rows(workflow)) {
+    settings.own = rows_of(workflow).settings;
   }
   settings.consumer = id;
   settings.dead_letters = id + ".dead";
@@ -176,7 +195,7 @@ delivery::StreamSourceSettings source_settings(const Workflow& workflow, std::st
   settings.owner = std::move(owner);
   settings.give_up_after = workflow.delivery.retries.give_up_after;
   settings.attempts_kept = settings.give_up_after + std::chrono::days{30};
-  if (takes_events(workflow) && !is_staged(workflow)) {
+  if (source_stream(workflow).value().own && !is_staged(workflow)) {
     settings.delivered_kept = workflow.retention.delivered;
   }
   settings.claims = attempt_terms(workflow);
@@ -198,10 +217,10 @@ delivery::StreamSource::KeyOf key_of(const Workflow& workflow, std::string store
   if (is_staged(workflow)) {
     return [](const Record& record, std::uint64_t) { return Result<std::string>(record.id); };
   }
-  return [make = key_maker(workflow, std::move(store_id)), verifier = std::move(verifier)](
-             const Record& record, std::uint64_t stream_uid) -> Result<std::string> {
-    const SignedEvent event = signed_event_of(record, record.payload);
-    HAPAX_CHECK(check_signature(verifier, event, record.headers));
+  return [make = key_maker(workflow, std::move(store_id)), verifier = std::move(verifier),
+          rows = delivery::stores_rows(workflow)](const Record& record,
+                                                  std::uint64_t stream_uid) -> Result<std::string> {
+    HAPAX_CHECK(check_record(verifier, record, record.payload, rows));
     return make(record, record.payload, stream_uid, {});
   };
 }
@@ -232,6 +251,22 @@ delivery::EndpointPolicy policy_of(const Workflow& workflow,
     return delivery::pause_after(backoff, attempt, ports::draw_u64(entropy));
   };
   return policy;
+}
+
+// A row fails only for itself: what is wrong with the store counts for none.
+delivery::EndpointPolicy intake_policy() {
+  delivery::EndpointPolicy policy;
+  policy.concurrency = 2;  // one is stored while the other one is settled
+  policy.attempts_max = 1;
+  policy.retry_after = [](std::uint32_t) { return Duration{1'000}; };
+  return policy;
+}
+
+delivery::EngineSettings intake_settings() {
+  delivery::EngineSettings settings;
+  settings.lease = kLease;
+  settings.window = kIntakeWindow;
+  return settings;
 }
 
 delivery::EngineSettings engine_settings(const Workflow& workflow) {

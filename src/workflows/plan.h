@@ -23,10 +23,13 @@ namespace hapax::workflows {
 // Null: none is.
 [[nodiscard]] const delivery::HttpTarget* probed_target(const delivery::Workflow& workflow);
 
-// The stream that the workflow reads.
+// The stream that the workflow reads. REQUIRES: it reads one (source_stream()).
 [[nodiscard]] std::string source_stream_of(const delivery::Workflow& workflow);
 // As the header that says so has it; empty: none does.
 [[nodiscard]] std::string_view type_of(const Record& record);
+// V9. `payload` is that of the record; a row is marked.
+[[nodiscard]] Status check_record(const SharedVerifier& verifier, const Record& record,
+                                  std::string_view payload, bool is_row);
 // What its publisher signed, if it did.
 [[nodiscard]] SignedEvent signed_event_of(const Record& record, std::string_view payload);
 // How what becomes of a record of that stream is called outside. The payload is that of the record,
@@ -52,6 +55,9 @@ using KeyMaker =
 [[nodiscard]] delivery::EndpointPolicy policy_of(const delivery::Workflow& workflow,
                                                  const delivery::EndpointSettings& endpoint,
                                                  ports::Entropy& entropy);
+// Of what takes rows into the workflow's own stream.
+[[nodiscard]] delivery::EndpointPolicy intake_policy();
+[[nodiscard]] delivery::EngineSettings intake_settings();
 [[nodiscard]] delivery::EngineSettings engine_settings(const delivery::Workflow& workflow);
 
 }  // namespace hapax::workflows

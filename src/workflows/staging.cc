@@ -19,6 +19,7 @@
 #include "relay/headers.h"
 #include "workflows/own_streams.h"
 #include "workflows/plan.h"
+#include "workflows/row_mark.h"
 
 namespace hapax::workflows {
 
@@ -94,6 +95,7 @@ class Composer {
         takers_(endpoints_),
         outbox_(outbox_of(workflow).name),
         transformed_(workflow.transform.has_value()),
+        rows_(delivery::stores_rows(workflow)),
         key_for_(key_maker(workflow, std::move(store_id))),
         verifier_(std::move(verifier)) {}
 
@@ -104,11 +106,12 @@ class Composer {
     // Without a transform the payload of the record is that of its only output.
     const std::string& payload = transformed_ ? record.payload : outputs.at(0).payload;
     // V9: also of a record without an output, or a changed one could be made to vanish.
-    HAPAX_CHECK(check_signature(verifier_, signed_event_of(record, payload), record.headers));
+    HAPAX_CHECK(check_record(verifier_, record, payload, rows_));
+    HAPAX_TRY(const Told told, told_by(record));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       Reshaped& output = outputs[i];
       const std::string_view type = output.type ? *output.type : type_of(record);
-      const Headers headers = headers_for(record, type);
+      const Headers headers = headers_for(told.headers, type);
       for (const std::size_t place : takers_.takers_of(type)) {
         const EndpointSettings& endpoint = endpoints_[place];
         StagedRecord& staged = all.emplace_back();
@@ -118,15 +121,36 @@ class Composer {
         staged.payload = output.payload;
         const std::string& key = output.key ? *output.key : record.group;
         staged.headers = headers;
-        address(staged, endpoint, key, record);
+        address(staged, endpoint, key, told);
       }
     }
     return all;
   }
 
  private:
+  // What the outputs of a record have of it.
+  struct Told {
+    Headers headers{};
+    std::int64_t time_ms = 0;
+    std::uint32_t replay = 0;
+  };
+
+  [[nodiscard]] Result<Told> told_by(const Record& record) const {
+    Told told{.time_ms = to_ms(record.time),
+              .replay = record.lineage ? record.lineage->redrives : 0};
+    if (!rows_) {
+      told.headers = record.headers;
+      return told;
+    }
+    HAPAX_TRY(MarkedRow row, read_row(record.headers));
+    told.headers = std::move(row.headers);
+    if (row.mark.time_ms != 0) told.time_ms = row.mark.time_ms;
+    told.replay += row.mark.replay;
+    return told;
+  }
+
   void address(StagedRecord& staged, const EndpointSettings& endpoint, const std::string& key,
-               const Record& record) const {
+               const Told& told) const {
     if (const delivery::StreamTarget* to = endpoint.stream()) {
       staged.stream = to->stream;
       staged.group = key;
@@ -134,9 +158,7 @@ class Composer {
     }
     staged.stream = outbox_;
     staged.group = outbox_group(endpoint.name, key);
-    StagedMark mark{.time_ms = to_ms(record.time),
-                    .replay = record.lineage ? record.lineage->redrives : 0,
-                    .endpoint = endpoint.name};
+    StagedMark mark{.time_ms = told.time_ms, .replay = told.replay, .endpoint = endpoint.name};
     Headers& headers = staged.headers;
     const std::size_t kept = std::min(headers.size(), limits::kHeadersMax - 1);
     const auto last = headers.begin() + static_cast<std::ptrdiff_t>(kept);
@@ -146,11 +168,11 @@ class Composer {
   }
 
   // What a transform made is JSON, whatever its source was.
-  [[nodiscard]] Headers headers_for(const Record& record, std::string_view type) const {
+  [[nodiscard]] Headers headers_for(const Headers& of_record, std::string_view type) const {
     Headers headers;
     if (!type.empty()) headers.emplace_back(delivery::kTypeHeader, type);
     bool typed = false;
-    for (const auto& [name, value] : record.headers) {
+    for (const auto& [name, value] : of_record) {
       if (name == delivery::kTypeHeader && !std::exchange(typed, true)) continue;
       if (transformed_ && base::lower(name) == "content-type") continue;
       if (verifier_ && is_signature_header(name)) continue;
@@ -163,17 +185,12 @@ class Composer {
   const delivery::EventTypeIndex takers_;
   const std::string outbox_;
   const bool transformed_;
+  const bool rows_;
   const KeyMaker key_for_;
   const SharedVerifier verifier_;
 };
 
 }  // namespace
-
-bool is_staged(const Workflow& workflow) {
-  const auto& endpoints = workflow.endpoints;
-  return workflow.transform || endpoints.size() > 1 ||
-         (!endpoints.empty() && endpoints.front().stream() != nullptr);
-}
 
 bool has_outbox(const Workflow& workflow) {
   const auto& endpoints = workflow.endpoints;
@@ -194,7 +211,7 @@ delivery::StagerSettings stager_settings(const Workflow& workflow, std::string o
   settings.owner = std::move(owner);
   if (has_outbox(workflow)) settings.outbox = outbox_of(workflow);
   settings.delivered_kept = workflow.retention.delivered;
-  settings.owns_source = std::holds_alternative<delivery::FromHttp>(*workflow.source);
+  settings.owns_source = source_stream(workflow).value().own;
   return settings;
 }
 

@@ -15,9 +15,6 @@
 
 namespace hapax::workflows {
 
-// Whether it has a first step: something is made of its records, there are several endpoints, or a
-// stream is one.
-[[nodiscard]] bool is_staged(const delivery::Workflow& workflow);
 // Whether it has an outbox: endpoints that are no streams.
 [[nodiscard]] bool has_outbox(const delivery::Workflow& workflow);
 

@@ -78,7 +78,7 @@ def exists(source, guarantee, fault):
     if fault in AT_SYNCS and source == "postgres":
         return guarantee not in ("at-least-once", "idempotent-keys")  # They store nothing here.
     if fault in (*AT_STATEMENTS, RESTART):
-        return source == "postgres" and (guarantee != INTO_A_STREAM or fault == RESTART)
+        return source == "postgres"
     if guarantee == INTO_A_STREAM:
         return fault in (*AT_SYNCS, *CLOCKS, "ended by SIGTERM")
     return True
@@ -411,8 +411,8 @@ class Cell:
             self.revive()
             self.act_if_struck()
             with contextlib.suppress(OSError):
-                return all(self.drained(stream) for stream in ("orders", "erp.events",
-                                                               "erp.outbox")) and (
+                return all(self.drained(stream) for stream in (
+                    "orders", "erp.events", "erp.rows", "erp.outbox")) and (
                     not self.is_outbox() or self.outbox_is_empty())
             return False
         if not self.broken:

@@ -150,14 +150,16 @@ void describe_columns(Keys& keys, delivery::OutboxColumns& it) {
   keys.key(key_for("id", Kind::kText, it.id, "The id of the record; required with `table`"));
   keys.key(key_for("payload", Kind::kText, it.payload, "Its content; required with `table`"));
   keys.key(key_for("delivered", Kind::kText, it.delivered,
-                   "Null until it is delivered, then the time; required with `table`"));
+                   "Null or false until Hapax has stored the row, then the time or true; required "
+                   "with `table`"));
   keys.key(key_for("key", Kind::kText, it.key, "What order is kept for"));
   keys.key(key_for("type", Kind::kText, it.type, "The event type"));
   keys.key(key_for("headers", Kind::kText, it.headers, "Header fields as a JSON object"));
   keys.key(key_for("created", Kind::kText, it.created, "When it was made"));
-  keys.key(key_for("attempts", Kind::kText, it.attempts, "Attempts are counted here"));
-  keys.key(key_for("error", Kind::kText, it.error, "The last failure is written here"));
-  keys.key(key_for("status", Kind::kText, it.status, "A word for the state is written here"));
+  keys.key(key_for("attempts", Kind::kText, it.attempts,
+                   "The times that the row was taken over or refused are counted here"));
+  keys.key(key_for("error", Kind::kText, it.error, "Why a row cannot be stored is written here"));
+  keys.key(key_for("status", Kind::kText, it.status, "`published` or `failed` is written here"));
 }
 
 void describe_signature(Keys& keys, std::vector<WrittenSourceKey>& it) {

@@ -44,8 +44,9 @@ Result<Hand> DatabaseOutbox::open_and_take(const TakeCall& call) {
 Status DatabaseOutbox::open() {
   HAPAX_TRY(relay::OpenedOutbox opened, open_());
   const base::MutexLock lock(mutex_);
+  LaneHooks hooks = hooks_(opened);
   outbox_ = std::move(opened.source);
-  lanes_.emplace(*outbox_, clock_, settings_.lanes, log_, hooks_(opened.uid));
+  lanes_.emplace(*outbox_, clock_, settings_.lanes, log_, std::move(hooks));
   lanes_there_ = std::numeric_limits<std::size_t>::max();
   look_at_ms_ = 0;
   if (hurries_) outbox_->wake();

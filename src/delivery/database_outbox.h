@@ -40,8 +40,8 @@ class DatabaseOutbox final : public Source {
   // Any error: it is tried again with the next take().
   using Open = std::function<Result<relay::OpenedOutbox>()>;
   using Log = std::function<void(std::string_view)>;
-  // What becomes of the records of the outbox with that uid.
-  using Hooks = std::function<LaneHooks(const std::string& uid)>;
+  // What becomes of the records of that outbox.
+  using Hooks = std::function<LaneHooks(const relay::OpenedOutbox&)>;
 
   DatabaseOutbox(Open open, ports::Clock& clock, DatabaseOutboxSettings settings, Hooks hooks,
                  Log log = {});

@@ -29,8 +29,8 @@ class DeliveryDatabaseOutbox : public testing::Test {
                                      "uid-1"};
         },
         clock, DatabaseOutboxSettings{.lanes = lanes, .owner = owner},
-        [this](const std::string& uid) {
-          uids.push_back(uid);
+        [this](const relay::OpenedOutbox& opened) {
+          uids.push_back(opened.uid);
           return hooks;
         });
   }

@@ -77,7 +77,7 @@ class LaneStock final : public Stock {
       return relay::OpenedOutbox{std::make_unique<WorldSource>(troubles_, outbox_, name), "uid"};
     };
     const DatabaseOutboxSettings settings{.lanes = LaneSettings{.batch = 40}, .owner = name};
-    const auto hooks = [](const std::string&) { return LaneHooks{}; };
+    const auto hooks = [](const relay::OpenedOutbox&) { return LaneHooks{}; };
     return std::make_unique<DatabaseOutbox>(open, troubles_.clock, settings, hooks);
   }
   bool leased(const std::string& id) override {

@@ -18,6 +18,7 @@
 #include "delivery/lane_stock_test.h"
 #include "delivery/store_sink.h"
 #include "delivery/stream_stock_test.h"
+#include "relay/table_source.h"
 #include "sim/clock.h"
 #include "sim/random.h"
 
@@ -44,6 +45,69 @@ struct IntakePlan {
   IntakeRates rates{};
   int rows = 200;
   IntakeBug bug = IntakeBug::kNone;
+  bool table = false;  // one that was there before: without lanes and leases
+};
+
+// A table of an application. Transactions take their time, so a row can be seen after later ones;
+// those of one key come one after the other.
+struct MemoryTable {
+  struct TableRow {
+    std::string id;
+    std::string key;
+    std::int64_t seen_from_ms = 0;
+    bool taken_over = false;
+    std::string error{};
+    [[nodiscard]] bool is_done() const { return taken_over || !error.empty(); }
+  };
+  std::vector<TableRow> rows;
+
+  void insert(const std::string& id, const std::string& key, std::int64_t seen_from_ms) {
+    for (const TableRow& row : rows) {
+      if (row.key == key && !key.empty()) seen_from_ms = std::max(seen_from_ms, row.seen_from_ms);
+    }
+    rows.push_back({.id = id, .key = key, .seen_from_ms = seen_from_ms});
+  }
+};
+
+class MemoryTableRows final : public relay::TableRows {
+ public:
+  MemoryTableRows(const WorldTroubles& troubles, MemoryTable& table)
+      : troubles_(troubles), table_(table) {}
+
+  Result<std::vector<Outgoing>> read(std::uint32_t most,
+                                     std::span<const std::string> without) override {
+    if (troubles_.error()) return away();
+    std::vector<Outgoing> all;
+    for (const auto& row : table_.rows) {
+      const bool seen = row.seen_from_ms <= troubles_.clock.steady_ms();
+      const bool wanted = std::find(without.begin(), without.end(), row.id) == without.end();
+      if (row.taken_over || !seen || !wanted || all.size() == most) continue;
+      all.push_back({.id = row.id, .key = row.key, .payload = row.id});
+    }
+    return all;
+  }
+  Status mark(std::span<const relay::RowMarking> rows) override {
+    if (troubles_.error()) return away();
+    for (const relay::RowMarking& marking : rows) {
+      const auto row = std::find_if(table_.rows.begin(), table_.rows.end(),
+                                    [&](const auto& each) { return each.id == marking.id; });
+      row->taken_over = row->taken_over || marking.taken_over;
+      if (!marking.taken_over) row->error = marking.error;
+    }
+    if (troubles_.answer_lost()) return Error{Errc::kOutcomeUnknown, "the connection is gone"};
+    return Ok{};
+  }
+  Result<relay::LaneReport> report() override { return relay::LaneReport{}; }
+  bool wait(Duration) override { return true; }
+  void stay_up() override {}
+  void nudge() override {}
+  void wake() override {}
+
+ private:
+  static Error away() { return {Errc::kUnavailable, "the database is away"}; }
+
+  WorldTroubles troubles_;
+  MemoryTable& table_;
 };
 
 bool is_too_large(int number) { return number % 37 == 5; }
@@ -130,10 +194,15 @@ class IntakeWorld {
                                  [this] { return strikes(plan_.rates.database_answer_lost); }};
     const auto open = [this, name, troubles]() -> Result<relay::OpenedOutbox> {
       if (troubles.error()) return Error{Errc::kUnavailable, "nobody listens"};
+      if (plan_.table) {
+        auto rows = std::make_unique<MemoryTableRows>(troubles, table_);
+        return relay::OpenedOutbox{std::make_unique<relay::TableSource>(std::move(rows), clock_),
+                                   "uid"};
+      }
       return relay::OpenedOutbox{std::make_unique<WorldSource>(troubles, outbox_, name), "uid"};
     };
     const DatabaseOutboxSettings settings{.lanes = LaneSettings{.batch = 40}, .owner = name};
-    const auto hooks = [](const std::string&) { return LaneHooks{}; };
+    const auto hooks = [](const relay::OpenedOutbox&) { return LaneHooks{}; };
     return std::make_unique<DatabaseOutbox>(open, clock_, settings, hooks);
   }
 
@@ -183,7 +252,11 @@ class IntakeWorld {
     const std::string id = is_too_large(number) ? base::format("a row of too many bytes {}", number)
                                                 : base::format("r{}", number);
     const std::size_t place = key.empty() ? random_.below(99) : std::hash<std::string>{}(key);
-    outbox_.publish(place % outbox_.lanes.size(), id, key);
+    if (plan_.table) {
+      table_.insert(id, key, clock_.steady_ms() + draw(0, random_.chance(1, 10) ? 30'000 : 50));
+    } else {
+      outbox_.publish(place % outbox_.lanes.size(), id, key);
+    }
     key_of_.emplace(id, key);
     if (!key.empty()) by_key_[key].push_back(id);
     if (--left_ == 0) return;
@@ -215,7 +288,10 @@ class IntakeWorld {
   }
 
   [[nodiscard]] bool all_settled() const {
-    return left_ == 0 && std::all_of(outbox_.lanes.begin(), outbox_.lanes.end(), [](auto& lane) {
+    const bool table = std::all_of(table_.rows.begin(), table_.rows.end(),
+                                   [](const auto& row) { return row.is_done(); });
+    return left_ == 0 && table &&
+           std::all_of(outbox_.lanes.begin(), outbox_.lanes.end(), [](auto& lane) {
              return lane.settled == lane.rows.size() && lane.waiting.empty();
            });
   }
@@ -233,6 +309,9 @@ class IntakeWorld {
       ++times_[record.payload];
       if (!record.group.empty()) order_[record.group].push_back(record.payload);
     }
+    for (const auto& row : table_.rows) {
+      if (row.taken_over && times_[row.id] == 0) blame("Z30: settled and not stored: " + row.id);
+    }
     std::set<std::string> elsewhere;
     for (const auto& [id, reason] : outbox_.dead) elsewhere.insert(id);
     for (auto& lane : outbox_.lanes) {
@@ -247,6 +326,7 @@ class IntakeWorld {
   void check_end() {
     std::map<std::string, int> dead;
     for (const auto& [id, reason] : outbox_.dead) ++dead[id];
+    for (const auto& row : table_.rows) dead[row.id] += row.error.empty() ? 0 : 1;
     for (const auto& [id, key] : key_of_) {
       const int large = id.starts_with('a') ? 1 : 0;
       if (times_[id] != 1 - large) blame(base::format("{} is stored {} times", id, times_[id]));
@@ -263,6 +343,7 @@ class IntakeWorld {
   sim::SimClock clock_;
   RuleStore store_;
   relay::MemoryOutbox outbox_;
+  MemoryTable table_;
   std::multimap<std::int64_t, std::function<void()>> events_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<std::string, std::string> key_of_;  // of each row
@@ -308,6 +389,21 @@ TEST(RowsInTheWorld, AreStoredOnceInOrderAndSettledAfterThat) {
 // The checkers can see: what is wrong on purpose is found.
 TEST(RowsInTheWorld, SettledBeforeTheyAreDurableAreFound) {
   EXPECT_THAT(intake_faults_of({.bug = IntakeBug::kSettlesFirst}, 5),
+              testing::Contains(testing::HasSubstr("Z30")));
+}
+
+// Y20: of a table without lanes and leases, also if several take its rows at once.
+TEST(RowsInTheWorld, OfATableThatWasThereBeforeAreStoredOnceAndInOrder) {
+  EXPECT_THAT(intake_faults_of({.table = true}, 40), testing::IsEmpty());
+}
+
+TEST(RowsInTheWorld, OfATableWithoutIdsAreFound) {
+  EXPECT_THAT(intake_faults_of({.bug = IntakeBug::kWithoutIds, .table = true}, 10),
+              testing::Contains(testing::HasSubstr("is stored 2 times")));
+}
+
+TEST(RowsInTheWorld, OfATableSettledBeforeTheyAreDurableAreFound) {
+  EXPECT_THAT(intake_faults_of({.bug = IntakeBug::kSettlesFirst, .table = true}, 5),
               testing::Contains(testing::HasSubstr("Z30")));
 }
 

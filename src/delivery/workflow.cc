@@ -49,6 +49,9 @@ bool is_staged(const Workflow& workflow) {
 
 bool stores_rows(const Workflow& workflow) {
   if (!workflow.source || !std::holds_alternative<FromOutbox>(*workflow.source)) return false;
+  // A table that was there before has no place for leases.
+  const auto& tables = std::get<FromOutbox>(*workflow.source).tables;
+  if (!std::holds_alternative<OwnOutboxTables>(tables)) return true;
   const Guarantee guarantee = workflow.delivery.guarantee;
   const bool notes = guarantee == Guarantee::kAtMostOnce || guarantee == Guarantee::kExactlyOnce;
   return is_staged(workflow) || notes || hold_of(workflow.order());

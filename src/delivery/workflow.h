@@ -17,6 +17,7 @@
 #include "delivery/endpoint_settings.h"
 #include "delivery/key_format.h"
 #include "delivery/retry_policy.h"
+#include "relay/outbox_table.h"
 
 namespace hapax::delivery {
 
@@ -49,25 +50,9 @@ struct OwnOutboxTables {
   std::string prefix;
   friend bool operator==(const OwnOutboxTables&, const OwnOutboxTables&) = default;
 };
-// The columns of a table that was there before. Empty: it has no such column.
-struct OutboxColumns {
-  std::string id;
-  std::string payload;
-  std::string delivered;  // null until the record is delivered, then the time
-  std::string key;
-  std::string type;
-  std::string headers;
-  std::string created;
-  std::string attempts;
-  std::string error;
-  std::string status;
-  friend bool operator==(const OutboxColumns&, const OutboxColumns&) = default;
-};
-struct MappedOutboxTable {
-  std::string table;
-  OutboxColumns columns;
-  friend bool operator==(const MappedOutboxTable&, const MappedOutboxTable&) = default;
-};
+using relay::OutboxColumns;
+// A table that was there before.
+using MappedOutboxTable = relay::OutboxTable;
 struct FromOutbox {
   SecretText database;  // postgres://…, sqlite:FILE, or a reference to one
   std::variant<OwnOutboxTables, MappedOutboxTable> tables;

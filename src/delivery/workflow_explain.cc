@@ -27,8 +27,11 @@ std::string source_text(const Workflow& workflow) {
                "Records come from an outbox table: the application commits a record with "
                "the change that it tells of, or neither. ") +
            (std::holds_alternative<MappedOutboxTable>(outbox->tables)
-                ? "The table is the application's own; a record counts as delivered when its "
-                  "column for that is set."
+                ? base::format(
+                      "The table is the application's own. Hapax stores a record in its stream "
+                      "'{}.rows', once by its key, and sets the column for delivered rows after "
+                      "that.",
+                      workflow.id.text())
             : stores_rows(workflow)
                 ? base::format("Hapax stores it in its stream '{}.rows', once by its key, and "
                                "settles it in the database after that.",

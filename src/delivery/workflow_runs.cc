@@ -19,9 +19,6 @@ std::optional<std::string> why_not_source(const Workflow& workflow) {
   }
   const auto* outbox = std::get_if<FromOutbox>(&*workflow.source);
   if (outbox == nullptr) return std::nullopt;
-  if (!std::holds_alternative<OwnOutboxTables>(outbox->tables)) {
-    return "whose source is a table that hapax migrate did not make";
-  }
   if (outbox->database.refers_to(SecretReference::Place::kStored)) {
     return "with ${secret:NAME} in source.database";
   }

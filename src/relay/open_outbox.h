@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <hapax/result.h>
 #include <hapax/time.h>
 
+#include "relay/outbox_table.h"
 #include "relay/source.h"
 
 namespace hapax::relay {
@@ -17,9 +19,10 @@ struct OutboxAddress {
   std::string database;  // postgres://… or sqlite:FILE
   std::string schema = "hapax";
   std::string prefix = "hapax_";
-  std::string owner{};    // LABEL#KEY; the key is new in every process
-  bool waits = true;      // for what is published: it will be asked to wait()
-  bool is_named = false;  // its uid is wanted
+  std::optional<OutboxTable> table{};  // some: a table that was there before
+  std::string owner{};                 // LABEL#KEY; the key is new in every process
+  bool waits = true;                   // for what is published: it will be asked to wait()
+  bool is_named = false;               // its uid is wanted
   // How long a database may be silent, after which the connection is made anew.
   Duration silence_max = Duration::max();
   Duration retention{30LL * 24 * 3600 * 1'000};  // of what was sent, in SQLite
@@ -29,7 +32,8 @@ struct OutboxAddress {
 
 struct OpenedOutbox {
   std::unique_ptr<Source> source;
-  std::string uid{};  // of its tables: the same after a restore
+  std::string uid{};   // of its tables: the same after a restore
+  std::string name{};  // of a table that was there before, as the database calls it
 };
 
 using OpenOutbox = std::function<Result<OpenedOutbox>(const OutboxAddress&)>;

@@ -32,9 +32,12 @@ Result<relay::OutboxAddress> address_of(const Workflow& workflow, const OutboxPo
         Errc::kInvalidArgument,
         "source.database stands for no database: it must begin with postgres:// or sqlite:"};
   }
-  const auto& tables = std::get<delivery::OwnOutboxTables>(from.tables);
-  if (!tables.schema.empty()) address.schema = tables.schema;
-  if (!tables.prefix.empty()) address.prefix = tables.prefix;
+  if (const auto* own = std::get_if<delivery::OwnOutboxTables>(&from.tables)) {
+    if (!own->schema.empty()) address.schema = own->schema;
+    if (!own->prefix.empty()) address.prefix = own->prefix;
+  } else {
+    address.table = std::get<delivery::MappedOutboxTable>(from.tables);
+  }
   address.owner = base::format("{}{}{}{}@{}#{}", delivery::kWorkflowLabel, workflow.tenant,
                                workflow.tenant.empty() ? "" : "/", workflow.id.text(),
                                ports.store_id, ports.key);
@@ -90,8 +93,10 @@ Result<std::unique_ptr<delivery::Source>> make_source(const Workflow& workflow,
   HAPAX_TRY(relay::OutboxAddress address, address_of(workflow, ports));
   address.notice = log;
   delivery::DatabaseOutboxSettings settings{.lanes = lanes, .owner = address.owner};
-  auto hooks = [outbox = outbox_name(address), make_hooks = std::move(make_hooks)](
-                   const std::string& uid) { return make_hooks(uid, outbox); };
+  auto hooks = [outbox = outbox_name(address),
+                make_hooks = std::move(make_hooks)](const relay::OpenedOutbox& opened) {
+    return make_hooks(opened.uid, opened.name.empty() ? outbox : opened.name);
+  };
   auto open = [open = ports.open, address = std::move(address)] { return open(address); };
   return std::unique_ptr<delivery::Source>(std::make_unique<delivery::DatabaseOutbox>(
       std::move(open), ports.clock, std::move(settings), std::move(hooks), std::move(log)));

@@ -25,6 +25,12 @@ constexpr std::uint64_t kTableCounted = 100'000;
 constexpr std::string_view kTakenOver = "published";
 constexpr std::string_view kFailed = "failed";
 
+// Two tables never have one name: it is a part of keys.
+std::string told_name(std::string_view name) {
+  const bool plain = name.find_first_of(".\"") == std::string_view::npos;
+  return plain ? std::string(name) : sql_name(name);
+}
+
 Error wrong(std::string text) { return {Errc::kPreconditionFailed, std::move(text)}; }
 
 bool is_one_of(std::string_view type, std::initializer_list<std::string_view> types) {
@@ -83,7 +89,7 @@ Status TableRows::find_table() {
     return wrong(base::format("source.table: {} is no table", options_.table.table));
   }
   oid_ = rows.at(0, kOid);
-  name_ = base::format("{}.{}", rows.at(0, kSchema), rows.at(0, kName));
+  name_ = base::format("{}.{}", told_name(rows.at(0, kSchema)), told_name(rows.at(0, kName)));
   sql_name_ = base::format("{}.{}", sql_name(rows.at(0, kSchema)), sql_name(rows.at(0, kName)));
   return Ok{};
 }
@@ -95,7 +101,7 @@ Result<TableRows::ColumnType> TableRows::find_column(std::string_view key,
   enum Of { kType, kBase, kNotNull, kColumns };
   HAPAX_TRY(const Rows rows,
             session_.ask("SELECT pg_catalog.format_type(atttypid, atttypmod) AS type, "
-                         "pg_catalog.format_type(atttypid, NULL) AS base, attnotnull AS not_null "
+                         "pg_catalog.format_type(atttypid, -1) AS base, attnotnull AS not_null "
                          "FROM pg_catalog.pg_attribute WHERE attrelid = $1::pg_catalog.oid AND "
                          "attname = $2 AND attnum > 0 AND NOT attisdropped",
                          values));

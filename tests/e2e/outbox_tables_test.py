@@ -2,13 +2,14 @@
 
 import contextlib
 import json
+import os
 import sqlite3
 import subprocess
 import unittest
 
 from outbox_workflows_test import delivery_key
 from relaying import RelayCase
-from running import arguments, wait_for
+from running import Server, arguments, wait_for
 
 # As people wrote them down. PostgreSQL has no INDEX within CREATE TABLE, and offset is a word of
 # its own.
@@ -279,6 +280,46 @@ workflows:
         wait_for(lambda: self.psql('SELECT count(*) FROM "my""app"."Out Box" WHERE "done; DROP '
                                    'TABLE x"') == "3", "both to be marked")
         self.assertEqual(self.orders(receiver), ["o1", "o2"])
+
+    def test_processes_of_one_store_store_each_row_once(self):
+        self.psql(AGGREGATES)
+        self.cluster.psql("DROP DATABASE IF EXISTS store", "postgres")
+        self.cluster.psql("CREATE DATABASE store", "postgres")
+        config = f"""
+streams: [{{stream: archive}}]
+workflows:
+  - id: shop
+    source:
+      {{type: outbox, database: "${{env:SHOP}}", table: outbox, columns: {AGGREGATES_COLUMNS}}}
+    endpoint: {{stream: archive}}
+"""
+        servers = []
+        for number in range(2):
+            folder = os.path.join(self.folder, str(number))
+            os.makedirs(folder)
+            server = Server(self.HAPAX, folder, "--store", self.cluster.uri("store"),
+                            config=config, environment={"SHOP": self.cluster.uri()})
+            self.addCleanup(server.end)
+            servers.append(server)
+
+        def insert(first, end):
+            for n in range(first, end):
+                self.psql("INSERT INTO outbox (id, aggregate_type, aggregate_id, event_type, "
+                          f"payload) VALUES (gen_random_uuid(), 'Order', 'a{n % 5}', 't', '{n}')")
+
+        def archived():
+            told = servers[1].call("GET", "/streams/archive/records?max=1000")
+            return [int(each["payload"]) for each in told.json["records"]]
+        insert(0, 30)
+        wait_for(lambda: len(archived()) >= 15, "some to arrive")
+        servers[0].kill()
+        insert(30, 60)
+        wait_for(lambda: len(archived()) >= 60, lambda: f"all; there are {archived()}", 60)
+        self.all_marked("outbox", "published_at")
+        self.assertEqual(sorted(archived()), list(range(60)))
+        for each in range(5):
+            mine = [n for n in archived() if n % 5 == each]
+            self.assertEqual(mine, sorted(mine))
 
     def test_a_wrong_mapping_is_told_and_waited_for(self):
         receiver = self.receiver()

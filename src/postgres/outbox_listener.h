@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include <hapax/time.h>
+
 #include "postgres/connection.h"
 #include "postgres/outbox_session.h"
 

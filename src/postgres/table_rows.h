@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <hapax/time.h>
+
 #include "postgres/outbox_session.h"
 #include "postgres/outbox_sleep.h"
 #include "relay/outbox_table.h"

@@ -73,6 +73,15 @@ TEST_F(OutboxSurveys, SumTheLanesOfEachOutbox) {
   survey.add_to(backlogs, *all[0].asked + Duration{1'000});
   ASSERT_EQ(backlogs.size(), 1U);
   EXPECT_EQ(backlogs[0].behind, Duration{10'000});
+  // A workflow whose rows go through a stream of its own has one backlog, of both.
+  backlogs[0].records = 5;
+  backlogs[0].behind = Duration{60'000};
+  const std::uint64_t dead = backlogs[0].dead_letters;
+  survey.add_to(backlogs, *all[0].asked + Duration{1'000});
+  ASSERT_EQ(backlogs.size(), 1U);
+  EXPECT_EQ(backlogs[0].records, 5 + all[0].pending);
+  EXPECT_EQ(backlogs[0].behind, Duration{60'000});
+  EXPECT_EQ(backlogs[0].dead_letters, 2 * dead);
   survey.look();
   EXPECT_EQ(opened_, 1);
 }

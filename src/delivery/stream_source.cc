@@ -223,8 +223,9 @@ Outgoing StreamSource::outgoing_of(Delivery& delivery, const Tries& tries) const
   record.replay = from.lineage ? from.lineage->redrives : 0;
   record.key = std::move(from.group);
   record.payload = std::move(from.payload);
+  bool typed = false;  // As type_of() has it: the first one counts, also if it is empty.
   for (auto& [name, value] : from.headers) {
-    if (name == kTypeHeader && record.type.empty()) {
+    if (name == kTypeHeader && !std::exchange(typed, true)) {
       record.type = std::move(value);
     } else {
       record.headers.emplace_back(std::move(name), std::move(value));

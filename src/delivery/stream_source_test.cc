@@ -180,6 +180,15 @@ TEST_F(StreamSourceTest, WhatIsNotWantedIsPassedOver) {
 }
 
 // Its sequences begin again, so its records must not have the keys of others.
+// Whoever judges a record, such as by its signature, sees the first one too.
+TEST_F(StreamSourceTest, TheFirstTypeCountsAlsoIfItIsEmpty) {
+  const Header headers[] = {{kTypeHeader, ""}, {kTypeHeader, "OrderRefunded"}};
+  run(Append{.stream = "orders", .payload = "{}", .id = "a", .headers = headers});
+  const Handout handout = only(take());
+  EXPECT_EQ(handout.record.type, "");
+  EXPECT_THAT(handout.record.headers, SizeIs(1));
+}
+
 TEST_F(StreamSourceTest, AStreamThatWasMadeAgainHasOtherKeys) {
   append("a");
   const Handout before = only(take());

@@ -167,13 +167,15 @@ class Composer {
     headers.emplace(headers.begin(), kStagedHeader, text_of(mark));
   }
 
-  // What a transform made is JSON, whatever its source was.
+  // What a transform made is JSON, whatever its source was. Of a record without a type no later
+  // header may be taken for one: it is not signed.
   [[nodiscard]] Headers headers_for(const Headers& of_record, std::string_view type) const {
     Headers headers;
     if (!type.empty()) headers.emplace_back(delivery::kTypeHeader, type);
     bool typed = false;
     for (const auto& [name, value] : of_record) {
-      if (name == delivery::kTypeHeader && !std::exchange(typed, true)) continue;
+      const bool names_type = name == delivery::kTypeHeader;
+      if (names_type && (!std::exchange(typed, true) || type.empty())) continue;
       if (transformed_ && base::lower(name) == "content-type") continue;
       if (verifier_ && is_signature_header(name)) continue;
       headers.emplace_back(name, value);

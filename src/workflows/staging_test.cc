@@ -54,8 +54,9 @@ class Staging : public testing::Test {
     record.id = staged.id;
     record.key = staged.group;
     record.payload = staged.payload;
+    bool typed = false;
     for (const auto& [name, value] : staged.headers) {
-      if (name == delivery::kTypeHeader && record.type.empty()) {
+      if (name == delivery::kTypeHeader && !std::exchange(typed, true)) {
         record.type = value;
       } else {
         record.headers.emplace_back(name, value);
@@ -176,6 +177,17 @@ TEST_F(Staging, EachEndpointGetsItsEventTypes) {
   EXPECT_EQ(staged[0].id, key({.output = 0, .endpoint = "crm"}));
   EXPECT_EQ(staged[1].id, key({.output = 1, .endpoint = "search"}));
   EXPECT_EQ(read(staged[1]).type, "ProductMade");
+}
+
+// V9: a signature covers the first type, so no later one may count.
+TEST_F(Staging, ALaterTypeNeverCounts) {
+  workflow_.transform.reset();
+  workflow_.endpoints = {web("crm"), web("search")};
+  for (const std::string first : {"", "OrderCreated"}) {
+    record_.headers = {{std::string(delivery::kTypeHeader), first},
+                       {std::string(delivery::kTypeHeader), "OrderRefunded"}};
+    EXPECT_EQ(read(compose({{.payload = "{}"}}).front()).type, first);
+  }
 }
 
 TEST_F(Staging, AStreamGetsTheRecordUnderItsKey) {

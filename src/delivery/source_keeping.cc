@@ -10,6 +10,8 @@ namespace hapax::delivery {
 
 namespace {
 
+constexpr Duration kLookWhetherItRemoves{10'000};
+
 std::string kept_in(const std::string& prefix, std::uint64_t stream_uid) {
   return base::format("{}/{}", prefix, stream_uid);
 }
@@ -67,10 +69,12 @@ std::optional<std::string> SourceKeeping::expired(Time stored, Time now) const {
 }
 
 // Z25: a receive makes the place of the consumer skip what is gone, so it is looked at before.
-Status SourceKeeping::notice() {
-  if (!removes_) return Ok{};
+Status SourceKeeping::notice(Time now) {
+  if (terms_.keeping.keep == Duration{0} || (!removes_ && now < look_at_)) return Ok{};
+  look_at_ = now + kLookWhetherItRemoves;
   HAPAX_TRY(const StreamStats stats, store_.describe(terms_.stream));
-  removes_ = removes_by_itself(stats.settings.retention);
+  const bool removed = std::exchange(removes_, removes_by_itself(stats.settings.retention));
+  if (!removed && !removes_) return Ok{};
   const auto ours =
       std::find_if(stats.consumers.begin(), stats.consumers.end(),
                    [&](const ConsumerStats& each) { return each.consumer == terms_.consumer; });

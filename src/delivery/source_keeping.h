@@ -43,8 +43,9 @@ class SourceKeeping {
 
   // Once for each stream of that name, before records are received.
   [[nodiscard]] Status open(std::uint64_t stream_uid);
-  // Before each receive. Nothing is asked of a stream that removes nothing by itself.
-  [[nodiscard]] Status notice();
+  // Before each receive. A stream that removes nothing by itself is asked from time to time whether
+  // it does by now.
+  [[nodiscard]] Status notice(Time now);
   // Why a record that was stored then is not sent any more; nothing: it is.
   [[nodiscard]] std::optional<std::string> expired(Time stored, Time now) const;
 
@@ -60,7 +61,8 @@ class SourceKeeping {
   const Log log_;
   std::uint64_t stream_uid_ = 0;
   Time began_ = Time::min();
-  bool removes_ = false;  // the stream, by itself
+  bool removes_ = false;        // the stream, by itself
+  Time look_at_ = Time::min();  // whether it does
 };
 
 // What was lost of a stream, for people.

@@ -150,6 +150,21 @@ TEST_F(SourceKeepingTest, WhatTheStreamRemovesIsCountedOnceAndTold) {
   EXPECT_EQ(lost(), 4U);
 }
 
+// Retentions are set while workflows run.
+TEST_F(SourceKeepingTest, AStreamThatRemovesLaterIsSeen) {
+  const auto source = open();
+  EXPECT_THAT(take(*source), IsEmpty());
+  StreamSettings settings;
+  settings.retention = {.age = Duration{60'000}};
+  run(ConfigureStream{"orders", settings});
+  clock_.advance(10'000);
+  EXPECT_THAT(take(*source), IsEmpty());
+  for (int i = 0; i < 5; ++i) append(base::format("r{}", i));
+  run(Trim{"orders", Sequence{4}});
+  EXPECT_THAT(take(*source), SizeIs(2));
+  EXPECT_EQ(lost(), 3U);
+}
+
 // Its trim is a person's, and nobody asks a stream that removes nothing before each take.
 TEST_F(SourceKeepingTest, AStreamThatKeepsEverythingIsNotWatched) {
   const auto source = open();

@@ -315,7 +315,7 @@ Status Stager::stage() {
   // An acknowledgement lets the next record of its group come.
   const bool may_come = batch.records() > 0 || asked_ms >= next_due_ms_;
   if (may_come && may_receive()) {
-    ignore(keeping_.notice(), "what is lost now is told by the next one that looks");
+    ignore(keeping_.notice(log_now()), "what is lost now is told by the next one that looks");
     batch.receive(settings_.held_max - held_.size());
   }
   Answer answer;

@@ -84,7 +84,10 @@ Result<Hand> StreamSource::take(const TakeCall& call) {
   renew(settling, call, renews);
   tell_log(settling);
   const bool receives = call.room > 0 && held_bytes_ < kHeldBytesMax;
-  if (receives) ignore(keeping_.notice(), "what is lost now is told by the next one that looks");
+  if (receives) {
+    ignore(keeping_.notice(time_from_ms(log_now_ms())),
+           "what is lost now is told by the next one that looks");
+  }
   if (receives) settling.receive(call.room, call.lease);
   const std::int64_t asked_end_ms = asked_ms + call.lease.count();
   if (renews || !some) lease_end_ms_ = asked_end_ms;

@@ -47,14 +47,11 @@ class Reading {
       : query_(query), bytes_left_(bytes_left) {}
 
   // Whether the page goes on behind that record.
-  Result<bool> look_at(const Record& record) {
+  bool look_at(const Record& record) {
     if (record.time > query_.until) return false;
     auto logged = read_attempts(record.payload, record.time);
-    if (!logged) {
-      return Error{Errc::kPreconditionFailed,
-                   base::format("record {} is not of a log of attempts", record.sequence.value)};
-    }
-    for (std::size_t i = 0; i < logged->size(); ++i) {
+    (logged ? knows_some_ : knows_not_all_) = true;
+    for (std::size_t i = 0; logged && i < logged->size(); ++i) {
       const std::uint64_t position = position_of(record.sequence, i);
       if (position < query_.from || !takes(query_, (*logged)[i].attempt)) continue;
       if (page_.attempts.size() == query_.max) {
@@ -70,11 +67,15 @@ class Reading {
     page_.next = position_of(record.sequence.next(), 0);
     return false;
   }
+  // Whoever may append to a log must not keep others from reading the rest of it.
+  [[nodiscard]] bool knows_none() const { return knows_not_all_ && !knows_some_; }
   [[nodiscard]] AttemptPage page() && { return std::move(page_); }
 
  private:
   const AttemptQuery& query_;
   std::uint64_t bytes_left_;
+  bool knows_some_ = false;     // records that are of a log
+  bool knows_not_all_ = false;  // others
   AttemptPage page_;
 };
 
@@ -87,16 +88,21 @@ Result<AttemptPage> find_attempts(Store& store, std::string_view stream, const A
   if (query.since > Time::min()) {
     HAPAX_TRY(from, first_since(store, stream, from, stats.last, query.since));
   }
+  const bool from_begin = from == stats.first;
   Reading reading(query, bytes_max);
   for (bool more = true; more && from <= stats.last;) {
     HAPAX_TRY(const Records found,
               store.read({.stream = stream, .from = from, .max = kRecordsAtOnce}));
     if (found.records.empty()) break;
     for (const Record& record : found.records) {
-      HAPAX_TRY(more, reading.look_at(record));
+      more = reading.look_at(record);
       if (!more) break;
       from = record.sequence.next();
     }
+  }
+  if (from_begin && reading.knows_none()) {
+    return Error{Errc::kPreconditionFailed,
+                 base::format("stream '{}' is not a log of attempts", stream)};
   }
   AttemptPage page = std::move(reading).page();
   // What the byte limit left over may be nothing.

@@ -103,6 +103,19 @@ TEST_F(AttemptPages, RefuseAnotherStream) {
   EXPECT_EQ(find_attempts(store_, "orders", {}).error().code, Errc::kPreconditionFailed);
 }
 
+TEST_F(AttemptPages, PassOverWhatOthersAppended) {
+  const Op append = Append{.stream = "erp.attempts", .payload = "{}"};
+  write({attempt_of("a")});
+  ASSERT_TRUE(store_.commit({.ops = {&append, 1}}).ok());
+  write({attempt_of("b")});
+  EXPECT_THAT(keys_of(find({})), ElementsAre("a", "b"));
+  ASSERT_TRUE(store_.commit({.ops = {&append, 1}}).ok());
+  EXPECT_THAT(read_all({}, 1), ElementsAre("a", "b"));
+  const Op trim = Trim{"erp.attempts", Sequence{2}};
+  ASSERT_TRUE(store_.commit({.ops = {&trim, 1}}).ok());
+  EXPECT_THAT(keys_of(find({})), ElementsAre("b"));
+}
+
 // --- the log beside a database
 
 class SettledElsewhere final : public Source {

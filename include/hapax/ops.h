@@ -246,9 +246,15 @@ enum class RedriveTo : std::uint8_t {
 // of the same failure (a seek let the consumer give the record up twice) is a duplicate: it is
 // removed and nothing is appended.
 struct Redrive {
-  std::string_view dead_letters{};
+  std::string_view dead_letters{};  // or the stream of the record, if it is no dead letter
   Sequence sequence{};
   RedriveTo to = RedriveTo::kConsumer;
+  // Of a record that is no dead letter: the consumer of its stream that is done with it and is to
+  // be handed it again, alone. The record stays, and its copy is the last one of the stream.
+  std::string_view again_for{};
+  // Of such a record, never empty then: the same record under the same name is a duplicate, and
+  // nothing is appended.
+  std::string_view replay{};
 };
 
 // --- positions, registers, transactions ------------------------------------------------------

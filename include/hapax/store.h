@@ -87,6 +87,36 @@ struct ConsumerStats {
   std::uint64_t waiting = 0;  // delayed, or behind a busy group
   std::uint64_t dead_lettered = 0;
 };
+
+// Records that a consumer is not done with, a piece at a time.
+enum class UnackedState : std::uint8_t {
+  kNew,       // never handed out
+  kParked,    // behind an older record of its group
+  kInFlight,  // handed out, until `until`; its holder may still ack it later
+  kWaiting,   // nacked, or next in its group: not handed out before `until`
+  kBlocked,   // the last attempt failed, and the consumer keeps it (LastAttempt::kBlock)
+};
+struct UnackedRecord {
+  Sequence sequence;
+  UnackedState state = UnackedState::kNew;
+  std::uint32_t attempts = 0;  // times that it was handed out
+  Time since{};                // of kInFlight and of a nacked record: since when it is so
+  Time until{};                // of kInFlight and kWaiting
+  Sequence behind{};           // of kParked
+  std::string owner{};         // of kInFlight
+  std::string reason{};        // of the latest nack
+};
+struct UnackedScan {
+  std::string_view stream{};
+  std::string_view consumer{};  // one that does not exist was handed nothing
+  Sequence from{1};
+  std::uint32_t max = 100;
+};
+struct UnackedPage {
+  std::vector<UnackedRecord> records;  // in the order of the stream
+  Sequence next{};  // where to go on, also behind an empty page; 0 = that was all
+};
+
 struct StreamStats {
   std::string stream;
   StreamSettings settings;
@@ -225,6 +255,9 @@ class Store {
   [[nodiscard]] virtual Result<std::optional<ProducerStatus>> find_producer(
       std::string_view stream, std::string_view producer) = 0;
   [[nodiscard]] virtual Result<StreamStats> describe(std::string_view stream) = 0;
+  // A page costs no more than a receive, however many records there are. kPreconditionFailed: this
+  // kind of store does not tell.
+  [[nodiscard]] virtual Result<UnackedPage> scan_unacked(const UnackedScan& scan);
   [[nodiscard]] virtual Result<std::vector<std::string>> streams() = 0;
   // One that is there all the while is told once. Without an answer of its own, a store tells all
   // streams at once.
@@ -251,6 +284,10 @@ class Store {
     return std::vector<TenantUse>{};
   }
 };
+
+inline Result<UnackedPage> Store::scan_unacked(const UnackedScan& /*scan*/) {
+  return Error{Errc::kPreconditionFailed, "this store does not tell what is not acked"};
+}
 
 inline Result<StreamPage> Store::scan_streams(const StreamScan& /*scan*/) {
   HAPAX_TRY(const std::vector<std::string> names, streams());

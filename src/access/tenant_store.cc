@@ -32,6 +32,7 @@ void take_out(const TenantNames& names, StreamPage& page) {
   std::erase_if(page.streams, [&](const StreamStats& one) { return !names.is_ours(one.stream); });
   for (StreamStats& one : page.streams) take_out(names, one);
 }
+void take_out(const TenantNames&, UnackedPage&) {}  // It has no names of the store.
 template <class Value>
 void take_out(const TenantNames&, std::optional<Value>&) {}  // It has no names of the store.
 
@@ -158,6 +159,14 @@ Result<std::optional<ProducerStatus>> TenantStore::find_producer(std::string_vie
 
 Result<StreamStats> TenantStore::describe(std::string_view stream) {
   return ask(stream, [&](std::string_view inside) { return store_.describe(inside); });
+}
+
+Result<UnackedPage> TenantStore::scan_unacked(const UnackedScan& scan) {
+  return ask(scan.stream, [&](std::string_view stream) {
+    UnackedScan inside = scan;
+    inside.stream = stream;
+    return store_.scan_unacked(inside);
+  });
 }
 
 Result<std::vector<std::string>> TenantStore::streams() { return told(names_, store_.streams()); }

@@ -39,6 +39,7 @@ class TenantStore final : public Store {
   [[nodiscard]] Result<std::optional<ProducerStatus>> find_producer(
       std::string_view stream, std::string_view producer) override;
   [[nodiscard]] Result<StreamStats> describe(std::string_view stream) override;
+  [[nodiscard]] Result<UnackedPage> scan_unacked(const UnackedScan& scan) override;
   [[nodiscard]] Result<std::vector<std::string>> streams() override;
   // A page may be empty though there are more.
   [[nodiscard]] Result<StreamPage> scan_streams(const StreamScan& scan) override;

@@ -74,6 +74,10 @@ class SharedByTenants : public NoStore {
   Result<StreamStats> describe(std::string_view stream) override {
     return answer(stream, StreamStats{std::string(stream)});
   }
+  Result<UnackedPage> scan_unacked(const UnackedScan& scan) override {
+    max = scan.max;
+    return answer(below(scan.stream, scan.consumer), UnackedPage{});
+  }
   Result<std::vector<std::string>> streams() override {
     return answer("", std::vector<std::string>{"plain", kOfAcme + "a", kOfOther + "b"});
   }
@@ -144,6 +148,7 @@ class TenantStoreTest : public testing::Test {
     visit(acme.find_position(name));
     visit(acme.find_producer(name, "p"));
     visit(acme.describe(name));
+    visit(acme.scan_unacked({.stream = name}));
     const std::vector<Op> ops = {Append{.stream = name}};
     visit(acme.commit({.ops = ops}));
     visit(acme.commit({.id = name}));
@@ -168,11 +173,13 @@ TEST_F(TenantStoreTest, NamesGoInAsTheTenantsOwn) {
   ASSERT_TRUE(acme.find_position("s"));
   ASSERT_TRUE(acme.find_producer("s", "p"));
   ASSERT_TRUE(acme.describe("s"));
+  ASSERT_TRUE(acme.scan_unacked({.stream = "s", .consumer = "c", .max = 19}));
+  EXPECT_EQ(store.max, 19U);
   ASSERT_TRUE(acme.scan_registers({.cursor = 4, .max = 18, .prefix = "s"}));
   EXPECT_EQ(store.max, 18U);
-  EXPECT_THAT(asked(),
-              ElementsAre(kOfAcme + "s", kOfAcme + "s/id/group", kOfAcme + "s/key", kOfAcme + "s",
-                          kOfAcme + "s", kOfAcme + "s/p", kOfAcme + "s", kOfAcme + "s"));
+  EXPECT_THAT(asked(), ElementsAre(kOfAcme + "s", kOfAcme + "s/id/group", kOfAcme + "s/key",
+                                   kOfAcme + "s", kOfAcme + "s", kOfAcme + "s/p", kOfAcme + "s",
+                                   kOfAcme + "s/c", kOfAcme + "s"));
   ASSERT_TRUE(acme.scan_registers({}));
   EXPECT_THAT(asked(), ElementsAre(kOfAcme)) << "else the store would stop at pages of others";
   ASSERT_TRUE(acme.find_register(""));
@@ -233,7 +240,7 @@ TEST_F(TenantStoreTest, NoNameReachesIntoAnotherTenant) {
     EXPECT_EQ(answer.error(),
               (Error{Errc::kInvalidArgument, "a name must not begin with the byte 0x01"}));
   });
-  EXPECT_EQ(refused, 12U);
+  EXPECT_EQ(refused, 13U);
   EXPECT_EQ(acme.watch(StreamWatch{kReaching}, [] {}), 0U);
   EXPECT_EQ(acme.watch(ClaimWatch{kReaching, "key"}, [] {}), 0U);
   EXPECT_FALSE(nameless.describe(kReaching));

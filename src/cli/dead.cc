@@ -1,13 +1,13 @@
 // dead: the dead letters of a workflow, or of any consumer: list, show, replay, drop.
 #include <algorithm>
-#include <functional>
+#include <cstdint>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -17,7 +17,6 @@
 #include "cli/show.h"
 #include "cli/store_commands.h"
 #include "cli/way.h"
-#include "delivery/stream_source.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
@@ -27,7 +26,7 @@ namespace {
 using wire::JsonValue;
 
 constexpr int kNotFound = 404;
-constexpr std::int64_t kDeadPage = 200;
+constexpr std::size_t kDeadPage = 200;
 constexpr std::string_view kDeadSuffix = ".dead";
 
 struct DeadOptions {
@@ -40,22 +39,33 @@ struct DeadOptions {
   std::string group;
   std::string id;
   std::string reason;
+  std::string endpoint;
+  std::string status;
+  std::string jq;
   std::string rate;
   std::int64_t through = 0;
   bool all = false;
   bool dry_run = false;
 };
 
-bool has_filter(const DeadOptions& options) {
-  const std::string* filters[] = {&options.since, &options.until, &options.type,
-                                  &options.group, &options.id,    &options.reason};
-  return std::any_of(std::begin(filters), std::end(filters),
-                     [](const std::string* filter) { return !filter->empty(); });
+using DeadText = std::pair<std::string_view, const std::string*>;
+std::vector<DeadText> texts_of(const DeadOptions& options) {
+  return {{"type", &options.type},     {"group", &options.group},   {"id", &options.id},
+          {"reason", &options.reason}, {"status", &options.status}, {"endpoint", &options.endpoint},
+          {"jq", &options.jq}};
 }
 
-// Workflows keep theirs in ID.dead; any other stream of dead letters is named as it is.
-std::string stream_named(const std::string& name) {
-  return name.ends_with(kDeadSuffix) ? name : name + std::string(kDeadSuffix);
+bool has_filter(const DeadOptions& options) {
+  const auto texts = texts_of(options);
+  const bool some = std::any_of(texts.begin(), texts.end(),
+                                [](const DeadText& text) { return !text.second->empty(); });
+  return some || !options.since.empty() || !options.until.empty();
+}
+
+// Workflows keep theirs in ID.dead; the stream may be named as well.
+std::string workflow_named(std::string name) {
+  if (name.ends_with(kDeadSuffix)) name.resize(name.size() - kDeadSuffix.size());
+  return name;
 }
 
 std::string type_of(const JsonValue& record) {
@@ -64,151 +74,201 @@ std::string type_of(const JsonValue& record) {
     if (pair == nullptr || pair->size() != 2) continue;
     const auto* name = pair->front().get<std::string>();
     const auto* value = pair->back().get<std::string>();
-    if (name != nullptr && value != nullptr && *name == delivery::kTypeHeader) return *value;
+    if (name != nullptr && value != nullptr && *name == "event_type") return *value;
   }
   return {};
 }
 
-// Which dead letters are meant. All of what is said must hold.
-class DeadFilter {
- public:
-  static Result<DeadFilter> make(const DeadOptions& options) {
-    DeadFilter filter(options);
-    if (!options.since.empty()) {
-      HAPAX_TRY(filter.since_ms_, moment_of("--since", options.since));
-    }
-    if (!options.until.empty()) {
-      HAPAX_TRY(filter.until_ms_, moment_of("--until", options.until));
-    }
-    return filter;
-  }
-
-  [[nodiscard]] bool takes(const JsonValue& record) const {
-    const JsonValue* lineage = record.find("lineage");
-    if (lineage == nullptr) return false;
-    const std::int64_t died_ms = number_in(record, "time_ms");
-    return died_ms >= since_ms_ && died_ms <= until_ms_ && is_named(record) &&
-           is(options_.type, type_of(record)) && is(options_.group, bytes_in(record, "group")) &&
-           is(options_.id, bytes_in(record, "id")) &&
-           text_in(*lineage, "reason").find(options_.reason) != std::string::npos;
-  }
-
- private:
-  explicit DeadFilter(const DeadOptions& options)
-      : options_(options), named_(options.sequences.begin(), options.sequences.end()) {}
-
-  static bool is(const std::string& wanted, const std::string& value) {
-    return wanted.empty() || wanted == value;
-  }
-  [[nodiscard]] bool is_named(const JsonValue& record) const {
-    return named_.empty() || named_.contains(number_in(record, "sequence"));
-  }
-
-  const DeadOptions& options_;
-  std::set<std::int64_t> named_;
-  std::int64_t since_ms_ = std::numeric_limits<std::int64_t>::min();
-  std::int64_t until_ms_ = std::numeric_limits<std::int64_t>::max();
+// A filter as the API takes it, in the body of a replay or in the query of a list.
+struct DeadAsked {
+  wire::JsonObject body;
+  std::string query;
 };
+
+Result<DeadAsked> asked_of(const DeadOptions& options) {
+  DeadAsked asked;
+  for (const auto& [name, text] : texts_of(options)) {
+    if (text->empty()) continue;
+    asked.body.add(name, *text);
+    asked.query += base::format("&{}={}", name, client::encoded(*text));
+  }
+  for (const auto& [option, name, text] : {std::tuple{"--since", "since_ms", &options.since},
+                                           std::tuple{"--until", "until_ms", &options.until}}) {
+    if (text->empty()) continue;
+    HAPAX_TRY(const std::int64_t ms, moment_of(option, *text));
+    asked.body.add(name, ms);
+    asked.query += base::format("&{}={}", name, ms);
+  }
+  if (options.all) asked.body.add("all", true);
+  return asked;
+}
 
 class DeadCommand {
  public:
-  DeadCommand(Way& way, const DeadOptions& options)
-      : way_(way), options_(options), stream_(stream_named(options.name)) {}
+  DeadCommand(Way& way, const DeadOptions& options, DeadAsked asked)
+      : way_(way),
+        options_(options),
+        asked_(std::move(asked)),
+        workflow_(workflow_named(options.name)) {}
 
   int list() {
-    Table table({"sequence", "died", "attempts", "replays", "id", "group", "type", "reason"});
-    const bool well = each([&](const JsonValue& record) {
+    Table table(
+        {"sequence", "died", "attempts", "replays", "id", "group", "type", "endpoint", "reason"});
+    const bool well = each([&](const JsonValue& found) {
+      const JsonValue& record = *found.find("record");
       if (way_.json()) {
         base::print("{}\n", json_of(record));
       } else {
-        table.add(row_of(record));
+        table.add(row_of(record, text_in(found, "endpoint")));
       }
     });
     if (!well) return way_.exit_code();
     if (!way_.json()) base::print("{}", table.empty() ? "no dead letters\n" : table.text());
+    tell_rest();
     return kExitOk;
   }
 
   int show() {
     bool found = false;
-    const bool well = each([&](const JsonValue& record) {
+    asked_.query += base::format("&sequence={}", options_.sequences.front());
+    const bool well = each([&](const JsonValue& one) {
+      const JsonValue& record = *one.find("record");
       found = true;
       base::print("{}{}", way_.json() ? json_of(record) + "\n" : member_lines(record),
                   way_.json() ? "" : history_text(record));
     });
     if (!well) return way_.exit_code();
     if (found) return kExitOk;
-    return way_.fail(kExitMissing, base::format("stream '{}' has no dead letter {}", stream_,
+    return way_.fail(kExitMissing, base::format("stream '{}' has no dead letter {}", stream(),
                                                 options_.sequences.front()));
   }
 
   int replay(std::uint32_t rate) {
-    std::vector<std::int64_t> meant;
-    if (!each([&](const JsonValue& record) { meant.push_back(number_in(record, "sequence")); })) {
-      return way_.exit_code();
+    if (!count_meant()) return way_.exit_code();
+    if (options_.dry_run) return tell_dry_run();
+    Pace pace(matched_, rate, "put back");
+    const std::size_t step = options_.sequences.empty() ? pace.step() : kDeadPage;
+    std::optional<std::int64_t> from = 0;
+    std::size_t done = 0;
+    while (from) {
+      pace.wait_for(done);
+      const auto told = ask_replay(*from, rate == 0 ? kDeadPage : step, false);
+      if (!told) return way_.exit_code();
+      count(*told);
+      done = static_cast<std::size_t>(replayed_ + repeated_ + gone_ + refused_);
+      pace.tell(done);
+      from = next_in(*told);
     }
-    if (options_.dry_run) return tell_dry_run(meant);
-    Pace pace(meant.size(), rate, "put back");
-    for (std::size_t at = 0; at < meant.size(); at += pace.step()) {
-      pace.wait_for(at);
-      const auto end = std::min(at + pace.step(), meant.size());
-      if (!put_back({meant.begin() + static_cast<std::ptrdiff_t>(at),
-                     meant.begin() + static_cast<std::ptrdiff_t>(end)})) {
-        return way_.exit_code();
-      }
-      pace.tell(at + pace.step());
-    }
-    return tell_put_back(meant.size());
+    pace.end();
+    return tell_put_back();
   }
 
   int drop() {
-    const std::string body = wire::JsonObject().add("before", options_.through + 1).text();
     const auto told = way_.ask_good(
-        {.method = "POST", .path = path() + "/trim", .body = body, .key = fresh_key()});
+        {.method = "DELETE", .path = base::format("{}?through={}", path(), options_.through)});
     if (!told) return way_.exit_code();
     if (way_.json()) {
       base::print("{}\n", told->reply.body);
     } else {
-      base::print("{}: dead letters up to {} are dropped\n", stream_, options_.through);
+      base::print("{}: dead letters up to {} are dropped\n", stream(), options_.through);
     }
     return exit_of(*told);
   }
 
  private:
-  [[nodiscard]] std::string path() const { return "/api/v1/streams/" + client::encoded(stream_); }
+  [[nodiscard]] std::string path() const {
+    return base::format("/api/v1/workflows/{}/dead", client::encoded(workflow_));
+  }
+  [[nodiscard]] std::string stream() const { return workflow_ + std::string(kDeadSuffix); }
 
-  // Those that are meant, of those that are there now: one that dies meanwhile is not among them.
-  bool each(const std::function<void(const JsonValue&)>& act) {
-    auto filter = DeadFilter::make(options_);
-    if (!filter) return refuse(filter.error());
-    const auto stream = way_.ask({.method = "GET", .path = path()});
-    if (!stream) return false;
-    // It is made with the first dead letter.
-    if (stream->reply.status == kNotFound) return true;
-    if (!stream->good()) {
-      way_.fail(*stream);
-      return false;
-    }
-    const std::int64_t last = number_in(stream->json, "last");
-    for (std::int64_t next = number_in(stream->json, "first"); next <= last;) {
-      const auto told =
-          way_.look(base::format("{}/records?from={}&max={}", path(), next, kDeadPage));
+  static std::optional<std::int64_t> next_in(const JsonValue& told) {
+    if (told.find("next") == nullptr) return std::nullopt;
+    return number_in(told, "next");
+  }
+
+  // Those that are meant, of those that were there with the first page.
+  template <class Act>
+  bool each(const Act& act) {
+    std::optional<std::int64_t> from = 0;
+    std::int64_t last = -1;
+    while (from && (last < 0 || *from <= last)) {
+      const auto told = way_.ask(
+          {.method = "GET",
+           .path = base::format("{}?from={}&max={}{}", path(), *from, kDeadPage, asked_.query)});
       if (!told) return false;
-      const auto& records = list_in(told->json, "records");
-      if (records.empty()) return true;
-      for (const JsonValue& record : records) {
-        next = number_in(record, "sequence") + 1;
-        if (next <= last + 1 && filter->takes(record)) act(record);
+      // The stream is made with the first dead letter.
+      if (told->reply.status == kNotFound) return true;
+      if (!told->good()) {
+        way_.fail(*told);
+        return false;
       }
+      if (last < 0) last = number_in(told->json, "last");
+      for (const JsonValue& one : list_in(told->json, "dead")) {
+        if (number_in(*one.find("record"), "sequence") <= last) act(one);
+      }
+      note_rest(told->json);
+      from = next_in(told->json);
     }
     return true;
   }
-  bool refuse(const Error& error) {
-    way_.fail(kExitUsage, error.detail);
-    return false;
+
+  // What dies again meanwhile has a larger sequence, and is not meant.
+  bool count_meant() {
+    std::optional<std::int64_t> from = 0;
+    while (from) {
+      const auto told = ask_replay(*from, kDeadPage, true);
+      if (!told) return false;
+      if (!through_) through_ = number_in(*told, "last");
+      matched_ += static_cast<std::size_t>(number_in(*told, "matched"));
+      note_rest(*told);
+      from = next_in(*told);
+    }
+    return true;
   }
 
-  static std::vector<std::string> row_of(const JsonValue& record) {
+  // Null: it was told what went wrong. Without a stream there is nothing to replay.
+  std::optional<JsonValue> ask_replay(std::int64_t from, std::size_t max, bool dry_run) {
+    wire::JsonObject body = asked_.body;
+    if (!options_.sequences.empty()) {
+      wire::JsonArray sequences;
+      for (const std::int64_t one : options_.sequences) sequences.add(std::to_string(one));
+      body.raw("sequences", sequences.text());
+    }
+    body.add("dry_run", dry_run).add("from", from).add("max", max);
+    if (through_) body.add("through", *through_);
+    const auto told = way_.ask({.method = "POST", .path = path() + "/replay", .body = body.text()});
+    if (!told) return std::nullopt;
+    if (told->reply.status == kNotFound) return JsonValue{};
+    if (told->good()) return told->json;
+    way_.fail(*told);
+    return std::nullopt;
+  }
+
+  void count(const JsonValue& told) {
+    replayed_ += number_in(told, "replayed");
+    repeated_ += number_in(told, "replayed_before");
+    gone_ += number_in(told, "gone");
+    for (const JsonValue& one : list_in(told, "refused")) {
+      ++refused_;
+      base::print(stderr, "hapax: {} stays a dead letter: {}\n", number_in(one, "sequence"),
+                  printable(text_in(one, "reason")));
+    }
+  }
+
+  void note_rest(const JsonValue& told) {
+    unjudged_ += number_in(told, "unjudged");
+    if (why_unjudged_.empty()) why_unjudged_ = text_in(told, "why_unjudged");
+    elsewhere_ = text_in(told, "elsewhere");
+  }
+  void tell_rest() const {
+    if (unjudged_ > 0) {
+      base::print(stderr, "hapax: the jq program failed over {} of them, as over the first: {}\n",
+                  unjudged_, printable(why_unjudged_));
+    }
+    if (!elsewhere_.empty()) base::print(stderr, "hapax: {}\n", elsewhere_);
+  }
+
+  static std::vector<std::string> row_of(const JsonValue& record, const std::string& endpoint) {
     const JsonValue& lineage = *record.find("lineage");
     return {std::to_string(number_in(record, "sequence")),
             instant_text(number_in(record, "time_ms")),
@@ -217,6 +277,7 @@ class DeadCommand {
             printable(bytes_in(record, "id")),
             printable(bytes_in(record, "group")),
             printable(type_of(record)),
+            printable(endpoint),
             printable(text_in(lineage, "reason"))};
   }
 
@@ -231,76 +292,58 @@ class DeadCommand {
     return table.empty() ? std::string() : "\n" + table.text();
   }
 
-  int tell_dry_run(const std::vector<std::int64_t>& meant) const {
+  int tell_dry_run() const {
     if (way_.json()) {
-      wire::JsonArray sequences;
-      for (const std::int64_t sequence : meant) sequences.add(std::to_string(sequence));
-      base::print("{}\n", wire::JsonObject()
-                              .add("stream", stream_)
-                              .add("would_replay", meant.size())
-                              .raw("sequences", sequences.text())
-                              .text());
+      base::print("{}\n",
+                  wire::JsonObject().add("stream", stream()).add("would_replay", matched_).text());
     } else {
-      base::print("{}: {} would be put back\n", stream_, meant.size());
+      base::print("{}: {} would be put back\n", stream(), matched_);
     }
+    tell_rest();
     return kExitOk;
   }
-
-  // One commit, each on its own: one that somebody else put back meanwhile hinders no other.
-  bool put_back(const std::vector<std::int64_t>& sequences) {
-    wire::JsonArray ops;
-    for (const std::int64_t sequence : sequences) {
-      ops.add(wire::JsonObject()
-                  .add("op", "redrive")
-                  .add("dead_letters", stream_)
-                  .add("sequence", sequence)
-                  .text());
-    }
-    const std::string body = wire::JsonObject().add("mode", "each").raw("ops", ops.text()).text();
-    const auto told = way_.ask_good(
-        {.method = "POST", .path = "/api/v1/commit", .body = body, .key = fresh_key()});
-    if (!told) return false;
-    std::size_t at = 0;
-    for (const JsonValue& verdict : list_in(told->json, "verdicts")) {
-      count(sequences[at++], verdict);
-    }
-    return true;
-  }
-  void count(std::int64_t sequence, const JsonValue& verdict) {
-    const std::string word = text_in(verdict, "verdict");
-    if (word == "fresh") {
-      ++put_back_;
-    } else if (word == "duplicate") {
-      ++known_;  // Another letter of the same failure was put back before.
-    } else {
-      ++refused_;
-      base::print(stderr, "hapax: {} stays a dead letter: {}\n", sequence,
-                  printable(verdict_line(verdict)));
-    }
-  }
-  int tell_put_back(std::size_t meant) const {
+  int tell_put_back() const {
     if (way_.json()) {
       base::print("{}\n", wire::JsonObject()
-                              .add("stream", stream_)
-                              .add("replayed", put_back_)
-                              .add("replayed_before", known_)
+                              .add("stream", stream())
+                              .add("replayed", replayed_)
+                              .add("replayed_before", repeated_)
+                              .add("gone", gone_)
                               .add("refused", refused_)
                               .text());
     } else {
-      base::print("{}: {} put back\n", stream_, put_back_);
-      if (known_ > 0) base::print("{}: {} were put back before\n", stream_, known_);
+      base::print("{}: {} put back\n", stream(), replayed_);
+      if (repeated_ > 0) base::print("{}: {} were put back before\n", stream(), repeated_);
+      if (gone_ > 0) base::print("{}: {} were put back or dropped by others\n", stream(), gone_);
     }
+    tell_rest();
     if (refused_ > 0) return kExitFailed;
-    return meant == 0 ? kExitMissing : kExitOk;
+    return matched_ == 0 ? kExitMissing : kExitOk;
   }
 
   Way& way_;
   const DeadOptions& options_;
-  const std::string stream_;
-  std::uint64_t put_back_ = 0;
-  std::uint64_t known_ = 0;
-  std::uint64_t refused_ = 0;
+  DeadAsked asked_;
+  const std::string workflow_;
+  std::size_t matched_ = 0;
+  std::optional<std::int64_t> through_{};
+  std::int64_t replayed_ = 0;
+  std::int64_t repeated_ = 0;
+  std::int64_t gone_ = 0;
+  std::int64_t refused_ = 0;
+  std::int64_t unjudged_ = 0;
+  std::string why_unjudged_;
+  std::string elsewhere_;
 };
+
+int on_dead(const DeadOptions& options, int (*act)(DeadCommand&)) {
+  auto asked = asked_of(options);
+  if (!asked) return report(asked.error());
+  return on_way(options.target, [&](Way& way) {
+    DeadCommand command(way, options, *std::move(asked));
+    return act(command);
+  });
+}
 
 int replay(const DeadOptions& options) {
   const bool chooses = !options.sequences.empty() || has_filter(options);
@@ -314,7 +357,11 @@ int replay(const DeadOptions& options) {
     if (!given) return report(given.error());
     rate = *given;
   }
-  return on_way(options.target, [&](Way& way) { return DeadCommand(way, options).replay(rate); });
+  auto asked = asked_of(options);
+  if (!asked) return report(asked.error());
+  return on_way(options.target, [&](Way& way) {
+    return DeadCommand(way, options, *std::move(asked)).replay(rate);
+  });
 }
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help,
@@ -333,6 +380,10 @@ void add_filters(CLI::App& sub, DeadOptions& options) {
   sub.add_option("--group", options.group, "Of that group key");
   sub.add_option("--id", options.id, "With that message id");
   sub.add_option("--reason", options.reason, "Whose reason contains this text: 'HTTP 422'");
+  sub.add_option("--endpoint", options.endpoint, "For the endpoint of that name");
+  sub.add_option("--status", options.status, "Whose last answer had this status: 422, 4xx");
+  sub.add_option("--jq", options.jq,
+                 "For whose payload this program gives neither false nor null: '.total > 100'");
 }
 
 void declare_list(CLI::App& dead, int& exit_code) {
@@ -342,8 +393,7 @@ void declare_list(CLI::App& dead, int& exit_code) {
   add_target(*sub, options->target);
   sub->footer("Example: hapax dead list orders-to-erp --since 2h --reason 'HTTP 422'");
   sub->callback([options, &exit_code] {
-    exit_code =
-        on_way(options->target, [&](Way& way) { return DeadCommand(way, *options).list(); });
+    exit_code = on_dead(*options, [](DeadCommand& command) { return command.list(); });
   });
 }
 
@@ -354,12 +404,11 @@ void declare_show(CLI::App& dead, int& exit_code) {
   add_target(*sub, options->target);
   sub->footer("Example: hapax dead show orders-to-erp 1");
   sub->callback([options, &exit_code] {
-    exit_code =
-        on_way(options->target, [&](Way& way) { return DeadCommand(way, *options).show(); });
+    exit_code = on_dead(*options, [](DeadCommand& command) { return command.show(); });
   });
 }
 
-void declare_replay(CLI::App& dead, int& exit_code) {
+void declare_dead_replay(CLI::App& dead, int& exit_code) {
   const auto options = std::make_shared<DeadOptions>();
   CLI::App* sub = add_command(
       dead, "replay", "Put them back, under their keys; an interrupted replay resumes", *options);
@@ -385,8 +434,7 @@ void declare_drop(CLI::App& dead, int& exit_code) {
   add_target(*sub, options->target);
   sub->footer("Example: hapax dead drop orders-to-erp --through 17");
   sub->callback([options, &exit_code] {
-    exit_code =
-        on_way(options->target, [&](Way& way) { return DeadCommand(way, *options).drop(); });
+    exit_code = on_dead(*options, [](DeadCommand& command) { return command.drop(); });
   });
 }
 
@@ -401,7 +449,7 @@ void declare_dead(CLI::App& app, int& exit_code) {
       "         hapax dead replay orders-to-erp --since 2h --rate 50/s");
   declare_list(*dead, exit_code);
   declare_show(*dead, exit_code);
-  declare_replay(*dead, exit_code);
+  declare_dead_replay(*dead, exit_code);
   declare_drop(*dead, exit_code);
 }
 

@@ -237,6 +237,8 @@ int run(int argc, char** argv) {
   declare_tail(app, exit_code);
   declare_consumers(app, exit_code);
   declare_dead(app, exit_code);
+  declare_undelivered(app, exit_code);
+  declare_replay(app, exit_code);
   declare_blocked(app, exit_code);
   declare_workflows(app, exit_code);
   declare_attempts(app, exit_code);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include <unistd.h>
 
@@ -17,6 +19,9 @@ namespace {
 
 constexpr std::uint32_t kRateMax = 1'000'000;
 constexpr std::uint32_t kStepsPerSecond = 10;
+constexpr std::chrono::milliseconds kBarEvery{100};
+constexpr std::chrono::milliseconds kLineEvery{1'000};
+constexpr std::size_t kBarWidth = 40;
 constexpr std::size_t kStepMax = 100;  // of whatever has no pause: progress is told in between
 
 }  // namespace
@@ -55,9 +60,21 @@ void Pace::wait_for(std::size_t at) const {
 
 void Pace::tell(std::uint64_t done) {
   const auto now = std::chrono::steady_clock::now();
-  if (::isatty(STDERR_FILENO) != 1 || now - told_ < std::chrono::seconds{1}) return;
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  if (now - told_ < (terminal ? kBarEvery : kLineEvery)) return;
   told_ = now;
-  base::print(stderr, "{} of {} {}\n", done, all_, what_);
+  if (!terminal) {
+    base::print(stderr, "{} of {} {}\n", done, all_, what_);
+    return;
+  }
+  const std::size_t full = all_ == 0 ? 0 : std::min<std::uint64_t>(done, all_) * kBarWidth / all_;
+  base::print(stderr, "\r[{}{}] {} of {} {}", std::string(full, '#'),
+              std::string(kBarWidth - full, ' '), done, all_, what_);
+  drawn_ = true;
+}
+
+void Pace::end() {
+  if (std::exchange(drawn_, false)) base::print(stderr, "\n");
 }
 
 }  // namespace hapax::cli

@@ -25,8 +25,10 @@ class Pace {
   [[nodiscard]] std::size_t step() const { return step_; }
   // Returns when the step that begins with that one is due.
   void wait_for(std::size_t at) const;
-  // A line a second, on a terminal.
+  // How far it is: a bar on a terminal, otherwise a line a second.
   void tell(std::uint64_t done);
+  // Nothing more is told: ends the line of the bar.
+  void end();
 
  private:
   const std::size_t all_;
@@ -35,6 +37,7 @@ class Pace {
   const std::string what_;
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point told_ = begun_;
+  bool drawn_ = false;  // a bar, whose line is not ended
 };
 
 }  // namespace hapax::cli

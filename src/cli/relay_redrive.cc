@@ -91,6 +91,7 @@ Result<relay::Redriven> redrive_in_steps(relay::Source& source, const RedrivePla
     std::move(told.refused.begin(), told.refused.end(), std::back_inserter(all.refused));
     pace.tell(all.count);
   }
+  pace.end();
   return all;
 }
 

@@ -242,7 +242,11 @@ struct Check {
     return check_consumer(op.stream, op.consumer);
   }
   MaybeError operator()(const Seek& op) const { return check_consumer(op.stream, op.consumer); }
-  MaybeError operator()(const Redrive& op) const { return check_name("stream", op.dead_letters); }
+  MaybeError operator()(const Redrive& op) const {
+    if (op.again_for.empty()) return check_name("stream", op.dead_letters);
+    if (auto problem = check_name("replay", op.replay)) return problem;
+    return check_consumer(op.dead_letters, op.again_for);
+  }
   MaybeError operator()(const Begin& op) const {
     return first_of(check_name("transaction", op.transaction),
                     check_span("timeout", op.timeout, Duration{1}, limits::kTransactionTimeoutMax));

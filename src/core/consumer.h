@@ -12,6 +12,8 @@
 // C4: every record below `next` is in exactly one of acked, pending and parked: none is lost.
 // C5: a record in flight is in `due`, one that waits is in `waiting`; nothing else is.
 // C9: a record that was redriven to another consumer counts as acked (Stream::addressed).
+// C12: a record that is replayed (Redrive::again_for) is put behind the last one of its stream once
+//     under the name of a replay, for that consumer alone.
 // C7: what failed before is kept for the dead letter, within limits (past_attempts.h).
 #pragma once
 

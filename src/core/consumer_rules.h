@@ -12,6 +12,10 @@ namespace hapax::core {
 Result<Consumer*> make_consumer(Turn& turn, const Stream& stream, std::string_view name,
                                 const ConsumerSettings& settings);
 
+// Where a record that is copied came from. One that was redriven before keeps where it came from
+// first, and how often.
+Result<Lineage> first_lineage(Turn& turn, const Stream& stream, Sequence sequence);
+
 // The last attempt of a record failed: it becomes a dead letter. C6: the dead letter and the end of
 // the record for this consumer become true together, so a record is never in both places and never
 // in none. A7: without room for it nothing happens and the record stays (kQuotaExceeded). After

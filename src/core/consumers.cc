@@ -56,22 +56,6 @@ std::optional<Error> check_new(const Stream& stream, std::string_view name,
   return std::nullopt;
 }
 
-// A record that was redriven before keeps where it came from first, and how often.
-Result<Lineage> first_lineage(Turn& turn, const Stream& stream, Sequence sequence) {
-  HAPAX_TRY(const std::string bytes, turn.read_record(stream, sequence));
-  HAPAX_TRY(Fact fact, decode_fact(bytes));
-  auto* const record = std::get_if<RecordAppended>(&fact);
-  if (record == nullptr) {
-    return Error{Errc::kCorruption, base::format("record {} of stream '{}' is another fact",
-                                                 sequence.value, stream.name)};
-  }
-  if (record->lineage) return *std::move(record->lineage);
-  Lineage lineage;
-  lineage.stream = stream.name;
-  lineage.sequence = sequence;
-  return lineage;
-}
-
 // What failed before a redrive stays in front.
 void add_history(Lineage& lineage, const Pending& pending, PastAttempt last) {
   const auto add = [&lineage](PastAttempt attempt) {
@@ -100,6 +84,21 @@ Sequence floor_within(const Stream& stream, const Consumer& consumer) {
 }
 
 }  // namespace
+
+Result<Lineage> first_lineage(Turn& turn, const Stream& stream, Sequence sequence) {
+  HAPAX_TRY(const std::string bytes, turn.read_record(stream, sequence));
+  HAPAX_TRY(Fact fact, decode_fact(bytes));
+  auto* const record = std::get_if<RecordAppended>(&fact);
+  if (record == nullptr) {
+    return Error{Errc::kCorruption, base::format("record {} of stream '{}' is another fact",
+                                                 sequence.value, stream.name)};
+  }
+  if (record->lineage) return *std::move(record->lineage);
+  Lineage lineage;
+  lineage.stream = stream.name;
+  lineage.sequence = sequence;
+  return lineage;
+}
 
 Result<Consumer*> make_consumer(Turn& turn, const Stream& stream, std::string_view name,
                                 const ConsumerSettings& settings) {

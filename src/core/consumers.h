@@ -12,4 +12,8 @@ namespace hapax::core {
 
 [[nodiscard]] ConsumerStats consumer_stats(const Stream& stream, const Consumer& consumer);
 
+// What the consumer of that name, if there is one (not null), is not done with.
+[[nodiscard]] UnackedPage list_unacked(const Stream& stream, const Consumer* consumer,
+                                       const UnackedScan& scan);
+
 }  // namespace hapax::core

@@ -86,6 +86,47 @@ std::optional<Error> check_addressee(const State& state, const Stream& source,
   return error;
 }
 
+// A record is put back once under the name of a replay, whichever copy of it is meant.
+base::Hash128 replayed_as(const Stream& stream, Sequence first, const Redrive& op) {
+  base::Hash128 hash = base::spread(~stream.uid.value);
+  const auto mix = [&hash](std::uint64_t number) {
+    hash = {base::spread(hash.high + number).low, base::spread(hash.low ^ number).low};
+  };
+  mix(first.value);
+  mix(op.again_for.size());
+  for (const char byte : op.again_for) mix(static_cast<unsigned char>(byte));
+  for (const char byte : op.replay) mix(static_cast<unsigned char>(byte));
+  return hash;
+}
+
+// C12
+Verdict put_again(Turn& turn, Stream& stream, const Redrive& op) {
+  if (turn.state().find_consumer(stream, op.again_for) == nullptr) {
+    return Refused{no_consumer(stream.name, op.again_for)};
+  }
+  auto lineage = first_lineage(turn, stream, op.sequence);
+  if (!lineage) return Refused{std::move(lineage).error()};
+  const bool of_stream = lineage->stream == stream.name;
+  const Sequence first = of_stream ? lineage->sequence : op.sequence;
+  lineage->consumer = op.again_for;
+  lineage->to = RedriveTo::kConsumer;
+  lineage->reason = base::format("delivered, and replayed as {}", op.replay);
+  ++lineage->redrives;
+  const base::Hash128 replayed = replayed_as(stream, first, op);
+  if (const IdEntry* known = turn.state().ids.find(replayed, turn.now())) {
+    return Duplicate{known->sequence(), known->first_seen(), known->expires_at()};
+  }
+  if (auto full = check_memory(turn.state(), *stream.tenant, kIdBytes)) {
+    return Refused{*std::move(full)};
+  }
+  if (auto full = check_storage(*stream.tenant, stream.run_of(op.sequence)->largest)) {
+    return Refused{*std::move(full)};
+  }
+  auto copied = copy_record(turn, stream, op.sequence, stream, *lineage, replayed);
+  if (!copied) return Refused{std::move(copied).error()};
+  return Appended{*copied};
+}
+
 void end_letter(Turn& turn, const Stream& dead_letters, Sequence sequence) {
   remove(turn, dead_letters, sequence);
   unblock(turn, dead_letters, sequence);
@@ -94,9 +135,10 @@ void end_letter(Turn& turn, const Stream& dead_letters, Sequence sequence) {
 }  // namespace
 
 Verdict run(Turn& turn, const Redrive& op) {
-  const Stream* dead_letters = turn.state().find_stream(op.dead_letters);
+  Stream* dead_letters = turn.state().find_stream(op.dead_letters);
   if (dead_letters == nullptr) return Refused{no_stream(op.dead_letters)};
   if (auto error = check_kept(*dead_letters, op.sequence)) return Refused{*std::move(error)};
+  if (!op.again_for.empty()) return put_again(turn, *dead_letters, op);
   auto letter = read_letter(turn, *dead_letters, op.sequence);
   if (!letter) return Refused{std::move(letter).error()};
   Lineage& lineage = letter->lineage;

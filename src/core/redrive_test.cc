@@ -233,5 +233,80 @@ TEST_F(DeadLetters, KeepTheirConsumerOverASnapshotUntilTheyAreTrimmed) {
   EXPECT_LT(store.state.text_bytes, before);
 }
 
+// C12
+class Replays : public DeadLetters {
+ protected:
+  Verdict again(std::uint64_t sequence, std::string_view replay, std::string_view consumer = "c") {
+    return store.run(Redrive{.dead_letters = "orders",
+                             .sequence = Sequence{sequence},
+                             .again_for = consumer,
+                             .replay = replay});
+  }
+};
+
+TEST_F(Replays, PutARecordBehindTheOthersForItsConsumerAlone) {
+  ASSERT_TRUE(is_done(store.create("other", {})));
+  store.append("g", "first");
+  store.append("g", "second");
+  ack_all("c");
+  ack_all("c");
+  EXPECT_EQ(again(1, "r1"), Verdict{Appended{Sequence{3}}});
+  const RecordAppended copy = store.record(Sequence{3});
+  EXPECT_EQ(copy.payload, "first");
+  EXPECT_EQ(copy.group, "g");
+  EXPECT_EQ(copy.lineage->sequence, Sequence{1});
+  EXPECT_EQ(copy.lineage->redrives, 1U);
+  EXPECT_EQ(copy.lineage->to, RedriveTo::kConsumer);
+  EXPECT_FALSE(copy.lineage->is_dead_letter());
+  EXPECT_THAT(copy.lineage->reason, HasSubstr("r1"));
+  EXPECT_EQ(store.record(Sequence{1}).payload, "first");  // It stays.
+  EXPECT_THAT(received("c"), ElementsAre(3));
+  ack_all("other");
+  ack_all("other");
+  EXPECT_EQ(floor_of("other"), Sequence{3});
+}
+
+TEST_F(Replays, PutARecordOnceUnderOneName) {
+  store.append("", "tea");
+  ack_all("c");
+  EXPECT_EQ(again(1, "r1"), Verdict{Appended{Sequence{2}}});
+  const std::size_t facts = store.facts();
+  EXPECT_TRUE(std::holds_alternative<Duplicate>(again(1, "r1")));
+  ack_all("c");
+  // The copy is the same record.
+  EXPECT_TRUE(std::holds_alternative<Duplicate>(again(2, "r1")));
+  EXPECT_GE(store.facts(), facts);
+  EXPECT_THAT(received("c"), IsEmpty());
+  // Another replay is another one, and tells how often it was.
+  EXPECT_EQ(again(2, "r2"), Verdict{Appended{Sequence{3}}});
+  EXPECT_EQ(store.record(Sequence{3}).lineage->redrives, 2U);
+  EXPECT_EQ(store.record(Sequence{3}).lineage->sequence, Sequence{1});
+  // The same names, cut elsewhere.
+  ASSERT_TRUE(is_done(store.create("cr", {})));
+  EXPECT_EQ(again(1, "2", "cr"), Verdict{Appended{Sequence{4}}});
+}
+
+TEST_F(Replays, OfWhatIsGoneOrForNobodyAreRefused) {
+  append(2);
+  ack_all("c");
+  store.run(Trim{"orders", Sequence{2}});
+  EXPECT_EQ(refusal_of(again(1, "r1")), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(again(2, "r1", "nobody")), Errc::kNotFound);
+  EXPECT_EQ(refusal_of(again(9, "r1")), Errc::kNotFound);
+}
+
+// A replayed record that fails is a dead letter like any other, and goes back as one.
+TEST_F(Replays, MayDieAndComeBack) {
+  store.append("", "tea");
+  ack_all("c");
+  again(1, "r1");
+  kill(1);
+  const Lineage dead = *store.record(Sequence{1}, "orders.dead").lineage;
+  EXPECT_TRUE(dead.is_dead_letter());
+  EXPECT_EQ(dead.redrives, 1U);
+  EXPECT_EQ(store.redrive(Sequence{1}), Verdict{Appended{Sequence{3}}});
+  EXPECT_EQ(store.record(Sequence{3}).lineage->redrives, 2U);
+}
+
 }  // namespace
 }  // namespace hapax::core

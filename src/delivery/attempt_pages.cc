@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "delivery/workflow_streams.h"
 
 namespace hapax::delivery {
 
@@ -21,24 +22,6 @@ bool takes(const AttemptQuery& query, const Attempt& attempt) {
   return (!query.keys || query.keys->contains(attempt.key)) &&
          (!query.outcome || *query.outcome == attempt.outcome) &&
          (!query.endpoint || *query.endpoint == attempt.endpoint);
-}
-
-// Times of a stream never go back, so halving finds the first record of `since` or later.
-Result<Sequence> first_since(Store& store, std::string_view stream, Sequence from, Sequence last,
-                             Time since) {
-  Sequence end = last.next();
-  while (from < end) {
-    const Sequence middle{from.value + (end.value - from.value) / 2};
-    HAPAX_TRY(const Records found, store.read({.stream = stream, .from = middle, .max = 1}));
-    const bool earlier = !found.records.empty() && found.records.front().sequence < end &&
-                         found.records.front().time < since;
-    if (earlier) {
-      from = found.records.front().sequence.next();
-    } else {
-      end = middle;
-    }
-  }
-  return from;
 }
 
 class Reading {
@@ -86,7 +69,7 @@ Result<AttemptPage> find_attempts(Store& store, std::string_view stream, const A
   HAPAX_TRY(const StreamStats stats, store.describe(stream));
   Sequence from = std::max(stats.first, Sequence{query.from / kPositionsPerRecord});
   if (query.since > Time::min()) {
-    HAPAX_TRY(from, first_since(store, stream, from, stats.last, query.since));
+    HAPAX_TRY(from, first_since(store, stream, from, stats.last.next(), query.since));
   }
   const bool from_begin = from == stats.first;
   Reading reading(query, bytes_max);

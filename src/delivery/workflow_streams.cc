@@ -46,7 +46,23 @@ Status ensure_stream(Store& store, const OwnStream& stream) {
   return run_alone(store, ConfigureStream{stream.name, stream.settings});
 }
 
-// Times of a stream never go back, so halving finds the first record that stays.
+// Times of a stream never go back, so halving finds it.
+Result<Sequence> first_since(Store& store, std::string_view stream, Sequence from, Sequence end,
+                             Time since) {
+  while (from < end) {
+    const Sequence middle{from.value + (end.value - from.value) / 2};
+    HAPAX_TRY(const Records found, store.read({.stream = stream, .from = middle, .max = 1}));
+    const bool earlier = !found.records.empty() && found.records.front().sequence < end &&
+                         found.records.front().time < since;
+    if (earlier) {
+      from = found.records.front().sequence.next();
+    } else {
+      end = middle;
+    }
+  }
+  return from;
+}
+
 Status trim_delivered(Store& store, std::string_view stream, std::string_view consumer,
                       Time before) {
   HAPAX_TRY(const StreamStats stats, store.describe(stream));
@@ -54,19 +70,9 @@ Status trim_delivered(Store& store, std::string_view stream, std::string_view co
       std::find_if(stats.consumers.begin(), stats.consumers.end(),
                    [&](const ConsumerStats& each) { return each.consumer == consumer; });
   if (known == stats.consumers.end()) return Ok{};
-  Sequence first = stats.first;
-  Sequence end = known->floor.next();  // what is below it and not below `first` may go
-  while (first < end) {
-    const Sequence middle{first.value + (end.value - first.value) / 2};
-    HAPAX_TRY(const Records found, store.read({.stream = stream, .from = middle, .max = 1}));
-    const bool old = !found.records.empty() && found.records.front().sequence < end &&
-                     found.records.front().time < before;
-    if (old) {
-      first = found.records.front().sequence.next();
-    } else {
-      end = middle;
-    }
-  }
+  // What is below it and not below the first may go.
+  const Sequence end = known->floor.next();
+  HAPAX_TRY(const Sequence first, first_since(store, stream, stats.first, end, before));
   if (first <= stats.first) return Ok{};
   return run_alone(store, Trim{stream, first});
 }

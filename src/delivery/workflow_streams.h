@@ -30,6 +30,11 @@ struct OwnStream {
 // for everybody.
 [[nodiscard]] Status ensure_stream(Store& store, const OwnStream& stream);
 
+// The first record of the stream that was appended at `since` or later, of those from `from` on and
+// before `end`; `end` if there is none.
+[[nodiscard]] Result<Sequence> first_since(Store& store, std::string_view stream, Sequence from,
+                                           Sequence end, Time since);
+
 // Removes the records older than `before` that the consumer is done with. Age alone never removes
 // one: what waits for an endpoint stays however long it waits.
 inline constexpr Duration kTidyEvery{60'000};  // how often that is done

@@ -244,6 +244,18 @@ Result<StreamStats> MachineStore::describe(std::string_view stream) {
       [&](const core::State& state, Time now) { return describe_stream(state, stream, now); });
 }
 
+Result<UnackedPage> MachineStore::scan_unacked(const UnackedScan& scan) {
+  if (scan.max == 0) {
+    return Error{Errc::kInvalidArgument, "a scan of 0 records; ask for at least 1"};
+  }
+  if (scan.max > limits::kReadMax) {
+    return core::limit_error("records of a scan", scan.max, limits::kReadMax);
+  }
+  HAPAX_CHECK(check_sound());
+  return ask<UnackedPage>(
+      [&](const core::State& state, Time) { return find_unacked(state, scan); });
+}
+
 Result<std::vector<std::string>> MachineStore::streams() {
   HAPAX_CHECK(check_sound());
   return ask<std::vector<std::string>>(

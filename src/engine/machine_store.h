@@ -43,6 +43,7 @@ class MachineStore : public Store {
   [[nodiscard]] Result<std::optional<ProducerStatus>> find_producer(
       std::string_view stream, std::string_view producer) final;
   [[nodiscard]] Result<StreamStats> describe(std::string_view stream) final;
+  [[nodiscard]] Result<UnackedPage> scan_unacked(const UnackedScan& scan) final;
   [[nodiscard]] Result<std::vector<std::string>> streams() final;
   [[nodiscard]] Result<StreamPage> scan_streams(const StreamScan& scan) final;
   [[nodiscard]] Result<Statistics> statistics() final;

@@ -165,6 +165,10 @@ class Describe {
     number(op.sequence.value);
     // No operation has this number, and without it the words are those of older versions.
     if (op.to == RedriveTo::kAll) number(std::uint64_t{255});
+    if (!op.again_for.empty()) {
+      number(std::uint64_t{254});
+      text(op.again_for, op.replay);
+    }
   }
   void operator()(const Begin& op) {
     text(op.transaction);

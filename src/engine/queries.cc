@@ -162,6 +162,12 @@ Result<StreamStats> describe_stream(const core::State& state, std::string_view n
   return stats_of(state, *stream, now);
 }
 
+Result<UnackedPage> find_unacked(const core::State& state, const UnackedScan& scan) {
+  const core::Stream* stream = state.find_stream(scan.stream);
+  if (stream == nullptr) return core::no_stream(scan.stream);
+  return core::list_unacked(*stream, state.find_consumer(*stream, scan.consumer), scan);
+}
+
 StreamPage describe_streams(const core::State& state, const StreamScan& scan, Time now) {
   StreamPage page;
   for (std::uint64_t at = scan.cursor; at < state.streams.size(); ++at) {

@@ -54,6 +54,7 @@ struct ClaimLook {
                                                                      Time now);
 [[nodiscard]] Result<StreamStats> describe_stream(const core::State& state, std::string_view name,
                                                   Time now);
+[[nodiscard]] Result<UnackedPage> find_unacked(const core::State& state, const UnackedScan& scan);
 [[nodiscard]] StreamPage describe_streams(const core::State& state, const StreamScan& scan,
                                           Time now);
 [[nodiscard]] std::vector<std::string> list_streams(const core::State& state);

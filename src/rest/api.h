@@ -5,6 +5,7 @@
 
 #include "access/entry.h"
 #include "rest/outbox_directory.h"
+#include "rest/record_directory.h"
 #include "rest/router.h"
 #include "rest/secret_directory.h"
 #include "rest/workflow_directory.h"
@@ -21,6 +22,10 @@ void add_store_routes(Router& router, access::Entry& entry, const std::string& o
 // Those of workflows, where there are any. The directory outlives the routes.
 void add_workflow_routes(Router& router, access::Entry& entry, const WorkflowDirectory& directory);
 void add_blocked_routes(Router& router, access::Entry& entry, const WorkflowDirectory& directory);
+// Those of their records. The directory outlives the routes.
+void add_undelivered_route(Router& router, access::Entry& entry, const RecordDirectory& directory);
+void add_dead_routes(Router& router, access::Entry& entry, const RecordDirectory& directory);
+void add_replay_route(Router& router, access::Entry& entry, const RecordDirectory& directory);
 // Those of stored secrets. The directory outlives the routes.
 void add_secret_routes(Router& router, access::Entry& entry, SecretDirectory& directory);
 

@@ -9,6 +9,7 @@
 #include "rest/answer_samples.h"
 #include "rest/event_stream.h"
 #include "rest/record_frames.h"
+#include "rest/record_schemas.h"
 #include "wire/answer.h"
 #include "wire/event_fields.h"
 #include "wire/json_schema.h"
@@ -310,6 +311,7 @@ std::string schemas(wire::Callers callers) {
     out.raw(samples.name, wire::schema_of(samples.texts));
   }
   add_workflow_schemas(out);
+  add_record_schemas(out);
   out.raw("OutboxPending",
           R"({"type":"object","properties":{"pending":{"type":"integer"},"events":{"type":"array",)"
           R"("items":{"type":"object","required":["metadata","status","created_at"]}},)"

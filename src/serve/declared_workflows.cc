@@ -46,6 +46,13 @@ const Workflow* DeclaredWorkflows::find(std::string_view tenant, std::string_vie
   return at == workflows_.end() ? nullptr : &*at;
 }
 
+Result<Workflow> DeclaredWorkflows::declared(std::string_view tenant,
+                                             std::string_view workflow) const {
+  const Workflow* const found = find(tenant, workflow);
+  if (found == nullptr) return not_known(workflow);
+  return *found;
+}
+
 Result<std::string> DeclaredWorkflows::stream_of_events(std::string_view tenant,
                                                         std::string_view workflow) const {
   const Workflow* const found = find(tenant, workflow);

@@ -29,6 +29,9 @@ class DeclaredWorkflows final : public rest::WorkflowDirectory {
         each_endpoint_(std::move(each_endpoint)),
         wait_of_(std::move(wait_of)) {}
 
+  // kNotFound: it is not declared.
+  [[nodiscard]] Result<delivery::Workflow> declared(std::string_view tenant,
+                                                    std::string_view workflow) const;
   [[nodiscard]] Result<std::string> stream_of_events(std::string_view tenant,
                                                      std::string_view workflow) const override;
   [[nodiscard]] Result<std::string> list(std::string_view tenant, Store& store) const override;

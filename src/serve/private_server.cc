@@ -23,6 +23,7 @@
 #include "serve/metrics_page.h"
 #include "serve/own_routes.h"
 #include "serve/tenant_settings.h"
+#include "serve/workflow_records.h"
 
 namespace hapax::serve {
 
@@ -75,6 +76,9 @@ class PrivateServerProcess final : public PrivateServer {
     entry_ = std::make_unique<access::Entry>(*store_, kInsideReaders, &meter_);
     rest::add_store_routes(router_, *entry_, sources_.outbox, wire::Callers::kSignedIn);
     rest::add_workflow_routes(router_, *entry_, nothing_declared_);
+    rest::add_undelivered_route(router_, *entry_, records_);
+    rest::add_dead_routes(router_, *entry_, records_);
+    rest::add_replay_route(router_, *entry_, records_);
     health_.opened();
     health_.look_at(store_->statistics());
     add_health_routes(router_, health_);
@@ -115,6 +119,9 @@ class PrivateServerProcess final : public PrivateServer {
   SurveyBoard survey_;
   OneCaller caller_;
   const DeclaredWorkflows nothing_declared_{{}};  // their logs of attempts are there
+  const WorkflowRecords records_{[this](std::string_view tenant, std::string_view workflow) {
+    return nothing_declared_.declared(tenant, workflow);
+  }};
   const MetricsSources sources_{meter_,  accounts_, survey_,
                                 health_, version_,  config::ExactlyOnce{}.outbox.table_name};
   rest::Router router_;

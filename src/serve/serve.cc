@@ -46,6 +46,7 @@
 #include "serve/streams.h"
 #include "serve/survey.h"
 #include "serve/tenant_settings.h"
+#include "serve/workflow_records.h"
 #include "wire/json_text.h"
 #include "workflows/host.h"
 #include "workflows/outbox.h"
@@ -152,6 +153,9 @@ class Process {
                            signed_in ? wire::Callers::kSignedIn : wire::Callers::kAnybody,
                            [this](std::string_view tenant) { return database_outboxes(tenant); });
     rest::add_workflow_routes(router_, *entry_, declared_);
+    rest::add_undelivered_route(router_, *entry_, records_);
+    rest::add_dead_routes(router_, *entry_, records_);
+    rest::add_replay_route(router_, *entry_, records_);
     rest::add_secret_routes(router_, *entry_, *secrets_);
     add_health_routes(router_, health_);
     add_metrics_route(router_,
@@ -447,6 +451,9 @@ class Process {
       [this](const delivery::Workflow& workflow) {
         return workflows_->waits().of(workflow.tenant, workflow.id.text());
       }};
+  const WorkflowRecords records_{[this](std::string_view tenant, std::string_view workflow) {
+    return declared_.declared(tenant, workflow);
+  }};
   const net::ServerLimits connection_limits_ = within_descriptors(options_.connection_limits);
   const http::SessionLimits brief_http_limits_ = brief(options_.http_limits);
   host::HostClock clock_;

@@ -226,6 +226,13 @@ delivery::Stager::Compose compose_of(const Workflow& workflow, std::string store
   };
 }
 
+std::optional<StagedOrigin> staged_origin_of(const Record& record) {
+  const bool marked = !record.headers.empty() && record.headers.front().first == kStagedHeader;
+  const auto mark = marked ? read_mark(record.headers.front().second) : std::nullopt;
+  if (!mark) return std::nullopt;
+  return StagedOrigin{std::string(mark->endpoint), time_from_ms(mark->time_ms), mark->replay};
+}
+
 delivery::StreamSource::Route route_from_outbox(const Workflow& workflow) {
   std::map<std::string, std::uint32_t, std::less<>> indexes;
   for (const EndpointSettings& endpoint : workflow.endpoints) {

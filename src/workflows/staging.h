@@ -6,6 +6,8 @@
 // was replayed; the other headers are those that the endpoint is to get.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "delivery/stager.h"
@@ -23,6 +25,13 @@ namespace hapax::workflows {
 [[nodiscard]] delivery::Stager::Compose compose_of(const delivery::Workflow& workflow,
                                                    std::string store_id,
                                                    SharedVerifier verifier = {});
+// Where a record of the outbox is to go. Nothing: it was not put there by its workflow.
+struct StagedOrigin {
+  std::string endpoint;
+  Time time{};               // of the source record
+  std::uint32_t replay = 0;  // how often that had been replayed by then
+};
+[[nodiscard]] std::optional<StagedOrigin> staged_origin_of(const Record& record);
 // Reads back what compose_of() wrote. Endpoints that are no streams count from 0, as declared.
 [[nodiscard]] delivery::StreamSource::Route route_from_outbox(const delivery::Workflow& workflow);
 

@@ -35,3 +35,26 @@ BEGIN
   END LOOP;
   RETURN QUERY SELECT published, NULL::text, NULL::text;
 END $$;
+
+-- As before, and whoever cleans may want less kept than the outbox does (hapax.delivered_kept, an interval). It
+-- cannot want more: the partition is used again.
+CREATE OR REPLACE FUNCTION "{schema}".relay_is_old(p integer) RETURNS boolean LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce((
+      SELECT max(newest.created_at) < clock_timestamp() - least("{schema}".outbox_retention(),
+        nullif(current_setting('hapax.delivered_kept', true), '')::interval)
+      FROM generate_series(0, 15) AS l(lane),
+        LATERAL (SELECT o.created_at FROM "{schema}".outbox AS o
+                 WHERE o.part = p AND o.lane = l.lane ORDER BY o.seq DESC LIMIT 1) AS newest),
+    false)
+    AND NOT EXISTS (SELECT 1 FROM "{schema}".outbox_retry AS r WHERE r.part = p)
+    AND NOT EXISTS (
+      SELECT 1 FROM generate_series(0, 15) AS l(lane)
+      LEFT JOIN LATERAL (SELECT q.pos, q.pending, q.since FROM "{schema}".outbox_progress AS q
+                         WHERE q.lane = l.lane ORDER BY q.fence DESC, q.n DESC LIMIT 1) AS g ON true
+      WHERE EXISTS (SELECT 1 FROM "{schema}".outbox AS o
+                    WHERE o.part = p AND o.lane = l.lane AND o.seq > coalesce(g.pos, 0))
+         OR EXISTS (SELECT 1 FROM "{schema}".outbox AS o
+                    WHERE o.part = p AND o.lane = l.lane AND o.xid = ANY (g.pending)
+                      AND o.seq > (SELECT min(s.since) FROM unnest(g.since) AS s(since))))
+$$;

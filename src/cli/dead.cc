@@ -17,6 +17,7 @@
 #include "cli/show.h"
 #include "cli/store_commands.h"
 #include "cli/way.h"
+#include "host/clock.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
@@ -122,10 +123,25 @@ class DeadCommand {
         table.add(row_of(record, text_in(found, "endpoint")));
       }
     });
+    list_database(first_page_, table);
     if (!well) return way_.exit_code();
     if (!way_.json()) base::print("{}", table.empty() ? "no dead letters\n" : table.text());
     tell_rest();
     return kExitOk;
+  }
+
+  // Of the outbox of a database: they have an id and no sequence.
+  void list_database(const JsonValue& told, Table& table) {
+    for (const JsonValue& one : list_in(told, "database")) {
+      if (way_.json()) {
+        base::print("{}\n", json_of(one));
+        continue;
+      }
+      table.add({"", instant_text(number_in(one, "died_ms")),
+                 std::to_string(number_in(one, "attempts")), "", printable(text_in(one, "id")),
+                 printable(text_in(one, "group")), printable(text_in(one, "type")), "",
+                 printable(text_in(one, "reason"))});
+    }
   }
 
   int show() {
@@ -159,6 +175,7 @@ class DeadCommand {
       pace.tell(done);
       from = next_in(*told);
     }
+    if (in_database_ > 0 && !replay_database(pace, step)) return way_.exit_code();
     pace.end();
     return tell_put_back();
   }
@@ -202,7 +219,10 @@ class DeadCommand {
         way_.fail(*told);
         return false;
       }
-      if (last < 0) last = number_in(told->json, "last");
+      if (last < 0) {
+        last = number_in(told->json, "last");
+        first_page_ = told->json;
+      }
       for (const JsonValue& one : list_in(told->json, "dead")) {
         if (number_in(*one.find("record"), "sequence") <= last) act(one);
       }
@@ -223,7 +243,35 @@ class DeadCommand {
       note_rest(*told);
       from = next_in(*told);
     }
+    if (elsewhere_.empty() || !options_.sequences.empty() || !options_.jq.empty()) return true;
+    database_ = true;
+    until_ms_ = host::HostClock().wall_ms();
+    const auto told = ask_replay(0, kDeadPage, true);
+    database_ = false;
+    if (!told) return false;
+    in_database_ = number_in(*told, "matched");
+    matched_ += static_cast<std::size_t>(in_database_);
+    elsewhere_.clear();
     return true;
+  }
+  bool replay_database(Pace& pace, std::size_t step) {
+    database_ = true;
+    for (bool more = true; more;) {
+      pace.wait_for(static_cast<std::size_t>(replayed_ + repeated_ + gone_ + refused_));
+      const auto told = ask_replay(0, step, false);
+      if (!told) return false;
+      const std::int64_t before = replayed_;
+      count(*told);
+      // What is refused stays, and would be asked for again.
+      more = is_more(*told) && replayed_ > before;
+      pace.tell(static_cast<std::uint64_t>(replayed_ + repeated_ + gone_ + refused_));
+    }
+    return true;
+  }
+  static bool is_more(const JsonValue& told) {
+    const JsonValue* more = told.find("more_in_database");
+    const bool* truth = more == nullptr ? nullptr : more->get<bool>();
+    return truth != nullptr && *truth;
   }
 
   // Null: it was told what went wrong. Without a stream there is nothing to replay.
@@ -235,7 +283,10 @@ class DeadCommand {
       body.raw("sequences", sequences.text());
     }
     body.add("dry_run", dry_run).add("from", from).add("max", max);
-    if (through_) body.add("through", *through_);
+    if (through_ && !database_) body.add("through", *through_);
+    // What dies again meanwhile died later.
+    if (database_) body.add("database", true);
+    if (database_ && options_.until.empty()) body.add("until_ms", *until_ms_);
     const auto told = way_.ask({.method = "POST", .path = path() + "/replay", .body = body.text()});
     if (!told) return std::nullopt;
     if (told->reply.status == kNotFound) return JsonValue{};
@@ -250,7 +301,9 @@ class DeadCommand {
     gone_ += number_in(told, "gone");
     for (const JsonValue& one : list_in(told, "refused")) {
       ++refused_;
-      base::print(stderr, "hapax: {} stays a dead letter: {}\n", number_in(one, "sequence"),
+      const std::string id = text_in(one, "id");
+      base::print(stderr, "hapax: {} stays a dead letter: {}\n",
+                  id.empty() ? std::to_string(number_in(one, "sequence")) : printable(id),
                   printable(text_in(one, "reason")));
     }
   }
@@ -325,8 +378,12 @@ class DeadCommand {
   const DeadOptions& options_;
   DeadAsked asked_;
   const std::string workflow_;
+  JsonValue first_page_;   // of a list
+  bool database_ = false;  // there may be some in a database
+  std::int64_t in_database_ = 0;
   std::size_t matched_ = 0;
   std::optional<std::int64_t> through_{};
+  std::optional<std::int64_t> until_ms_{};
   std::int64_t replayed_ = 0;
   std::int64_t repeated_ = 0;
   std::int64_t gone_ = 0;

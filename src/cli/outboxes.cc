@@ -1,6 +1,7 @@
 #include "cli/outboxes.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -55,11 +56,13 @@ Result<relay::OpenedOutbox> open_postgres_table(const relay::OutboxAddress& addr
 }
 
 Result<relay::OpenedOutbox> open_postgres_outbox(const relay::OutboxAddress& address) {
+  const auto kept = address.shortens_retention ? std::optional(address.retention) : std::nullopt;
   HAPAX_TRY(auto source, postgres::OutboxSource::open({.uri = address.database,
                                                        .schema = address.schema,
                                                        .owner = address.owner,
                                                        .listen = address.waits,
                                                        .silence_max = address.silence_max,
+                                                       .kept = kept,
                                                        .notice = address.notice}));
   if (address.waits && !source->is_notified() && address.notice) address.notice(kPolls);
   return named(std::move(source), address.is_named);

@@ -484,6 +484,15 @@ Status OutboxSource::release(std::span<const relay::Lease> leases) {
 // In a transaction of the level that relay_clean() needs, whatever the role's or the database's is.
 Result<bool> OutboxSource::clean() {
   HAPAX_CHECK(session_.ask("BEGIN ISOLATION LEVEL READ COMMITTED", Values{}));
+  if (options_.kept) {
+    Values kept;
+    kept.text(std::to_string(options_.kept->count()) + " milliseconds");
+    const auto told = session_.ask("SELECT set_config('hapax.delivered_kept', $1, true)", kept);
+    if (!told) {
+      ignore(session_.ask("ROLLBACK", Values{}), "the session begins again");
+      return told.error();
+    }
+  }
   // What is over in the inbox and among claims goes, too: whoever uses them may never think of it.
   enum Column { kCleaned, kForgotten, kColumns };
   const auto rows =

@@ -24,6 +24,9 @@ struct OutboxSourceOptions {
   bool listen = true;  // be woken by NOTIFY, if it gets through
   // How long the server may be silent, after which the connection is opened again.
   Duration silence_max = Duration::max();
+  // So long what was sent is kept, if that is shorter than what the outbox says. None: as that
+  // says.
+  std::optional<Duration> kept{};
   Notice notice{};  // is told the warnings of its server
 };
 

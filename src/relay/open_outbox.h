@@ -26,6 +26,8 @@ struct OutboxAddress {
   // How long a database may be silent, after which the connection is made anew.
   Duration silence_max = Duration::max();
   Duration retention{30LL * 24 * 3600 * 1'000};  // of what was sent, in SQLite
+  // PostgreSQL: it holds there, too, where it is shorter than what `hapax migrate` said.
+  bool shortens_retention = false;
   // Is told what its users should know: warnings of the server, and what makes it slow.
   std::function<void(std::string_view)> notice{};
 };

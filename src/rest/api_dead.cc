@@ -21,15 +21,36 @@ namespace {
 
 constexpr std::size_t kFilterBytesMax = 64'000;
 constexpr std::uint64_t kSequenceMax = std::numeric_limits<std::int64_t>::max() - 1;
-constexpr std::string_view kReplayBody =
-    R"({"type":"object","properties":{"sequences":{"type":"array","maxItems":1000,"items":)"
-    R"({"type":"integer","minimum":1}},"all":{"type":"boolean"},"since_ms":{"type":"integer",)"
-    R"("minimum":0},"until_ms":{"type":"integer","minimum":0},"type":{"type":"string"},)"
-    R"("group":{"type":"string"},"id":{"type":"string"},"reason":{"type":"string"},)"
-    R"("endpoint":{"type":"string"},"status":{"type":"string"},"jq":{"type":"string"},)"
-    R"("dry_run":{"type":"boolean"},"from":{"type":"integer","minimum":0},)"
-    R"("through":{"type":"integer","minimum":0},"max":{"type":"integer","minimum":1,)"
-    R"("maximum":1000}},"additionalProperties":false})";
+
+constexpr std::string_view kFilterText = R"({"type":"string","minLength":1})";
+constexpr std::string_view kStatusText = R"({"type":"string","pattern":"^[2-5]([0-9][0-9]|xx)$"})";
+
+// A filter, or all of them.
+std::string replay_schema() {
+  const std::string number = wire::number_schema_of({});
+  wire::JsonObject fields;
+  fields.raw("sequences", R"({"type":"array","minItems":1,"maxItems":1000,"items":)" +
+                              wire::number_schema_of({1, {}}) + "}");
+  fields.raw("all", R"({"const":true})").raw("since_ms", number).raw("until_ms", number);
+  for (const char* name : {"type", "group", "id", "reason", "endpoint", "jq"}) {
+    fields.raw(name, kFilterText);
+  }
+  fields.raw("status", kStatusText).raw("dry_run", R"({"type":"boolean"})");
+  fields.raw("database", R"({"type":"boolean"})").raw("from", number).raw("through", number);
+  fields.raw("max", wire::number_schema_of({1, kDeadMax}));
+  std::string one_of;
+  for (const char* name : {"all", "sequences", "since_ms", "until_ms", "type", "group", "id",
+                           "reason", "endpoint", "status", "jq"}) {
+    if (!one_of.empty()) one_of += ',';
+    one_of += base::format(R"({{"required":["{}"]}})", name);
+  }
+  return wire::JsonObject()
+      .add("type", "object")
+      .raw("properties", fields.text())
+      .raw("anyOf", "[" + one_of + "]")
+      .add("additionalProperties", false)
+      .text();
+}
 
 // A text of a filter; null: there is none of that name.
 std::string* text_of(DeadWanted& wanted, std::string_view name) {
@@ -42,6 +63,21 @@ std::string* text_of(DeadWanted& wanted, std::string_view name) {
     if (known == name) return text;
   }
   return nullptr;
+}
+
+// As the schemas say it.
+Status check_text(std::string_view name, std::string_view text) {
+  if (text.empty()) {
+    return Error{Errc::kInvalidArgument, base::format("{}: is empty; leave it out for any", name)};
+  }
+  const auto digit = [&](std::size_t at, char least) {
+    return text[at] >= least && text[at] <= '9';
+  };
+  if (name != "status") return Ok{};
+  const bool hundred = text.size() == 3 && text[0] >= '2' && text[0] <= '5';
+  if (hundred && (text.substr(1) == "xx" || (digit(1, '0') && digit(2, '0')))) return Ok{};
+  return Error{Errc::kInvalidArgument,
+               base::format("status: expected one such as 422 or 4xx, got '{}'", text)};
 }
 
 Status check_dead(const DeadWanted& wanted) {
@@ -59,7 +95,10 @@ Result<DeadWanted> dead_in_query(const SharedCall& call) {
   DeadWanted wanted;
   for (const std::string_view name :
        {"type", "group", "id", "reason", "endpoint", "status", "jq"}) {
-    if (const auto given = call->request().query_value(name)) *text_of(wanted, name) = *given;
+    const auto given = call->request().query_value(name);
+    if (!given) continue;
+    HAPAX_CHECK(check_text(name, *given));
+    *text_of(wanted, name) = *given;
   }
   for (const auto& [name, value] :
        {std::pair{"since_ms", &wanted.since_ms}, std::pair{"until_ms", &wanted.until_ms}}) {
@@ -90,9 +129,10 @@ Error wrong(std::string_view name, std::string_view expected) {
 }
 
 Result<std::uint64_t> whole_number(std::string_view name, const wire::JsonValue& value) {
+  if (value.get<std::uint64_t>() != nullptr) return kSequenceMax;  // beyond what there can be
   const auto* number = value.get<std::int64_t>();
   if (number == nullptr || *number < 0) return wrong(name, "a whole number that is not negative");
-  return static_cast<std::uint64_t>(*number);
+  return std::min<std::uint64_t>(static_cast<std::uint64_t>(*number), kSequenceMax);
 }
 
 Result<bool> truth(std::string_view name, const wire::JsonValue& value) {
@@ -108,18 +148,24 @@ Status read_member(const std::string& name, const wire::JsonValue& value, Replay
     if (given == nullptr || given->size() > kFilterBytesMax) {
       return wrong(name, "a text of at most 64,000 bytes");
     }
+    HAPAX_CHECK(check_text(name, *given));
     *text = *given;
   } else if (name == "all") {
     HAPAX_TRY(wanted.all, truth(name, value));
+    if (!wanted.all) return wrong(name, "true, or nothing");
   } else if (name == "dry_run") {
     HAPAX_TRY(wanted.dry_run, truth(name, value));
+  } else if (name == "database") {
+    HAPAX_TRY(dead.database, truth(name, value));
   } else if (name == "sequences") {
     const auto* list = value.get<wire::JsonValue::Array>();
     if (list == nullptr) return wrong(name, "a list of sequences");
     for (const wire::JsonValue& each : *list) {
       HAPAX_TRY(const std::uint64_t sequence, whole_number(name, each));
+      if (sequence == 0) return wrong(name, "sequences from 1 on");
       dead.sequences.push_back(sequence);
     }
+    if (dead.sequences.empty()) return wrong(name, "one sequence at least");
   } else if (name == "since_ms" || name == "until_ms") {
     HAPAX_TRY(const std::uint64_t ms, whole_number(name, value));
     (name == "since_ms" ? dead.since_ms : dead.until_ms) = static_cast<std::int64_t>(ms);
@@ -132,7 +178,7 @@ Status read_member(const std::string& name, const wire::JsonValue& value, Replay
     return Error{Errc::kInvalidArgument,
                  "unknown member '" + name +
                      "'; known are sequences, all, since_ms, until_ms, type, group, id, reason, "
-                     "endpoint, status, jq, dry_run, from, through and max"};
+                     "endpoint, status, jq, database, dry_run, from, through and max"};
   }
   return Ok{};
 }
@@ -144,7 +190,7 @@ Result<ReplayWanted> replay_in(const Call& call) {
   ReplayWanted wanted;
   for (const auto& [name, value] : *members) HAPAX_CHECK(read_member(name, value, wanted));
   HAPAX_CHECK(check_dead(wanted.dead));
-  if (wanted.all != wanted.dead.chooses()) return wanted;
+  if (wanted.all || wanted.dead.chooses()) return wanted;
   return Error{Errc::kInvalidArgument,
                "say which dead letters: sequences, other filters, or all: true"};
 }
@@ -226,7 +272,7 @@ Act drop_dead_letters(access::Entry& entry, const RecordDirectory& directory) {
 
 std::vector<QueryField> dead_query() {
   const std::string number = wire::number_schema_of({});
-  const std::string text = R"({"type":"string"})";
+  const std::string text(kFilterText);
   return {{"since_ms", number, "That died then or later"},
           {"until_ms", number, "That died then or earlier"},
           {"type", text, "Of that event type"},
@@ -234,8 +280,7 @@ std::vector<QueryField> dead_query() {
           {"id", text, "With that message id"},
           {"reason", text, "Whose reason contains this"},
           {"endpoint", text, "For the endpoint of that name"},
-          {"status", R"({"type":"string","pattern":"^[1-5]([0-9][0-9]|xx)$"})",
-           "Whose last answer had this status: 422, 4xx"},
+          {"status", std::string(kStatusText), "Whose last answer had this status: 422, 4xx"},
           {"jq", text, "For whose payload this program gives neither false nor null"},
           {"sequence", number, "The one of that sequence"},
           {"max", wire::number_schema_of({1, kDeadMax}), "How many at most; 100 without it"},
@@ -256,7 +301,7 @@ void add_dead_routes(Router& router, access::Entry& entry, const RecordDirectory
                guarded({Right::kAdmin}, replay_dead_letters(entry, directory)),
                "Put dead letters back, under their keys, or count them", ""};
   replay.answer = "DeadReplayed";
-  replay.body = kReplayBody;
+  replay.body = replay_schema();
   router.add(std::move(replay));
   Route drop{"DELETE", path, guarded({Right::kAdmin}, drop_dead_letters(entry, directory)),
              "Remove the oldest dead letters for good", ""};

@@ -1,5 +1,7 @@
 // Replays of what workflows have delivered, over HTTP.
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -7,6 +9,7 @@
 #include "rest/api.h"
 #include "rest/commits.h"
 #include "rest/replies.h"
+#include "wire/json_schema.h"
 #include "wire/json_text.h"
 #include "wire/strict_json.h"
 
@@ -16,12 +19,26 @@ namespace {
 
 using DeliveredAct = DeliveredWanted::Act;
 
-constexpr std::string_view kReplayDeliveredBody =
-    R"({"type":"object","properties":{"id":{"type":"string","pattern":"^[A-Za-z0-9._-]{1,64}$"},)"
-    R"("since_ms":{"type":"integer","minimum":0},"until_ms":{"type":"integer","minimum":0},)"
-    R"("endpoint":{"type":"string"},"dry_run":{"type":"boolean"},"cancel":{"type":"boolean"},)"
-    R"("from":{"type":"integer","minimum":0},"max":{"type":"integer","minimum":1,)"
-    R"("maximum":1000}},"additionalProperties":false})";
+// Its id, unless it is only to be counted.
+std::string delivered_schema() {
+  const std::string number = wire::number_schema_of({});
+  wire::JsonObject fields;
+  fields.raw("id", R"({"type":"string","pattern":"^[A-Za-z0-9._-]{1,64}$"})");
+  fields.raw("since_ms", number).raw("until_ms", number).raw("endpoint", R"({"type":"string"})");
+  fields.raw("dry_run", R"({"type":"boolean"})").raw("cancel", R"({"type":"boolean"})");
+  fields.raw("from", number).raw("max", wire::number_schema_of({1, kReplayMax}));
+  return wire::JsonObject()
+      .add("type", "object")
+      .raw("properties", fields.text())
+      .raw("anyOf", R"([{"required":["id"]},{"required":["dry_run"],)"
+                    R"("properties":{"dry_run":{"const":true}}}])")
+      .add("additionalProperties", false)
+      .text();
+}
+
+constexpr std::string_view kReplayIdForm =
+    "1 to 64 letters, digits, '.', '_' and '-', chosen by you: whoever repeats it goes on with the "
+    "same replay";
 
 Error wrong_member(std::string_view name, std::string_view expected) {
   return {Errc::kInvalidArgument, base::format("{}: expected {}", name, expected)};
@@ -41,17 +58,25 @@ Status read_replay_member(const std::string& name, const wire::JsonValue& value,
   if (name == "id" || name == "endpoint") {
     const auto* text = value.get<std::string>();
     if (text == nullptr) return wrong_member(name, "a text");
+    if (name == "id" && !is_replay_id(*text)) return wrong_member(name, kReplayIdForm);
     (name == "id" ? wanted.id : wanted.endpoint) = *text;
     return Ok{};
   }
   if (name == "dry_run" || name == "cancel") {
     const auto* truth = value.get<bool>();
     if (truth == nullptr) return wrong_member(name, "true or false");
-    if (*truth) wanted.act = name == "cancel" ? DeliveredAct::kCancel : DeliveredAct::kCount;
+    // Whoever asks to count changes nothing, whatever else is said.
+    if (*truth && name == "dry_run") wanted.act = DeliveredAct::kCount;
+    if (*truth && wanted.act == DeliveredAct::kRun) wanted.act = DeliveredAct::kCancel;
     return Ok{};
   }
-  const auto* number = value.get<std::int64_t>();
-  if (number == nullptr || *number < 0) return wrong_member(name, "a whole number, not negative");
+  const auto* whole = value.get<std::int64_t>();
+  const bool beyond = value.get<std::uint64_t>() != nullptr;
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const std::optional<std::int64_t> number = beyond             ? std::optional(most)
+                                             : whole == nullptr ? std::nullopt
+                                                                : std::optional(*whole);
+  if (!number || *number < 0) return wrong_member(name, "a whole number, not negative");
   if (name == "since_ms") {
     wanted.since_ms = *number;
   } else if (name == "until_ms") {
@@ -85,9 +110,7 @@ Result<DeliveredWanted> delivered_in(const Call& call) {
                         "1 to 64 letters, digits, '.', '_' and '-', chosen by you: whoever "
                         "repeats it goes on with the same replay");
   }
-  if (wanted.act == DeliveredAct::kCount && !wanted.since_ms) {
-    return wrong_member("since_ms", "the time of the first delivery that is meant");
-  }
+  if (!wanted.id.empty() && !is_replay_id(wanted.id)) return wrong_member("id", kReplayIdForm);
   return wanted;
 }
 
@@ -127,7 +150,7 @@ void add_replay_route(Router& router, access::Entry& entry, const RecordDirector
               guarded({access::Right::kAdmin}, replay_deliveries(entry, directory)),
               "Send again what was delivered, a piece at a time", ""};
   route.answer = "Replay";
-  route.body = kReplayDeliveredBody;
+  route.body = delivered_schema();
   router.add(std::move(route));
 }
 

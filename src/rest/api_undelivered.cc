@@ -23,7 +23,10 @@ Result<UndeliveredWanted> undelivered_wanted(const SharedCall& call) {
     HAPAX_TRY(const std::uint64_t since, option<std::uint64_t>(call, "since_ms", 0));
     wanted.since_ms = static_cast<std::int64_t>(std::min(since, kLatest));
   }
-  if (const auto from = call->request().query_value("from")) wanted.from = *from;
+  if (const auto from = call->request().query_value("from")) {
+    if (from->empty()) return Error{Errc::kInvalidArgument, "from: is empty"};
+    wanted.from = *from;
+  }
   HAPAX_TRY(wanted.max, option<std::uint32_t>(call, "max", wanted.max));
   if (wanted.max == 0 || wanted.max > kUndeliveredMax) {
     return Error{Errc::kInvalidArgument,
@@ -59,7 +62,7 @@ void add_undelivered_route(Router& router, access::Entry& entry, const RecordDir
       {"endpoint", R"({"type":"string"})", "For the endpoint of that name"},
       {"since_ms", wire::number_schema_of({}), "Came to where they are then or later"},
       {"max", wire::number_schema_of({1, kUndeliveredMax}), "How many at most; 100 without it"},
-      {"from", R"({"type":"string","pattern":"^[0-9]+\\.[0-9]+\\.[0-9]+$"})",
+      {"from", R"({"type":"string","pattern":"^[0-9]{1,19}\\.[0-9]{1,19}\\.[0-9]{1,19}$"})",
        "`next` of the page before"},
       {"count", R"({"type":"boolean"})", "Only how many there are; also a page at a time"}};
   router.add(std::move(route));

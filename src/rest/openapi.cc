@@ -66,11 +66,11 @@ wire::Allowed allowed_in_path(const Route& route, std::string_view name) {
 std::string parameters_of(const Route& route, const wire::Setting& setting) {
   JsonArray all;
   const auto add = [&](std::string_view name, std::string_view in, std::string_view help,
-                       std::string_view schema) {
+                       std::string_view schema, bool required = false) {
     all.add(JsonObject()
                 .add("name", name)
                 .add("in", in)
-                .add("required", in == "path")
+                .add("required", required || in == "path")
                 .add("description", help)
                 .raw("schema", schema)
                 .text());
@@ -81,7 +81,9 @@ std::string parameters_of(const Route& route, const wire::Setting& setting) {
         : route.op.empty() ? wire::text_schema_of(allowed_in_path(route, name))
                            : wire::place_schema(route.op, setting, name));
   }
-  for (const QueryField& field : route.query) add(field.name, "query", field.help, field.schema);
+  for (const QueryField& field : route.query) {
+    add(field.name, "query", field.help, field.schema, field.required);
+  }
   if (!route.op.empty() || route.keyed) {
     add("Idempotency-Key", "header", "The commit's id: a repetition gets the first answer",
         JsonObject()

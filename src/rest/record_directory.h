@@ -37,6 +37,7 @@ struct DeadWanted {
   std::uint64_t from = 0;  // sequences
   std::uint64_t through = ~std::uint64_t{0};
   std::uint32_t max = 100;
+  bool database = false;  // of a replay: those that are in the database of an outbox
 
   [[nodiscard]] bool chooses() const {
     const auto says = [](const std::string& text) { return !text.empty(); };

@@ -37,11 +37,16 @@ void add_dead_schemas(wire::JsonObject& out) {
   constexpr std::string_view kRest =
       R"("last":{"type":"integer"},"unjudged":{"type":"integer"},)"
       R"("why_unjudged":{"type":"string"},"next":{"type":"integer"},)"
-      R"("elsewhere":{"type":"string"}},)";
+      R"("elsewhere":{"type":"string"},"more_in_database":{"type":"boolean"}},)";
   out.raw("DeadLetters",
           R"({"type":"object","properties":{"stream":{"type":"string"},"dead":{"type":"array",)"
           R"("items":{"type":"object","properties":{"record":{"type":"object"},)"
           R"("endpoint":{"type":"string"},"status":{"type":"integer"}},"required":["record"],)"
+          R"("additionalProperties":false}},"database":{"type":"array","items":)"
+          R"({"type":"object","properties":{"id":{"type":"string"},"type":{"type":"string"},)"
+          R"("group":{"type":"string"},"died_ms":{"type":"integer"},)"
+          R"("attempts":{"type":"integer"},"reason":{"type":"string"}},)"
+          R"("required":["id","type","died_ms","attempts","reason"],)"
           R"("additionalProperties":false}},)" +
               std::string(kRest) +
               R"("required":["stream","dead","last"],"additionalProperties":false})");
@@ -50,8 +55,9 @@ void add_dead_schemas(wire::JsonObject& out) {
           R"("matched":{"type":"integer"},"replayed":{"type":"integer"},)"
           R"("replayed_before":{"type":"integer"},"gone":{"type":"integer"},)"
           R"("refused":{"type":"array","items":{"type":"object","properties":{)"
-          R"("sequence":{"type":"integer"},"reason":{"type":"string"}},)"
-          R"("required":["sequence","reason"],"additionalProperties":false}},)" +
+          R"("sequence":{"type":"integer"},"id":{"type":"string"},)"
+          R"("reason":{"type":"string"}},"required":["reason"],)"
+          R"("additionalProperties":false}},)" +
               std::string(kRest) +
               R"("required":["stream","matched","last"],"additionalProperties":false})");
   out.raw("DeadDropped",

@@ -42,6 +42,7 @@ struct QueryField {
   std::string name;
   std::string schema;  // of JSON
   std::string help;
+  bool required = false;
 };
 
 // The members below `op` describe it; the OpenAPI document is made from them.

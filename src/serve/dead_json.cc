@@ -2,9 +2,9 @@
 
 #include <memory>
 #include <utility>
-#include <variant>
 
 #include "base/format.h"
+#include "serve/outbox_dead.h"
 #include "wire/answer.h"
 #include "wire/json_text.h"
 #include "workflows/dead_letters.h"
@@ -61,16 +61,6 @@ void tell_rest(wire::JsonObject& out, const DeadPage& page) {
   if (page.next) out.add("next", *page.next);
 }
 
-// What lies in a database is not in the store.
-void tell_database(wire::JsonObject& out, const DeadPlace& place) {
-  const delivery::Workflow* const declared = place.declared;
-  if (declared == nullptr || !declared->source) return;
-  if (!std::holds_alternative<delivery::FromOutbox>(*declared->source)) return;
-  out.add("elsewhere",
-          "dead letters of the outbox are in its database: hapax relay --from DATABASE "
-          "--dead-letters, and --redrive ID");
-}
-
 }  // namespace
 
 Result<std::string> dead_json(const DeadPlace& place, const rest::DeadWanted& wanted,
@@ -85,13 +75,20 @@ Result<std::string> dead_json(const DeadPlace& place, const rest::DeadWanted& wa
     if (status != 0) one.add("status", status);
   });
   tell_rest(out, page);
-  tell_database(out, place);
+  const bool outbox = place.declared != nullptr && reads_outbox(*place.declared);
+  if (outbox && wanted.from == 0) tell_outbox_dead(*place.declared, place.open, wanted, out);
   return out.text();
 }
 
 Result<std::string> replay_dead_json(const DeadPlace& place, const rest::DeadWanted& wanted,
                                      rest::DeadAct act, workflows::JqConditions& conditions,
                                      Store& store) {
+  if (wanted.database) {
+    if (place.declared == nullptr) {
+      return Error{Errc::kNotFound, "a workflow that is not declared has no database"};
+    }
+    return replay_outbox_dead(*place.declared, place.open, wanted, act);
+  }
   HAPAX_TRY(const DeadPage page, page_for(place, wanted, conditions, store));
   wire::JsonObject out;
   out.add("stream", place.stream).add("last", page.last).add("matched", page.letters.size());
@@ -104,7 +101,9 @@ Result<std::string> replay_dead_json(const DeadPlace& place, const rest::DeadWan
     });
   }
   tell_rest(out, page);
-  tell_database(out, place);
+  if (place.declared != nullptr && reads_outbox(*place.declared)) {
+    out.add("elsewhere", kOutboxDeadCommand);
+  }
   return out.text();
 }
 

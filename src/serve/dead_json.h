@@ -8,6 +8,7 @@
 
 #include "delivery/workflow.h"
 #include "rest/record_directory.h"
+#include "serve/outbox_survey.h"
 #include "workflows/jq_conditions.h"
 
 namespace hapax::serve {
@@ -16,6 +17,7 @@ namespace hapax::serve {
 struct DeadPlace {
   const delivery::Workflow* declared = nullptr;
   std::string stream;
+  OpenOutboxOf open{};  // none: databases are not asked
 };
 
 [[nodiscard]] Result<std::string> dead_json(const DeadPlace& place, const rest::DeadWanted& wanted,

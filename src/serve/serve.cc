@@ -94,6 +94,7 @@ class Process {
     alerts_ = std::make_unique<AlertWatch>(options_.alerts, alert_ports());
     outboxes_ = std::make_unique<OutboxSurvey>(
         serve::outboxes_of(options_.workflows, outbox_opener()), clock_);
+    records_.open_outboxes_with(outbox_opener());
     open_doors();
     workflows_->start();
     announce();
@@ -451,7 +452,7 @@ class Process {
       [this](const delivery::Workflow& workflow) {
         return workflows_->waits().of(workflow.tenant, workflow.id.text());
       }};
-  const WorkflowRecords records_{[this](std::string_view tenant, std::string_view workflow) {
+  WorkflowRecords records_{[this](std::string_view tenant, std::string_view workflow) {
     return declared_.declared(tenant, workflow);
   }};
   const net::ServerLimits connection_limits_ = within_descriptors(options_.connection_limits);

@@ -84,7 +84,8 @@ Result<std::string> WorkflowRecords::undelivered(std::string_view tenant, std::s
 Result<std::string> WorkflowRecords::dead(std::string_view tenant, std::string_view workflow,
                                           const rest::DeadWanted& wanted, Store& store) const {
   const auto declared = find_(tenant, workflow);
-  const DeadPlace place{declared ? &*declared : nullptr, workflows::dead_letters_of(workflow)};
+  const DeadPlace place{declared ? &*declared : nullptr, workflows::dead_letters_of(workflow),
+                        open_};
   return dead_json(place, wanted, conditions_, store);
 }
 
@@ -92,7 +93,8 @@ Result<std::string> WorkflowRecords::replay_dead(std::string_view tenant, std::s
                                                  const rest::DeadWanted& wanted, rest::DeadAct act,
                                                  Store& store) const {
   const auto declared = find_(tenant, workflow);
-  const DeadPlace place{declared ? &*declared : nullptr, workflows::dead_letters_of(workflow)};
+  const DeadPlace place{declared ? &*declared : nullptr, workflows::dead_letters_of(workflow),
+                        open_};
   return replay_dead_json(place, wanted, act, conditions_, store);
 }
 

@@ -10,6 +10,7 @@
 
 #include "delivery/workflow.h"
 #include "rest/record_directory.h"
+#include "serve/outbox_survey.h"
 #include "workflows/jq_conditions.h"
 
 namespace hapax::serve {
@@ -20,6 +21,8 @@ class WorkflowRecords final : public rest::RecordDirectory {
       std::function<Result<delivery::Workflow>(std::string_view tenant, std::string_view workflow)>;
 
   explicit WorkflowRecords(FindWorkflow find) : find_(std::move(find)) {}
+  // REQUIRES: before the first question.
+  void open_outboxes_with(OpenOutboxOf open) { open_ = std::move(open); }
 
   [[nodiscard]] Result<std::string> undelivered(std::string_view tenant, std::string_view workflow,
                                                 const rest::UndeliveredWanted& wanted,
@@ -39,6 +42,7 @@ class WorkflowRecords final : public rest::RecordDirectory {
 
  private:
   const FindWorkflow find_;
+  OpenOutboxOf open_{};
   mutable workflows::JqConditions conditions_;
 };
 

@@ -410,7 +410,8 @@ class Places {
   }
 
  private:
-  static constexpr std::uint64_t kEnd = ~std::uint64_t{0};
+  // Of 19 digits, as the API takes it; no stream has that many records.
+  static constexpr std::uint64_t kEnd = 9'999'999'999'999'999'999U;
   std::deque<Place> places_;
 };
 

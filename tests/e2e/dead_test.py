@@ -210,7 +210,7 @@ class DeadTest(FolderTest):
         self.assertEqual(seen, ["o1", "o2", "o3", "o4"] + [f"m{n}" for n in range(7)])
         one = self.good("GET", "/workflows/erp/dead?sequence=2")["dead"][0]
         self.assertEqual((one["record"]["id"], one["status"]), ("o2", 500))
-        for wrong in ({}, {"all": True, "id": "o1"}, {"all": "yes"}, {"sequences": "1"},
+        for wrong in ({}, {"all": False}, {"id": ""}, {"all": "yes"}, {"sequences": "1"},
                       {"id": 7}, {"max": 0, "all": True}, {"colour": "red"}):
             answer = self.server.call("POST", "/workflows/erp/dead/replay", wrong)
             self.assertEqual(answer.status, 400, (wrong, answer.body))

@@ -57,6 +57,84 @@ workflows:
             return told["waiting"] == 0 and told["retries"] == 0
         wait_for(nothing_waits, "all to be settled")
 
+    def test_dead_letters_in_the_database_are_listed_and_replayed_through_the_server(self):
+        receiver = self.receiver()
+        refuses = threading.Event()
+        refuses.set()
+
+        def hook(request, *_):
+            if not refuses.is_set():
+                return False
+            request.send_response(422)
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+            return True
+        receiver.hook = hook
+        more = "    delivery: {retries: {maxAttempts: 1, backoffMs: [10]}}"
+        server = self.start(self.config(receiver, more))
+        self.publish("o1", "o2", "o3")
+        wait_for(lambda: self.status()["dead_letters"] == 3, "three dead letters")
+        told = server.call("GET", "/workflows/shop/dead?status=4xx").json
+        self.assertEqual(sorted(each["id"] for each in told["database"]), ["o1", "o2", "o3"])
+        self.assertEqual(server.call("GET", "/workflows/shop/dead?status=500").json["database"], [])
+        where = ("--url", server.url)
+        listed = self.hapax("dead", "list", "shop", "--id", "o2", *where)
+        self.assertIn("o2", listed)
+        self.assertIn("HTTP 422", listed)
+        self.assertNotIn("o3", listed)
+        refuses.clear()
+        self.assertIn("1 would be put back",
+                      self.hapax("dead", "replay", "shop", "--id", "o2", "--dry-run", *where))
+        self.assertIn("1 put back", self.hapax("dead", "replay", "shop", "--id", "o2", *where))
+        self.arrive(receiver, "o2")
+        self.assertIn("2 put back",
+                      self.hapax("dead", "replay", "shop", "--all", "--rate", "100/s", *where))
+        self.arrive(receiver, "o1", "o3")
+        self.settled()
+        self.assertEqual(self.status()["dead_letters"], 0)
+        answer = server.call("POST", "/workflows/shop/dead/replay",
+                             {"database": True, "jq": ".", "dry_run": True})
+        self.assertEqual(answer.status, 400)
+
+    def cleans(self, database, age, left):
+        """The workflow keeps a day of what was delivered: the next process forgets the rest."""
+        receiver = self.receiver()
+        more = "    retention: {delivered: 1d}"
+        server = self.start(self.config(receiver, more), database)
+        self.arrive(receiver, "o1", "o2")
+        self.settled(database)
+        self.assertEqual(left(), ["o1", "o2"])
+        self.assertEqual(server.stop(), 0)
+        age("o1")
+        server.restart()
+        wait_for(lambda: left() == ["o2"], lambda: f"o1 to be forgotten; there are {left()}")
+        self.assertEqual(self.orders(receiver), ["o1", "o2"])
+
+    def test_postgres_forgets_what_was_delivered_when_the_workflow_says(self):
+        self.publish("o1", "o2", key="c1")
+
+        def age(name):  # Into a partition that rests.
+            self.cluster.psql("UPDATE hapax.outbox SET part = (hapax.outbox_part() + 16) % 32, "
+                              "created_at = created_at - interval '2 days' "
+                              f"WHERE id = '{name}'")
+        self.cleans(None, age, lambda: self.cluster.psql(
+            "SELECT id FROM hapax.outbox ORDER BY seq").split())
+
+    def test_sqlite_forgets_what_was_delivered_when_the_workflow_says(self):
+        source, _ = self.sqlite()
+
+        def ask(sql):
+            file = source.removeprefix("sqlite:")
+            with contextlib.closing(sqlite3.connect(file, timeout=30)) as link, link:
+                return link.execute(sql).fetchall()
+        for name in ("o1", "o2"):
+            ask("INSERT INTO hapax_outbox (id, type, payload, key) "
+                f"VALUES ('{name}', 't', '{{\"order\": \"{name}\"}}', 'c1')")
+        self.cleans(source,
+                    lambda name: ask("UPDATE hapax_outbox SET created_at = created_at - 172800000 "
+                                     f"WHERE id = '{name}'"),
+                    lambda: [each[0] for each in ask("SELECT id FROM hapax_outbox ORDER BY seq")])
+
     def test_a_record_arrives_with_key_envelope_and_time(self):
         receiver = self.receiver()
         self.publish("o1", key="c1", more=", headers => '[[\"traceparent\", \"00-ab-cd-01\"]]', "

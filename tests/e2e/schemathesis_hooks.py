@@ -60,6 +60,7 @@ BEYOND_A_SCHEMA = re.compile("|".join((
     "^id: differs from the Idempotency-Key",   # body and header
     "^id: missing; or send id_base64",         # one of two fields of a query
     "^(id|group): .* exclude each other",      # the same
+    "^jq: ",                                   # no program
     # The client learns this name from a list of streams, and uses it where its pattern forbids it.
     r"^stream '\$audit' begins with \$",
 )))

@@ -26,6 +26,7 @@
 #include "delivery/outbox_driver.h"
 #include "host/clock.h"
 #include "host/signals.h"
+#include "serve/relay_door.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
@@ -167,6 +168,22 @@ Result<delivery::RelaySettings> settings_of(const RelayOptions& options) {
   return settings;
 }
 
+// Nothing: nobody wants to know how the relay does.
+Result<std::unique_ptr<serve::RelayDoor>> open_door(const RelayOptions& options,
+                                                    ports::Clock& clock) {
+  if (options.metrics.empty()) return std::unique_ptr<serve::RelayDoor>();
+  RelayOptions looking = options;
+  looking.status = true;
+  std::vector<serve::RelayedOutbox> outboxes;
+  for (const std::string& from : options.from) {
+    outboxes.push_back({without_password(from),
+                        [looking, from] { return open_source(looking, from, looking.name); }});
+  }
+  HAPAX_TRY(auto door, serve::RelayDoor::open(options.metrics, outboxes, clock));
+  say(base::format("metrics and health at http://{}", door->address()));
+  return door;
+}
+
 Result<int> relay_all(const RelayOptions& options) {
   // SIGUSR1: the last drain has ended by itself, or one was refused.
   const host::Signals signals{SIGTERM, SIGINT, SIGUSR1};
@@ -176,6 +193,7 @@ Result<int> relay_all(const RelayOptions& options) {
   HAPAX_CHECK(destination.open(options));
   settings.concurrency = destination.is_stream() ? kStreamStarts : options.concurrency;
   HAPAX_CHECK(destination.check_window(settings));
+  HAPAX_TRY(const auto door, open_door(options, clock));
   std::vector<std::unique_ptr<Drain>> drains;
   for (const std::string& from : options.from) {
     const std::string suffix = drains.empty() ? "" : base::format("/{}", drains.size() + 1);
@@ -193,6 +211,7 @@ Result<int> relay_all(const RelayOptions& options) {
   }
   if (!options.once) say("relaying to " + options.to);
   std::ignore = signals.wait();
+  if (door) door->draining();
   for (const auto& drain : drains) drain->stop();
   threads.clear();
   return print_counts(options, drains);
@@ -217,6 +236,11 @@ int run_relay(RelayOptions options) {
                 "hapax: --rate, --since and --dry-run are of --redrive and --redrive-all\n");
     return kExitUsage;
   }
+  if (!options.sends() && !options.metrics.empty()) {
+    base::print(stderr, "hapax: --metrics is of a relay that sends\n");
+    return kExitUsage;
+  }
+  if (options.log == "json") say_as_json();
   const auto done = done_by(options);
   return done ? *done : report_database(done.error());
 }
@@ -257,6 +281,11 @@ void declare_relay(CLI::App& app, int& exit_code) {
   relay->add_option("--token-file", options->token_file,
                     "File with the token; for a stream, or HAPAX_TOKEN");
   relay->add_option("--ca-file", options->authorities, "PEM file of who may sign for https");
+  relay->add_option("--metrics", options->metrics,
+                    "Address for /metrics, /health/live and /health/ready: 127.0.0.1:9180");
+  relay->add_option("--log", options->log, "How it is logged")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   relay->add_flag("--once", options->once, "Send what is there, and leave");
   relay->add_flag("--status", options->status, "Only say what waits, and who holds what");
   CLI::Option* list =

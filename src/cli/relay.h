@@ -33,6 +33,8 @@ struct RelayOptions {
   std::string rate;   // of a redrive; empty = at once
   std::string since;  // a redrive's, span or time; empty = whenever they died
   bool dry_run = false;
+  std::string metrics;       // address; empty: nobody is told how it does
+  std::string log = "text";  // or json
   bool once = false;
   bool status = false;
   bool dead_letters = false;
@@ -44,6 +46,8 @@ struct RelayOptions {
 
 // One line per event, from any thread. What others wrote does not get to the terminal as it is.
 void say(std::string_view text);
+// From now on as JSON objects.
+void say_as_json();
 
 // `owner` holds the lanes: no two sources have the same, for they may be one database.
 [[nodiscard]] Result<std::unique_ptr<relay::Source>> open_source(const RelayOptions& options,

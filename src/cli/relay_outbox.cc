@@ -1,5 +1,7 @@
 // What `hapax relay` asks of outboxes without relaying: status and dead letters.
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <optional>
 
 #include "base/format.h"
@@ -8,6 +10,8 @@
 #include "cli/relay.h"
 #include "cli/show.h"
 #include "cli/span.h"
+#include "host/clock.h"
+#include "serve/relay_door.h"
 #include "wire/json_text.h"
 
 namespace hapax::cli {
@@ -100,7 +104,20 @@ void print_report(const std::string& from, const relay::OutboxReport& report) {
 
 }  // namespace
 
+namespace {
+
+std::atomic<serve::RelayLog*> json_log = nullptr;
+
+}  // namespace
+
+void say_as_json() {
+  static host::HostClock clock;
+  static const std::unique_ptr<serve::RelayLog> log = serve::RelayLog::json(clock);
+  json_log = log.get();
+}
+
 void say(std::string_view text) {
+  if (serve::RelayLog* const log = json_log) return log->write(text);
   static base::Mutex mutex;
   const base::MutexLock lock(mutex);
   base::print(stderr, "hapax relay: {}\n", printable(text));

@@ -207,9 +207,11 @@ class Tracing {
     life_.add("attempts", "workflow", workflow, attempt);
     const std::string endpoint = printable(text_in(attempt, "endpoint"));
     const std::string number = std::to_string(number_in(attempt, "attempt"));
+    const std::int64_t replay = number_in(attempt, "replay");
     life_.tell(number_in(attempt, "began_ms"),
-               base::format("workflow {} sends it, attempt {}{}", printable(workflow), number,
-                            endpoint.empty() ? "" : ", to endpoint " + endpoint));
+               base::format("workflow {} sends it, attempt {}{}{}", printable(workflow), number,
+                            endpoint.empty() ? "" : ", to endpoint " + endpoint,
+                            replay == 0 ? "" : base::format(", replay {}", replay)));
     const std::string status = attempt_status(attempt);
     const std::string words = attempt_words(attempt);
     life_.tell(
@@ -249,7 +251,21 @@ class Tracing {
     }
     life_.add("records", "stream", stream, records.front());
     stored_ms_ = number_in(records.front(), "time_ms");
+    tell_replayed(stream, records.front());
     return true;
+  }
+
+  // Where a record came from that was put back.
+  void tell_replayed(const std::string& stream, const JsonValue& record) {
+    const JsonValue* lineage = record.find("lineage");
+    if (lineage == nullptr || lineage->find("to") == nullptr) return;
+    life_.tell(stored_ms_,
+               base::format("put back into stream {} as sequence {}: replay {} of record {} of "
+                            "stream {} ({})",
+                            printable(stream), number_in(record, "sequence"),
+                            number_in(*lineage, "redrives"), number_in(*lineage, "sequence"),
+                            printable(text_in(*lineage, "stream")),
+                            printable(text_in(*lineage, "reason"))));
   }
 
   bool look_at_consumers(const std::string& stream, std::int64_t sequence) {

@@ -16,17 +16,23 @@ http::Response live() {
   return rest::json_response(200, wire::JsonObject().add("status", "live").text());
 }
 
-http::Response ready(const Health& health) {
-  const auto trouble = health.trouble();
-  if (!trouble) {
-    wire::JsonObject told;
-    told.add("status", "ready");
-    if (const std::string warning = health.warning(); !warning.empty()) {
-      told.add("warning", warning);
-    }
-    return rest::json_response(200, told.text());
-  }
-  return rest::problem_response(Error{Errc::kUnavailable, *trouble});
+http::Response ready(const std::optional<std::string>& trouble, const std::string& warning) {
+  if (trouble) return rest::problem_response(Error{Errc::kUnavailable, *trouble});
+  wire::JsonObject told;
+  told.add("status", "ready");
+  if (!warning.empty()) told.add("warning", warning);
+  return rest::json_response(200, told.text());
+}
+
+void add_health(rest::Router& router, std::function<http::Response()> ready) {
+  router.add({"GET", "/health/live",
+              [](const rest::SharedCall& call) { call->exchange->respond(live()); },
+              "Whether the process answers", "", true, "", "Health"});
+  router.add({"GET", "/health/ready",
+              [ready = std::move(ready)](const rest::SharedCall& call) {
+                call->exchange->respond(ready());
+              },
+              "Whether it is of use, or why not", "", true, "", "Health"});
 }
 
 http::Response figures(const MetricsPage& page, const access::Caller& caller) {
@@ -40,12 +46,11 @@ http::Response figures(const MetricsPage& page, const access::Caller& caller) {
 }  // namespace
 
 void add_health_routes(rest::Router& router, const Health& health) {
-  router.add({"GET", "/health/live",
-              [](const rest::SharedCall& call) { call->exchange->respond(live()); },
-              "Whether the process answers", "", true, "", "Health"});
-  router.add({"GET", "/health/ready",
-              [&health](const rest::SharedCall& call) { call->exchange->respond(ready(health)); },
-              "Whether it is of use, or why not", "", true, "", "Health"});
+  add_health(router, [&health] { return ready(health.trouble(), health.warning()); });
+}
+
+void add_health_routes(rest::Router& router, std::function<std::optional<std::string>()> trouble) {
+  add_health(router, [trouble = std::move(trouble)] { return ready(trouble(), {}); });
 }
 
 void add_metrics_route(rest::Router& router, MetricsFor whom, MetricsPage page) {

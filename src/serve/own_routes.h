@@ -12,6 +12,8 @@ namespace hapax::serve {
 
 // GET /health/live and /health/ready: for everybody, and cheap.
 void add_health_routes(rest::Router& router, const Health& health);
+// The same of a process without a store: nothing: it is ready.
+void add_health_routes(rest::Router& router, std::function<std::optional<std::string>()> trouble);
 
 enum class MetricsFor { kAdministrators, kEverybody };
 // GET /metrics. `page` is given the tenant whose figures are wanted, or none for all.

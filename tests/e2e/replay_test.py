@@ -70,6 +70,29 @@ class ReplayTest(DeliveryTest):
         table = self.run_hapax("attempts", "erp", "o1", "--json", "--url", server.url)
         self.assertEqual([json.loads(line).get("replay", 0) for line in table.splitlines()], [0, 1])
 
+    def test_trace_tells_where_a_replayed_record_came_from(self):
+        endpoint = self.endpoint()
+        endpoint.hook = lambda _: 422
+        more = "    delivery: {retries: {maxAttempts: 1}}"
+        server = self.serve(self.workflow(endpoint.url, more=more))
+        self.publish(server, "o1")
+        self.dead_letter(server)
+        endpoint.hook = None
+        self.run_hapax("dead", "replay", "erp", "--all", "--url", server.url)
+        self.settled(server, 1)
+        self.replay(server, "--since", "1h", "--id", "r1")
+        self.settled(server, 2)
+        self.assertEqual(self.requests(endpoint), [("o1", "1"), ("o1", "2")])
+        life = self.run_hapax("trace", "o1", "--url", server.url)
+        told = [life.find(text) for text in (
+            "workflow erp sends it, attempt 1\n",
+            "put back into stream orders as sequence 2: replay 1 of record 1 of stream orders "
+            "(HTTP 422", "workflow erp sends it, attempt 1, replay 1",
+            "put back into stream orders as sequence 3: replay 2 of record 1 of stream orders "
+            "(delivered, and replayed as r1)", "workflow erp sends it, attempt 1, replay 2")]
+        self.assertNotIn(-1, told, life)
+        self.assertEqual(told, sorted(told), life)
+
     # Z32, Z33
     def test_a_killed_replay_resumes_and_doubles_nothing(self):
         endpoint, server, names = self.delivered(count=40)

@@ -1,7 +1,5 @@
 // Dead letters of workflows over HTTP: found by filters, put back, and removed.
 #include <algorithm>
-#include <charconv>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "rest/api.h"
 #include "rest/commits.h"
 #include "rest/replies.h"
+#include "rest/whole_number.h"
 #include "wire/json_schema.h"
 #include "wire/json_text.h"
 #include "wire/strict_json.h"
@@ -20,7 +19,7 @@ namespace hapax::rest {
 namespace {
 
 constexpr std::size_t kFilterBytesMax = 64'000;
-constexpr std::uint64_t kSequenceMax = std::numeric_limits<std::int64_t>::max() - 1;
+constexpr std::uint64_t kSequenceMax = kWholeMax;
 
 constexpr std::string_view kFilterText = R"({"type":"string","minLength":1})";
 constexpr std::string_view kStatusText = R"({"type":"string","pattern":"^[2-5]([0-9][0-9]|xx)$"})";
@@ -129,10 +128,9 @@ Error wrong(std::string_view name, std::string_view expected) {
 }
 
 Result<std::uint64_t> whole_number(std::string_view name, const wire::JsonValue& value) {
-  if (value.get<std::uint64_t>() != nullptr) return kSequenceMax;  // beyond what there can be
-  const auto* number = value.get<std::int64_t>();
-  if (number == nullptr || *number < 0) return wrong(name, "a whole number that is not negative");
-  return std::min<std::uint64_t>(static_cast<std::uint64_t>(*number), kSequenceMax);
+  const auto whole = whole_number_in(value);
+  if (!whole) return wrong(name, "a whole number that is not negative");
+  return *whole;
 }
 
 Result<bool> truth(std::string_view name, const wire::JsonValue& value) {
@@ -306,8 +304,8 @@ void add_dead_routes(Router& router, access::Entry& entry, const RecordDirectory
   Route drop{"DELETE", path, guarded({Right::kAdmin}, drop_dead_letters(entry, directory)),
              "Remove the oldest dead letters for good", ""};
   drop.answer = "DeadDropped";
-  drop.query = {
-      {"through", wire::number_schema_of({1, kSequenceMax}), "Up to this sequence, and with it"}};
+  drop.query = {{"through", wire::number_schema_of({1, kSequenceMax}),
+                 "Up to this sequence, and with it", true}};
   router.add(std::move(drop));
 }
 

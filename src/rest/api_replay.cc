@@ -1,7 +1,5 @@
 // Replays of what workflows have delivered, over HTTP.
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,6 +7,7 @@
 #include "rest/api.h"
 #include "rest/commits.h"
 #include "rest/replies.h"
+#include "rest/whole_number.h"
 #include "wire/json_schema.h"
 #include "wire/json_text.h"
 #include "wire/strict_json.h"
@@ -70,21 +69,17 @@ Status read_replay_member(const std::string& name, const wire::JsonValue& value,
     if (*truth && wanted.act == DeliveredAct::kRun) wanted.act = DeliveredAct::kCancel;
     return Ok{};
   }
-  const auto* whole = value.get<std::int64_t>();
-  const bool beyond = value.get<std::uint64_t>() != nullptr;
-  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  const std::optional<std::int64_t> number = beyond             ? std::optional(most)
-                                             : whole == nullptr ? std::nullopt
-                                                                : std::optional(*whole);
-  if (!number || *number < 0) return wrong_member(name, "a whole number, not negative");
+  const auto whole = whole_number_in(value);
+  if (!whole) return wrong_member(name, "a whole number, not negative");
+  const auto number = static_cast<std::int64_t>(*whole);
   if (name == "since_ms") {
-    wanted.since_ms = *number;
+    wanted.since_ms = number;
   } else if (name == "until_ms") {
-    wanted.until_ms = *number;
+    wanted.until_ms = number;
   } else if (name == "from") {
-    wanted.from = static_cast<std::uint64_t>(*number);
+    wanted.from = *whole;
   } else if (name == "max") {
-    wanted.max = static_cast<std::uint32_t>(std::min<std::int64_t>(*number, kReplayMax + 1));
+    wanted.max = static_cast<std::uint32_t>(std::min<std::uint64_t>(*whole, kReplayMax + 1));
   } else {
     return Error{Errc::kInvalidArgument,
                  "unknown member '" + name +

@@ -144,8 +144,8 @@ class DeadTest(FolderTest):
 
     def test_a_replay_that_is_killed_resumes_and_doubles_nothing(self):
         names = self.many(40)
-        begun = self.replay_begun("--status", "503", "--rate", "20/s")
-        wait_for(lambda: len(self.ids("--status", "503")) <= 34, "some to be put back")
+        begun = self.replay_begun("--status", "503", "--rate", "2/s")
+        wait_for(lambda: len(self.ids("--status", "503")) <= 38, "some to be put back")
         begun.kill()
         begun.communicate()
         self.assertGreater(len(self.ids("--status", "503")), 0)

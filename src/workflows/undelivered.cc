@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/format.h"
@@ -99,7 +98,7 @@ class Teller {
   Teller(const Workflow& workflow, Store& store)
       : staged_(is_staged(workflow)),
         outbox_(outbox_of(workflow).name),
-        reads_stream_(!std::holds_alternative<delivery::FromOutbox>(*workflow.source)),
+        reads_stream_(source_stream(workflow).has_value()),
         registers_(workflow, store) {
     if (reads_stream_) {
       source_ = source_stream_of(workflow);
@@ -362,7 +361,7 @@ class Places {
     const std::string& id = workflow.id.text();
     places_.emplace_back(store, PlaceKind::kDead, id + ".dead", "", all);
     places_.emplace_back(store, PlaceKind::kOutbox, outbox_of(workflow).name, id, all);
-    if (std::holds_alternative<delivery::FromOutbox>(*workflow.source)) return;
+    if (!source_stream(workflow)) return;
     places_.emplace_back(store, PlaceKind::kSource, source_stream_of(workflow), id, all);
   }
 

@@ -172,7 +172,8 @@ workflows:
         endpoint, server, _ = self.delivered(count=3)
         status, _, told = server.call("POST", "/api/v1/streams/orders/trim", {"before": 3})
         self.assertEqual(status, 200, told)
-        key = endpoint.came[0][0]["webhook-id"]
+        key = next(head["webhook-id"] for head, body in endpoint.came
+                   if json.loads(body)["data"]["order"] == "o0")
         told = self.replay(server, "--since", "1h")
         self.assertIn(f"the payload of {key} (sequence 1) is gone", told)
         self.assertIn("1 deliveries are sent again, 2 are gone", told)

@@ -142,6 +142,8 @@ TenantLimits Tenants::of(const std::string& name) const {
   inherit(limits.memory_max, others.memory_max);
   inherit(limits.streams_max, others.streams_max);
   inherit(limits.transactions_max, others.transactions_max);
+  inherit(limits.workflows_max, others.workflows_max);
+  inherit(limits.endpoints_max, others.endpoints_max);
   return limits;
 }
 

@@ -107,7 +107,8 @@ struct Auth {
 };
 
 // What is not set is as for the default tenant. There, not set and 0 both mean no limit, but for
-// the last three: not set, tenants that sign in have a fair share.
+// the last five: not set, tenants that sign in have a fair share of what a store has, and every
+// tenant a number of workflows.
 struct TenantLimits {
   std::optional<std::uint64_t> storage_max;
   std::optional<std::uint64_t> total_max;
@@ -119,6 +120,8 @@ struct TenantLimits {
   std::optional<std::uint64_t> memory_max;
   std::optional<std::uint64_t> streams_max;
   std::optional<std::uint64_t> transactions_max;
+  std::optional<std::uint64_t> workflows_max;  // those that are declared over the API …
+  std::optional<std::uint64_t> endpoints_max;  // … and their endpoints
 };
 
 // The stream of outbox events that exactly_once_config asks for; each tenant has its own.

@@ -220,6 +220,12 @@ void describe_tenant(Keys& keys, TenantLimits& tenant) {
                             "Streams; 0 = no limit; not set: see above", kCount)));
   keys.key(reloaded(key_for("transactions_max", Kind::kNumber, tenant.transactions_max,
                             "Open transactions; 0 = no limit; not set: see above", kCount)));
+  keys.key(reloaded(key_for("workflows_max", Kind::kNumber, tenant.workflows_max,
+                            "Workflows that are declared over the API; 0 = no limit; not set: 100",
+                            kCount)));
+  keys.key(reloaded(key_for("endpoints_max", Kind::kNumber, tenant.endpoints_max,
+                            "Endpoints of these workflows, together; 0 = no limit; not set: 1000",
+                            kCount)));
 }
 
 void describe_tenants(Keys& keys, Tenants& tenants) {

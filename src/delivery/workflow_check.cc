@@ -219,6 +219,11 @@ class WorkflowCheck {
     }
     if (!comes_from<FromOutbox>(workflow_)) return;
     const FromOutbox& from = std::get<FromOutbox>(*workflow_.source);
+    if (around_.origin == WorkflowOrigin::kTenant) {
+      refuse("source.type",
+             "is outbox, whose database this server would open; only the operator's file can say "
+             "so");
+    }
     if (has_clear_password(from.database)) {
       warn("source.database",
            "holds a password in clear text; write it as ${env:NAME}, ${file:PATH} or "
@@ -248,7 +253,11 @@ class WorkflowCheck {
   }
 
   void secret(const std::string& path, const SecretText& text) {
-    if (text.has_clear_text()) {
+    if (text.has_clear_text() && around_.origin == WorkflowOrigin::kTenant) {
+      refuse(path,
+             "is a secret in clear text, which the store would keep; store it with PUT "
+             "/secrets/NAME and write it as ${secret:NAME}");
+    } else if (text.has_clear_text()) {
       warn(path,
            "is a secret in clear text; write it as ${env:NAME}, ${file:PATH} or "
            "${secret:NAME}");

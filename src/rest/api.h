@@ -8,6 +8,7 @@
 #include "rest/record_directory.h"
 #include "rest/router.h"
 #include "rest/secret_directory.h"
+#include "rest/workflow_changes.h"
 #include "rest/workflow_directory.h"
 #include "wire/json_schema.h"
 
@@ -26,6 +27,8 @@ void add_blocked_routes(Router& router, access::Entry& entry, const WorkflowDire
 void add_undelivered_route(Router& router, access::Entry& entry, const RecordDirectory& directory);
 void add_dead_routes(Router& router, access::Entry& entry, const RecordDirectory& directory);
 void add_replay_route(Router& router, access::Entry& entry, const RecordDirectory& directory);
+// Those that change workflows. What changes them outlives the routes.
+void add_workflow_change_routes(Router& router, access::Entry& entry, WorkflowChanges& changes);
 // Those of stored secrets. The directory outlives the routes.
 void add_secret_routes(Router& router, access::Entry& entry, SecretDirectory& directory);
 

@@ -54,6 +54,10 @@ constexpr std::string_view kIdempotencyKey =
 // As ${secret:NAME} takes it.
 constexpr std::string_view kSecretName = R"({"type":"string","pattern":"^[A-Za-z0-9_]{1,100}$"})";
 
+// As delivery::WorkflowId is.
+constexpr std::string_view kWorkflowId =
+    R"({"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"})";
+
 // Of a name in the path of a route that reads.
 wire::Allowed allowed_in_path(const Route& route, std::string_view name) {
   namespace allowed = wire::allowed;
@@ -77,9 +81,10 @@ std::string parameters_of(const Route& route, const wire::Setting& setting) {
   };
   for (const std::string& name : setting.elsewhere) {
     add(name, "path", "",
-        name == "secret"   ? std::string(kSecretName)
-        : route.op.empty() ? wire::text_schema_of(allowed_in_path(route, name))
-                           : wire::place_schema(route.op, setting, name));
+        name == "secret"     ? std::string(kSecretName)
+        : name == "workflow" ? std::string(kWorkflowId)
+        : route.op.empty()   ? wire::text_schema_of(allowed_in_path(route, name))
+                             : wire::place_schema(route.op, setting, name));
   }
   for (const QueryField& field : route.query) {
     add(field.name, "query", field.help, field.schema, field.required);
@@ -229,6 +234,20 @@ std::string schema_of(const std::vector<Verdict>& samples) {
   return JsonObject().raw("allOf", both.text()).text();
 }
 
+void add_workflow_change_schemas(JsonObject& out) {
+  out.raw("WorkflowPut",
+          R"({"type":"object","properties":{"id":{"type":"string"},)"
+          R"("outcome":{"enum":["created","changed","unchanged"]},"version":{"type":"integer"},)"
+          R"("differences":{"type":"array","items":{"type":"object","properties":{)"
+          R"("path":{"type":"string"},"before":{},"after":{}},"required":["path"],)"
+          R"("additionalProperties":false}},"warnings":{"type":"array",)"
+          R"("items":{"type":"string"}}},"required":["id","outcome","version","differences",)"
+          R"("warnings"],"additionalProperties":false})");
+  out.raw("WorkflowRemoved", R"({"type":"object","properties":{"id":{"type":"string"},)"
+                             R"("state":{"enum":["removing","removed"]}},)"
+                             R"("required":["id","state"],"additionalProperties":false})");
+}
+
 // A declaration is what the configuration may say, which has a schema of its own.
 void add_workflow_schemas(JsonObject& out) {
   constexpr std::string_view kEndpoint =
@@ -245,14 +264,16 @@ void add_workflow_schemas(JsonObject& out) {
       R"("additionalProperties":false})";
   out.raw("Workflow",
           R"({"type":"object","properties":{"id":{"type":"string"},)"
-          R"("state":{"enum":["running","waiting","paused","not_running"]},)"
+          R"("state":{"enum":["running","waiting","paused","not_running","disabled","removing"]},)"
+          R"("origin":{"enum":["file","api"]},"version":{"type":"integer"},)"
+          R"("not_applied":{"type":"string"},)"
           R"("reason":{"type":"string"},"since":{"type":"string","format":"date-time"},)"
           R"("waiting":{"type":"integer"},"in_flight":{"type":"integer"},)"
           R"("lost":{"type":"integer"},)"
           R"("dead_letters":{"type":"integer"},"endpoints":{"type":"array","items":)" +
               std::string(kEndpoint) +
               R"(},"client_guidance":{"type":"string"},"declaration":{"type":"object"}},)"
-              R"("required":["id","state","dead_letters",)"
+              R"("required":["id","origin","state","dead_letters",)"
               R"("endpoints"],"additionalProperties":false})");
   constexpr std::string_view kAttempt =
       R"({"type":"object","properties":{"position":{"type":"integer"},)"
@@ -314,6 +335,7 @@ std::string schemas(wire::Callers callers) {
   }
   add_workflow_schemas(out);
   add_record_schemas(out);
+  add_workflow_change_schemas(out);
   out.raw("OutboxPending",
           R"({"type":"object","properties":{"pending":{"type":"integer"},"events":{"type":"array",)"
           R"("items":{"type":"object","required":["metadata","status","created_at"]}},)"

@@ -11,6 +11,7 @@
 #include "serve/attempts_json.h"
 #include "serve/blocked_records.h"
 #include "serve/survey.h"
+#include "serve/waiting_records.h"
 #include "workflows/delivery_rows.h"
 #include "workflows/own_streams.h"
 #include "workflows/pause.h"
@@ -22,10 +23,11 @@ namespace {
 using delivery::Workflow;
 
 Error not_known(std::string_view workflow) {
-  return Error{Errc::kNotFound,
-               base::format("workflow '{}' is not declared on this server; the block workflows: of "
-                            "its configuration names those that are",
-                            workflow)};
+  return Error{
+      Errc::kNotFound,
+      base::format("workflow '{}' is not declared on this server; 'hapax workflows list' names "
+                   "those that are",
+                   workflow)};
 }
 
 // Why nothing can be posted to a workflow that runs.
@@ -38,30 +40,33 @@ std::string other_source(const Workflow& workflow) {
 
 }  // namespace
 
-const Workflow* DeclaredWorkflows::find(std::string_view tenant, std::string_view id) const {
-  const auto is_it = [&](const Workflow& workflow) {
-    return workflow.tenant == tenant && workflow.id.text() == id;
-  };
-  const auto at = std::find_if(workflows_.begin(), workflows_.end(), is_it);
-  return at == workflows_.end() ? nullptr : &*at;
+std::optional<std::string> why_not_here(const KnownWorkflow& known) {
+  if (known.stage == WorkflowStage::kRemoving) return "is being removed";
+  if (known.stage == WorkflowStage::kLeftFile) {
+    return "is not in the configuration of the server any more";
+  }
+  if (auto why = delivery::why_not_run(known.workflow)) return why;
+  if (!known.runs) return "cannot run: " + known.trouble;
+  return std::nullopt;
 }
 
 Result<Workflow> DeclaredWorkflows::declared(std::string_view tenant,
                                              std::string_view workflow) const {
-  const Workflow* const found = find(tenant, workflow);
-  if (found == nullptr) return not_known(workflow);
-  return *found;
+  const auto known = board_.find(tenant, workflow);
+  if (known == nullptr) return not_known(workflow);
+  return known->workflow;
 }
 
 Result<std::string> DeclaredWorkflows::stream_of_events(std::string_view tenant,
                                                         std::string_view workflow) const {
-  const Workflow* const found = find(tenant, workflow);
-  if (found == nullptr) return not_known(workflow);
+  const auto known = board_.find(tenant, workflow);
+  if (known == nullptr) return not_known(workflow);
+  const Workflow* const found = &known->workflow;
   const auto takes_none = [&](const std::string& why) {
     return Error{Errc::kPreconditionFailed,
                  base::format("workflow '{}' takes no events: {}", workflow, why)};
   };
-  if (const auto why = delivery::why_not_run(*found)) return takes_none("it " + *why);
+  if (const auto why = why_not_here(*known)) return takes_none("it " + *why);
   if (!std::holds_alternative<delivery::FromHttp>(*found->source)) {
     return takes_none(other_source(*found));
   }
@@ -70,35 +75,17 @@ Result<std::string> DeclaredWorkflows::stream_of_events(std::string_view tenant,
 
 namespace {
 
-// The stream that the workflow consumes; nothing: its records are elsewhere.
-std::optional<std::string> source_of(const Workflow& workflow) {
-  const auto source = workflows::source_stream(workflow);
-  return source ? std::optional(source->name) : std::nullopt;
-}
-
-// Nothing: there is no such stream.
-Result<std::optional<StreamStats>> find_stream(Store& store, std::string_view stream) {
-  auto stats = store.describe(stream);
-  if (!stats && stats.error().code == Errc::kNotFound) return std::optional<StreamStats>();
-  if (!stats) return std::move(stats).error();
-  return std::optional(*std::move(stats));
-}
-
-struct WaitingRecords {
-  std::uint64_t waiting = 0;
-  std::uint64_t in_flight = 0;
-};
-
-// Before it has begun it will take every record that is there.
-void count_waiting(WaitingRecords& records, const StreamStats& stream,
-                   const std::string& consumer) {
-  std::uint64_t waiting = records_of(stream);
-  for (const ConsumerStats& one : stream.consumers) {
-    if (one.consumer != consumer) continue;
-    waiting = stream.last.value - std::min(one.floor.value, stream.last.value);
-    records.in_flight += one.in_flight;
+// Of one that does not run.
+std::string_view word_of(WorkflowStage stage) {
+  switch (stage) {
+    case WorkflowStage::kDeclared:
+      return "not_running";
+    case WorkflowStage::kLeftFile:
+      return "disabled";
+    case WorkflowStage::kRemoving:
+      return "removing";
   }
-  records.waiting += waiting;
+  return "";
 }
 
 // Nothing was confirmed: there are none.
@@ -127,18 +114,21 @@ void tell_endpoint(wire::JsonObject& out, const workflows::EndpointFigures& figu
 
 }  // namespace
 
-Result<wire::JsonObject> DeclaredWorkflows::told(const Workflow& workflow, Store& store) const {
+Result<wire::JsonObject> DeclaredWorkflows::told(const KnownWorkflow& known, Store& store) const {
+  const Workflow& workflow = known.workflow;
   wire::JsonObject out;
-  out.add("id", workflow.id.text());
-  if (const auto why = delivery::why_not_run(workflow)) {
-    out.add("state", "not_running").add("reason", *why);
+  out.add("id", workflow.id.text()).add("origin", word_for(workflow.declared_in));
+  if (known.version.value != 0) out.add("version", known.version);
+  if (const auto why = why_not_here(known)) {
+    out.add("state", word_of(known.stage)).add("reason", *why);
   } else {
     HAPAX_TRY(const bool paused, workflows::is_paused(store, workflow.id));
     const auto wait = wait_of_ && !paused ? wait_of_(workflow) : std::nullopt;
     out.add("state", paused ? "paused" : wait ? "waiting" : "running");
     if (wait) out.add("reason", wait->reason).add("since", base::rfc3339_ms(wait->since));
+    if (!known.trouble.empty()) out.add("not_applied", known.trouble);
   }
-  if (const auto source = source_of(workflow)) {
+  if (const auto source = consumed_stream(workflow)) {
     WaitingRecords records;
     // The outbox of a workflow in two steps.
     for (const std::string& name : {*source, workflows::outbox_of(workflow).name}) {
@@ -166,9 +156,10 @@ Result<wire::JsonObject> DeclaredWorkflows::told(const Workflow& workflow, Store
 
 Result<std::string> DeclaredWorkflows::list(std::string_view tenant, Store& store) const {
   wire::JsonArray all;
-  for (const Workflow& workflow : workflows_) {
-    if (workflow.tenant != tenant) continue;
-    HAPAX_TRY(const wire::JsonObject one, told(workflow, store));
+  const auto known = board_.latest();
+  for (auto at = known->lower_bound({std::string(tenant), ""});
+       at != known->end() && at->first.first == tenant; ++at) {
+    HAPAX_TRY(const wire::JsonObject one, told(at->second, store));
     all.add(one.text());
   }
   return wire::JsonObject().raw("workflows", all.text()).text();
@@ -176,9 +167,10 @@ Result<std::string> DeclaredWorkflows::list(std::string_view tenant, Store& stor
 
 Result<std::string> DeclaredWorkflows::show(std::string_view tenant, std::string_view workflow,
                                             Store& store) const {
-  const Workflow* const found = find(tenant, workflow);
-  if (found == nullptr) return not_known(workflow);
-  HAPAX_TRY(wire::JsonObject out, told(*found, store));
+  const auto known = board_.find(tenant, workflow);
+  if (known == nullptr) return not_known(workflow);
+  HAPAX_TRY(wire::JsonObject out, told(*known, store));
+  const Workflow* const found = &known->workflow;
   if (const std::string text = delivery::client_guidance(*found); !text.empty()) {
     out.add("client_guidance", text);
   }
@@ -190,7 +182,8 @@ Result<std::string> DeclaredWorkflows::show(std::string_view tenant, std::string
 Result<std::string> DeclaredWorkflows::attempts(std::string_view tenant, std::string_view workflow,
                                                 const rest::AttemptsWanted& wanted,
                                                 Store& store) const {
-  const Workflow* const found = find(tenant, workflow);
+  const auto known = board_.find(tenant, workflow);
+  const Workflow* const found = known == nullptr ? nullptr : &known->workflow;
   auto json = attempts_json(found, workflow, wanted, store);
   const bool no_log = !json && json.error().code == Errc::kNotFound;
   if (!no_log) return json;
@@ -200,29 +193,29 @@ Result<std::string> DeclaredWorkflows::attempts(std::string_view tenant, std::st
 
 Status DeclaredWorkflows::set_paused(std::string_view tenant, std::string_view workflow,
                                      bool paused, Store& store) const {
-  const Workflow* const found = find(tenant, workflow);
+  const auto found = board_.find(tenant, workflow);
   if (found == nullptr) return not_known(workflow);
-  if (const auto why = delivery::why_not_run(*found)) {
+  if (const auto why = why_not_here(*found)) {
     return Error{Errc::kPreconditionFailed,
                  base::format("workflow '{}' cannot be paused or resumed: it {}", workflow, *why)};
   }
-  return workflows::set_paused(store, found->id, paused);
+  return workflows::set_paused(store, found->workflow.id, paused);
 }
 
 Result<std::string> DeclaredWorkflows::blocked(std::string_view tenant, std::string_view workflow,
                                                Store& store) const {
-  const Workflow* const found = find(tenant, workflow);
+  const auto found = board_.find(tenant, workflow);
   if (found == nullptr) return not_known(workflow);
-  return blocked_records(*found, store);
+  return blocked_records(found->workflow, store);
 }
 
 Result<std::string> DeclaredWorkflows::decide_blocked(std::string_view tenant,
                                                       std::string_view workflow,
                                                       const rest::BlockedDecision& decision,
                                                       Store& store) const {
-  const Workflow* const found = find(tenant, workflow);
+  const auto found = board_.find(tenant, workflow);
   if (found == nullptr) return not_known(workflow);
-  return decide_blocked_records(*found, decision, store);
+  return decide_blocked_records(found->workflow, decision, store);
 }
 
 }  // namespace hapax::serve

@@ -1,14 +1,14 @@
-// The workflows of the configuration, as the doors know them.
+// Workflows as the doors know them, whoever declared them.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "delivery/workflow.h"
 #include "rest/workflow_directory.h"
+#include "serve/workflow_board.h"
 #include "wire/json_text.h"
 #include "workflows/figures.h"
 #include "workflows/wait_notes.h"
@@ -23,11 +23,10 @@ class DeclaredWorkflows final : public rest::WorkflowDirectory {
   // Why a workflow that runs in this process sends nothing; nothing: it does.
   using WaitOf = std::function<std::optional<workflows::WorkflowWait>(const delivery::Workflow&)>;
 
-  explicit DeclaredWorkflows(std::vector<delivery::Workflow> workflows,
-                             EachEndpoint each_endpoint = {}, WaitOf wait_of = {})
-      : workflows_(std::move(workflows)),
-        each_endpoint_(std::move(each_endpoint)),
-        wait_of_(std::move(wait_of)) {}
+  // The board outlives it.
+  explicit DeclaredWorkflows(const WorkflowBoard& board, EachEndpoint each_endpoint = {},
+                             WaitOf wait_of = {})
+      : board_(board), each_endpoint_(std::move(each_endpoint)), wait_of_(std::move(wait_of)) {}
 
   // kNotFound: it is not declared.
   [[nodiscard]] Result<delivery::Workflow> declared(std::string_view tenant,
@@ -50,12 +49,9 @@ class DeclaredWorkflows final : public rest::WorkflowDirectory {
                                                    Store& store) const override;
 
  private:
-  [[nodiscard]] const delivery::Workflow* find(std::string_view tenant, std::string_view id) const;
+  [[nodiscard]] Result<wire::JsonObject> told(const KnownWorkflow& known, Store& store) const;
 
-  [[nodiscard]] Result<wire::JsonObject> told(const delivery::Workflow& workflow,
-                                              Store& store) const;
-
-  const std::vector<delivery::Workflow> workflows_;
+  const WorkflowBoard& board_;
   const EachEndpoint each_endpoint_;
   const WaitOf wait_of_;
 };

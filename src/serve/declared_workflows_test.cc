@@ -21,13 +21,15 @@ Workflow workflow(std::string_view id, delivery::WorkflowSource source, std::str
 }
 
 TEST(DeclaredWorkflows, TheStreamOfEventsBeginsWithTheNameOfTheWorkflow) {
-  const DeclaredWorkflows declared({workflow("erp", FromHttp{})});
+  const WorkflowBoard board({workflow("erp", FromHttp{})});
+  const DeclaredWorkflows declared(board);
   EXPECT_EQ(declared.stream_of_events("", "erp").value(), "erp.events");
 }
 
 // A6: a workflow of another tenant is not there.
 TEST(DeclaredWorkflows, EachTenantHasItsOwn) {
-  const DeclaredWorkflows declared({workflow("erp", FromHttp{}, "acme")});
+  const WorkflowBoard board({workflow("erp", FromHttp{}, "acme")});
+  const DeclaredWorkflows declared(board);
   EXPECT_TRUE(declared.stream_of_events("acme", "erp").ok());
   for (const std::string_view other : {"", "beta"}) {
     const auto refused = declared.stream_of_events(other, "erp");
@@ -39,7 +41,8 @@ TEST(DeclaredWorkflows, EachTenantHasItsOwn) {
 TEST(DeclaredWorkflows, AWorkflowThatTakesNoEventsSaysWhy) {
   Workflow off = workflow("off", FromHttp{});
   off.enabled = false;
-  const DeclaredWorkflows declared({off, workflow("fed", FromStream{"orders"})});
+  const WorkflowBoard board({off, workflow("fed", FromStream{"orders"})});
+  const DeclaredWorkflows declared(board);
   const auto refusal = [&](std::string_view id) {
     const auto refused = declared.stream_of_events("", id);
     EXPECT_FALSE(refused.ok());

@@ -118,7 +118,8 @@ class PrivateServerProcess final : public PrivateServer {
   Health health_;
   SurveyBoard survey_;
   OneCaller caller_;
-  const DeclaredWorkflows nothing_declared_{{}};  // their logs of attempts are there
+  const WorkflowBoard no_workflows_;
+  const DeclaredWorkflows nothing_declared_{no_workflows_};  // their logs of attempts are there
   const WorkflowRecords records_{[this](std::string_view tenant, std::string_view workflow) {
     return nothing_declared_.declared(tenant, workflow);
   }};

@@ -46,6 +46,8 @@
 #include "serve/streams.h"
 #include "serve/survey.h"
 #include "serve/tenant_settings.h"
+#include "serve/workflow_changes.h"
+#include "serve/workflow_keeper.h"
 #include "serve/workflow_records.h"
 #include "wire/json_text.h"
 #include "workflows/host.h"
@@ -66,6 +68,8 @@ constexpr std::string_view kCrowded =
     "the server has as many connections as it may; try again, or ask for more "
     "(limits.connections_max, ulimit -n)";
 constexpr std::chrono::milliseconds kBriefTime{1'000};
+// A process that shares the store and lives knows of a change after so long.
+constexpr std::chrono::milliseconds kOthersFollow{15'000};
 
 http::SessionLimits brief(http::SessionLimits limits) {
   limits.header_time = std::min(limits.header_time, kBriefTime);
@@ -91,12 +95,14 @@ class Process {
     vault_.emplace(workflows::VaultPorts{*store_, clock_, entropy_}, std::move(secret_keys));
     secrets_.emplace(*vault_);
     HAPAX_TRY(workflows_, workflows::Host::make(workflows_to_run(), workflow_ports()));
+    keep_workflows();
     alerts_ = std::make_unique<AlertWatch>(options_.alerts, alert_ports());
     outboxes_ = std::make_unique<OutboxSurvey>(
         serve::outboxes_of(options_.workflows, outbox_opener()), clock_);
     records_.open_outboxes_with(outbox_opener());
     open_doors();
     workflows_->start();
+    keeper_->start();
     announce();
     notifier_.tell("READY=1");
     work(signals);
@@ -106,6 +112,7 @@ class Process {
     const bool well = !health_.trouble();
     notifier_.tell("STOPPING=1");
     health_.draining();
+    keeper_->stop();
     workflows_->wind_down(options_.drain);
     server_->stop(options_.drain);
     workflows_->wait();
@@ -116,6 +123,7 @@ class Process {
     while (well && entry_->ledger().keep(*store_)) {
     }
     open_ = false;
+    keeper_.reset();
     workflows_.reset();
     store_.reset();  // What it still answers finds everybody that asked.
     log_.tell_counted(Log::Spans::kAll);
@@ -157,6 +165,7 @@ class Process {
     rest::add_undelivered_route(router_, *entry_, records_);
     rest::add_dead_routes(router_, *entry_, records_);
     rest::add_replay_route(router_, *entry_, records_);
+    rest::add_workflow_change_routes(router_, *entry_, *changes_);
     rest::add_secret_routes(router_, *entry_, *secrets_);
     add_health_routes(router_, health_);
     add_metrics_route(router_,
@@ -178,6 +187,7 @@ class Process {
 
   workflows::HostPorts workflow_ports() {
     const auto store_of = [this](std::string_view tenant) -> Store& {
+      const base::MutexLock lock(tenant_stores_mutex_);
       auto& store = tenant_stores_[std::string(tenant)];
       if (!store) store = std::make_unique<access::TenantStore>(*store_, tenant);
       return *store;
@@ -193,6 +203,30 @@ class Process {
                                 .open_outbox = options_.open_outbox,
                                 .secrets = &*vault_,
                                 .endpoints = options_.endpoints};
+  }
+
+  // What the store has beside the file runs, too.
+  void keep_workflows() {
+    const Duration patience = options_.drain;
+    runner_ = std::make_unique<HostRunner>(*workflows_, patience);
+    FollowerPorts ports{
+        .store = *store_, .runner = *runner_, .clock = clock_, .log = workflow_ports().log};
+    if (!options_.database.empty()) ports.others_end = patience + kOthersFollow;
+    keeper_ = std::make_unique<WorkflowKeeper>(std::move(ports), board_, options_.workflows);
+    const auto limits_of = [this](std::string_view tenant) {
+      const base::MutexLock lock(tenants_mutex_);
+      return workflow_limits_of(tenants_.of(std::string(tenant)));
+    };
+    const auto check = [this](const delivery::Workflow& workflow) {
+      return workflows_->check(workflow);
+    };
+    changes_ = std::make_unique<ChangedWorkflows>(
+        WorkflowChangesPorts{.store = *store_,
+                             .board = board_,
+                             .clock = clock_,
+                             .limits_of = limits_of,
+                             .check = check,
+                             .follow = [this] { keeper_->follow(); }});
   }
 
   // Alerts travel by workflows of their own.
@@ -297,7 +331,7 @@ class Process {
   void watch_workflows() {
     if (health_.trouble()) return;
     const auto survey = survey_.latest();
-    auto found = take_backlogs(*store_, *survey, options_.workflows);
+    auto found = take_backlogs(*store_, *survey, board_.workflows());
     outboxes_->add_to(found, time_from_ms(clock_.wall_ms()));
     backlogs_.put(std::move(found));
     const auto backlogs = backlogs_.latest();
@@ -413,6 +447,10 @@ class Process {
     if (!config) return tell("", config.error());
     log_.set_level(config->log.level);
     accounts_.set(limits_of(config->tenants));
+    {
+      const base::MutexLock lock(tenants_mutex_);
+      tenants_ = config->tenants;
+    }
     store_->set_shares(shares_of(config->tenants, options_.auth));
     if (options_.auth.configured() || config->auth.configured()) {
       const Status reloaded = authenticator_->reload(verifier_settings(config->auth));
@@ -446,8 +484,11 @@ class Process {
   }
 
   const Options options_;
+  base::Mutex tenants_mutex_;
+  config::Tenants tenants_ HAPAX_GUARDED_BY(tenants_mutex_) = options_.tenants;
+  WorkflowBoard board_;
   const DeclaredWorkflows declared_{
-      options_.workflows,
+      board_,
       [this](const workflows::FiguresBoard::Visit& visit) { workflows_->figures().each(visit); },
       [this](const delivery::Workflow& workflow) {
         return workflows_->waits().of(workflow.tenant, workflow.id.text());
@@ -525,10 +566,15 @@ class Process {
   std::chrono::steady_clock::time_point tell_crowded_from_{};
   std::unique_ptr<access::CredentialAuthenticator> authenticator_;
   std::unique_ptr<Store> store_;  // outlives everything that asks it
-  std::map<std::string, std::unique_ptr<access::TenantStore>> tenant_stores_;  // of workflows
+  base::Mutex tenant_stores_mutex_;
+  std::map<std::string, std::unique_ptr<access::TenantStore>> tenant_stores_
+      HAPAX_GUARDED_BY(tenant_stores_mutex_);  // of workflows
   std::optional<workflows::SecretVault> vault_;
   std::optional<StoredSecrets> secrets_;
   std::unique_ptr<workflows::Host> workflows_;
+  std::unique_ptr<HostRunner> runner_;
+  std::unique_ptr<WorkflowKeeper> keeper_;
+  std::unique_ptr<ChangedWorkflows> changes_;
   std::unique_ptr<access::Entry> entry_;
   std::unique_ptr<rest::RestDoor> rest_door_;
   std::unique_ptr<rest::RestDoor> metrics_door_;

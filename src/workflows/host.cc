@@ -154,6 +154,13 @@ bool Host::is_gone(std::string_view tenant, std::string_view id) const {
   return !slots_.contains({std::string(tenant), std::string(id)});
 }
 
+bool Host::is_settled() const {
+  const base::MutexLock lock(mutex_);
+  return std::none_of(slots_.begin(), slots_.end(), [](const auto& each) {
+    return each.second.leaving != nullptr || each.second.current == nullptr;
+  });
+}
+
 std::size_t Host::size() const {
   const base::MutexLock lock(mutex_);
   return static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(), [](const auto& each) {

@@ -68,6 +68,8 @@ class Host {
   // Frees what has wound down, and begins what waited for that. Whoever calls put() and remove()
   // calls this every now and then; it does not block.
   void tend();
+  // Nothing winds down, and everything that was put has begun, if start() was called.
+  [[nodiscard]] bool is_settled() const;
   // Nothing of that name runs or winds down.
   [[nodiscard]] bool is_gone(std::string_view tenant, std::string_view id) const;
 

@@ -62,8 +62,8 @@ class State(delivering.DeliveryTest):
         self.assertNotIn("t0k-secret", json.dumps(told))
         both = server.call("GET", "/workflows").json["workflows"]
         self.assertEqual([(each["id"], each["state"]) for each in both],
-                         [("shop", "running"), ("later", "not_running")])
-        self.assertIn("is a draft", both[1]["reason"])
+                         [("later", "not_running"), ("shop", "running")])
+        self.assertIn("is a draft", both[0]["reason"])
         self.assertNotIn("declaration", both[0])
 
     def test_a_paused_workflow_sends_nothing_until_it_is_resumed(self):
@@ -100,8 +100,8 @@ class State(delivering.DeliveryTest):
         where = ("--url", server.url)
         told = self.hapax("workflows", "list", *where).splitlines()
         self.assertEqual([line.split()[:2] for line in told[1:]],
-                         [["shop", "running"], ["later", "not_running"]])
-        self.assertIn("is a draft", told[2])
+                         [["later", "not_running"], ["shop", "running"]])
+        self.assertIn("is a draft", told[1])
         self.assertEqual(self.hapax("workflows", "pause", "shop", *where), "shop: paused")
         shown = json.loads(self.hapax("workflows", "show", "shop", "--json", *where))
         self.assertEqual(shown["state"], "paused")

@@ -1,0 +1,249 @@
+"""Workflows that come, change and go while the server runs, over the API and by the command."""
+
+import json
+import os
+import subprocess
+import unittest
+
+import delivering
+from running import arguments, wait_for
+
+CONFIG = """
+server: {endpoints: {allow: ["127.0.0.1"]}}
+streams: [{stream: orders}]
+"""
+
+
+class DeclaredTest(delivering.DeliveryTest):
+    def setUp(self):
+        super().setUp()
+        self.receiver = self.endpoint()
+
+    def declaration(self, url=None, **more):
+        return {"id": "erp", "source": {"type": "stream", "stream": "orders"},
+                "endpoint": {"url": url or self.receiver.url}, **more}
+
+    def put(self, server, declaration, query="", status=200):
+        answer = server.call("PUT", f"/workflows/{declaration['id']}{query}", declaration)
+        self.assertEqual(answer.status, status, answer.body)
+        return answer.json
+
+    def show(self, server, workflow="erp"):
+        return server.call("GET", "/workflows/" + workflow)
+
+    def is_gone(self, server, workflow="erp"):
+        wait_for(lambda: self.show(server, workflow).status == 404,
+                 lambda: f"{workflow} to go; it is {self.show(server, workflow).body}")
+
+    def streams(self, server):
+        return server.call("GET", "/streams").json["streams"]
+
+
+class OverTheApi(DeclaredTest):
+    def test_a_workflow_comes_changes_and_outlives_a_kill(self):
+        server = self.serve(CONFIG)
+        made = self.put(server, self.declaration())
+        self.assertEqual((made["outcome"], made["differences"]), ("created", []))
+        self.publish(server, "o1")
+        self.arrives(self.receiver, "o1")
+        again = self.put(server, self.declaration())
+        self.assertEqual((again["outcome"], again["version"]), ("unchanged", made["version"]))
+        other = self.endpoint()
+        dry = self.put(server, self.declaration(other.url), "?dry_run=true")
+        self.assertEqual((dry["outcome"], dry["version"]), ("changed", made["version"]))
+        changed = self.put(server, self.declaration(other.url))
+        self.assertEqual(changed["differences"], [
+            {"path": "endpoint.url", "before": self.receiver.url, "after": other.url}])
+        self.publish(server, "o2")
+        self.arrives(other, "o2")
+        server.restart()
+        self.publish(server, "o3")
+        self.arrives(other, "o3")
+        told = self.show(server).json
+        self.assertEqual((told["origin"], told["state"], told["version"]),
+                         ("api", "running", changed["version"]))
+        self.assertEqual(told["declaration"]["endpoint"]["url"], other.url)
+        self.assertEqual(self.orders(self.receiver), ["o1"])
+
+    def test_an_answer_under_way_is_awaited_before_the_changed_one_begins(self):
+        held, later = self.endpoint(), self.endpoint()
+        server = self.serve(CONFIG)
+
+        def hook(_):
+            held.closing.wait(30)
+            return 200
+        held.hook = hook
+        self.put(server, self.declaration(held.url))
+        self.publish(server, "o1", group="ann")
+        wait_for(lambda: held.came, "o1 to be under way")
+        self.put(server, self.declaration(later.url))
+        self.publish(server, "o2", group="ann")
+        self.assertEqual(later.came, [])
+        held.closing.set()
+        self.arrives(later, "o2")
+        self.assertEqual(self.orders(held), ["o1"])
+        self.assertEqual(self.orders(later), ["o2"])
+
+    def test_what_is_posted_is_taken_at_once(self):
+        server = self.serve(CONFIG)
+        shop = {"id": "shop", "source": {"type": "http"}, "endpoint": {"url": self.receiver.url}}
+        self.put(server, shop)
+        event = {"id": "e1", "payload": json.dumps({"order": "e1"})}
+        self.assertEqual(server.call("POST", "/workflows/shop/events", event).status, 201)
+        self.arrives(self.receiver, "e1")
+
+    def test_of_two_changes_one_counts(self):
+        server = self.serve(CONFIG)
+        made = self.put(server, self.declaration())
+        first = self.put(server, self.declaration(enabled=False), f"?version={made['version']}")
+        refused = self.put(server, self.declaration(self.endpoint().url),
+                           f"?version={made['version']}", 412)
+        self.assertIn(f"has version {first['version']} now", refused["detail"])
+        refused = self.put(server, self.declaration(self.endpoint().url), "?version=0", 412)
+        self.assertIn(f"has version {first['version']} now", refused["detail"])
+        # A repetition of what holds is no conflict.
+        again = self.put(server, self.declaration(enabled=False), f"?version={made['version']}")
+        self.assertEqual(again["outcome"], "unchanged")
+        self.assertEqual(self.show(server).json["state"], "not_running")
+
+    def test_what_is_wrong_is_told_and_changes_nothing(self):
+        server = self.serve(CONFIG)
+        wrong = {**self.declaration(), "endpont": {}, "deliveri": {}}
+        detail = self.put(server, wrong, status=400)["detail"]
+        self.assertIn("endpont is not known; did you mean 'endpoint'?", detail)
+        self.assertIn("deliveri", detail)
+        for more, what in (
+                ({"endpoint": {"url": self.receiver.url, "auth": {
+                    "type": "bearer", "token": "${env:HOME}"}}}, "refers to a variable or a file"),
+                ({"endpoint": {"url": self.receiver.url, "auth": {
+                    "type": "bearer", "token": "hunter2"}}}, "is a secret in clear text"),
+                ({"endpoint": {"url": self.receiver.url, "tls": {"caFile": "/etc/passwd"}}},
+                 "tls.caFile"),
+                ({"source": {"type": "outbox", "database": "sqlite:/etc/passwd"}},
+                 "source.type is outbox")):
+            answer = server.call("PUT", "/workflows/erp", self.declaration(**more))
+            self.assertIn(answer.status, (400, 403), answer.body)
+            self.assertIn(what, answer.json["detail"])
+            self.assertNotIn("hunter2", answer.json["detail"])
+        answer = server.call("PUT", "/workflows/other", self.declaration())
+        self.assertEqual(answer.status, 400)
+        self.assertEqual(self.show(server).status, 404)
+        bad = self.declaration(transform={"jq": ".["})
+        self.assertEqual(server.call("PUT", "/workflows/erp", bad).status, 400)
+        self.assertEqual(server.call("GET", "/workflows").json["workflows"], [])
+
+    def test_the_place_in_the_source_and_what_waits_are_kept(self):
+        server = self.serve(CONFIG)
+        self.put(server, self.declaration(transform={"jq": "."}))
+        moved = self.declaration(transform={"jq": "."})
+        moved["source"] = {"type": "stream", "stream": "others"}
+        self.assertIn("keeps its place", self.put(server, moved, status=412)["detail"])
+        self.assertIn("'erp.outbox'", self.put(server, self.declaration(), status=412)["detail"])
+
+    def test_a_tenant_has_limits(self):
+        server = self.serve(CONFIG + "tenants: {default: {workflows_max: 2, endpoints_max: 3}}\n")
+        self.put(server, self.declaration())
+        self.put(server, {**self.declaration(), "id": "b"})
+        refused = self.put(server, {**self.declaration(), "id": "c"}, status=413)
+        self.assertIn("tenants: workflows_max would be 3; the most is 2", refused["detail"])
+        wide = {**self.declaration(), "id": "b"}
+        del wide["endpoint"]
+        wide["endpoints"] = [{"name": f"e{n}", "url": self.receiver.url} for n in range(3)]
+        refused = self.put(server, wide, status=413)
+        self.assertIn("tenants: endpoints_max would be 4; the most is 3", refused["detail"])
+        self.put(server, self.declaration(enabled=False))
+
+
+class Removed(DeclaredTest):
+    def remove(self, server, query="", status=200):
+        answer = server.call("DELETE", "/workflows/erp" + query)
+        self.assertEqual(answer.status, status, answer.body)
+        return answer.json
+
+    def consumers(self, server):
+        told = server.call("GET", "/streams/orders").json
+        return [each["consumer"] for each in told["consumers"]]
+
+    def test_nothing_of_it_stays_and_it_can_come_again(self):
+        server = self.serve(CONFIG)
+        self.put(server, self.declaration(transform={"jq": "."}))
+        self.publish(server, "o1")
+        self.arrives(self.receiver, "o1")
+        wait_for(lambda: self.show(server).json["waiting"] == 0, "its settlement")
+        self.assertIn("erp.outbox", self.streams(server))
+        self.assertEqual(self.consumers(server), ["erp"])
+        self.assertEqual(self.remove(server)["id"], "erp")
+        self.is_gone(server)
+        self.assertEqual(self.streams(server), ["orders"])
+        self.assertEqual(self.consumers(server), [])
+        self.assertEqual(server.call("GET", "/registers").json["registers"], [])
+        self.assertEqual(self.remove(server, status=404)["status"], 404)
+        self.put(server, self.declaration())
+        self.publish(server, "o2")
+        # It begins with the oldest record again.
+        self.arrives(self.receiver, "o2")
+
+    def test_what_waits_and_what_was_given_up_is_not_dropped_unasked(self):
+        self.receiver.hook = lambda request: 422 if b"poison" in request[1] else 500
+        server = self.serve(CONFIG)
+        self.put(server, self.declaration(delivery={"retries": {"maxAttempts": 1}}))
+        self.publish(server, "poison")
+        self.dead_letter(server)
+        self.assertIn("0 records wait, and 1 dead letter is kept",
+                      self.remove(server, status=412)["detail"])
+        self.assertEqual(self.show(server).json["state"], "running")
+        self.publish(server, "o2")
+        self.remove(server, "?drop_undelivered=true")
+        self.is_gone(server)
+        self.assertEqual(self.streams(server), ["orders"])
+        # Records of a stream that is not its own stay there.
+        self.assertEqual(len(server.call("GET", "/streams/orders/records").json["records"]), 2)
+
+    def test_a_kill_in_between_is_made_good(self):
+        self.receiver.hook = lambda _: self.receiver.closing.wait(60) and 200 or 200
+        server = self.serve(CONFIG)
+        self.put(server, self.declaration())
+        self.publish(server, "o1")
+        wait_for(lambda: self.receiver.came, "o1 to be under way")
+        told = self.remove(server, "?drop_undelivered=true")
+        self.assertEqual(told["state"], "removing")
+        told = self.show(server).json
+        self.assertEqual((told["state"], told["reason"]), ("removing", "is being removed"))
+        self.put(server, self.declaration(), status=412)
+        server.restart()
+        self.is_gone(server)
+        self.assertEqual(self.streams(server), ["orders"])
+
+
+class OfTheFile(DeclaredTest):
+    def test_it_changes_there_only_and_stays_when_it_leaves(self):
+        config = CONFIG + f"""
+workflows:
+  - id: erp
+    source: {{type: stream, stream: orders}}
+    endpoint: {{url: "{self.receiver.url}"}}
+"""
+        server = self.serve(config)
+        for answer in (server.call("PUT", "/workflows/erp", self.declaration()),
+                       server.call("DELETE", "/workflows/erp")):
+            self.assertEqual(answer.status, 412, answer.body)
+            self.assertIn("is declared in the configuration of the server", answer.json["detail"])
+        self.assertEqual(self.show(server).json["origin"], "file")
+        self.publish(server, "o1")
+        self.arrives(self.receiver, "o1")
+        wait_for(lambda: self.show(server).json["waiting"] == 0, "its settlement")
+        wait_for(lambda: "version" in self.show(server).json, "the store to know it")
+        server.restart(lambda: server.write(CONFIG))
+        told = self.show(server).json
+        self.assertEqual((told["origin"], told["state"]), ("file", "disabled"))
+        self.assertIn("not in the configuration of the server any more", told["reason"])
+        self.assertIn("erp.attempts", self.streams(server))
+        answer = server.call("DELETE", "/workflows/erp")
+        self.assertEqual(answer.status, 200, answer.body)
+        self.is_gone(server)
+        self.assertEqual(self.streams(server), ["orders"])
+
+
+if __name__ == "__main__":
+    arguments()
+    unittest.main()

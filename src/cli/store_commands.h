@@ -19,7 +19,7 @@ void declare_dead(CLI::App& app, int& exit_code);  // list, show, replay, drop
 void declare_undelivered(CLI::App& app, int& exit_code);
 void declare_replay(CLI::App& app, int& exit_code);     // of what was delivered
 void declare_blocked(CLI::App& app, int& exit_code);    // list, retry, park, drop
-void declare_workflows(CLI::App& app, int& exit_code);  // list, show, pause, resume
+void declare_workflows(CLI::App& app, int& exit_code);  // list, show, add, apply …
 void declare_secrets(CLI::App& app, int& exit_code);    // list, set, remove
 // claim, renew, settle, resolve, forget, status.
 void declare_claims(CLI::App& app, int& exit_code);

@@ -1,4 +1,4 @@
-// workflows: how those of a server do; pause and resume.
+// workflows: how those of a server do; pause and resume; and what changes them.
 #include <memory>
 #include <string>
 
@@ -8,6 +8,7 @@
 #include "cli/show.h"
 #include "cli/store_commands.h"
 #include "cli/way.h"
+#include "cli/workflow_changes.h"
 
 namespace hapax::cli {
 
@@ -114,7 +115,8 @@ void declare_one(CLI::App& workflows, int& exit_code, const std::string& name,
 }  // namespace
 
 void declare_workflows(CLI::App& app, int& exit_code) {
-  CLI::App* workflows = app.add_subcommand("workflows", "List, show, pause and resume workflows");
+  CLI::App* workflows =
+      app.add_subcommand("workflows", "Declare, list, pause and remove workflows");
   workflows->require_subcommand(1);
   workflows->footer("Example: hapax workflows list\n         hapax workflows pause orders-to-erp");
   const auto listed = std::make_shared<Target>();
@@ -128,6 +130,7 @@ void declare_workflows(CLI::App& app, int& exit_code) {
               [](Way& way, const std::string& id) { return set_paused(way, id, "/pause"); });
   declare_one(*workflows, exit_code, "resume", "Let it go on",
               [](Way& way, const std::string& id) { return set_paused(way, id, "/resume"); });
+  declare_workflow_changes(*workflows, exit_code);
 }
 
 }  // namespace hapax::cli

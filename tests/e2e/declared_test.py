@@ -244,6 +244,71 @@ workflows:
         self.assertEqual(self.streams(server), ["orders"])
 
 
+class Command(DeclaredTest):
+    def setUp(self):
+        super().setUp()
+        self.server = self.serve(CONFIG)
+
+    def write(self, *ids, more=""):
+        path = os.path.join(self.folder, "flows.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("workflows:\n")
+            for each in ids:
+                file.write(f"  - id: {each}\n    source: {{type: stream, stream: orders}}\n"
+                           f"    endpoint: {{url: \"{self.receiver.url}\"}}\n{more}")
+        return path
+
+    def run_it(self, *words, code=0):
+        done = subprocess.run([self.HAPAX, "workflows", *words, "--url", self.server.url],
+                              capture_output=True, text=True, timeout=120, cwd=self.folder,
+                              stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_apply_shows_the_difference_first_and_is_idempotent(self):
+        path = self.write("erp", "crm")
+        self.assertEqual(self.run_it("apply", path, "--dry-run"), "erp: created\ncrm: created\n")
+        self.assertIn("say --yes", self.run_it("apply", path, code=64))
+        self.assertEqual(self.server.call("GET", "/workflows").json["workflows"], [])
+        self.assertTrue(self.run_it("apply", path, "--yes").endswith("applied\n"))
+        self.publish(self.server, "o1")
+        wait_for(lambda: len(self.receiver.got) == 2, "o1 by both")
+        self.assertEqual(self.run_it("apply", path), "erp: unchanged\ncrm: unchanged\n")
+        path = self.write("erp", more="    ordering: {key: none}\n")
+        self.assertIn('  ordering.key: (not set) -> "none"\n', self.run_it("apply", path, "--yes"))
+        told = json.loads(self.run_it("apply", path, "--json"))
+        self.assertEqual([each["outcome"] for each in told["workflows"]], ["unchanged"])
+        self.assertEqual(self.show(self.server, "crm").json["state"], "running")
+
+    def test_add_takes_new_ones_only(self):
+        path = self.write("erp")
+        self.assertEqual(self.run_it("add", path), "erp: created\n")
+        self.assertEqual(self.run_it("add", path), "erp: unchanged\n")
+        path = self.write("erp", more="    enabled: false\n")
+        self.assertIn("has version", self.run_it("add", path, code=73))
+
+    def test_a_file_with_errors_changes_nothing(self):
+        path = self.write("erp", more="    orderin: {}\n")
+        told = self.run_it("apply", path, "--yes", code=64)
+        self.assertIn("flows.yaml:5:5: workflows.0.orderin is not known", told)
+        path = self.write("erp")
+        with open(path, "a", encoding="utf-8") as file:
+            file.write('  - {id: db, source: {type: outbox, database: "sqlite:a"}, '
+                       'endpoint: {url: "https://a.example"}}\n')
+        self.assertIn("source.type is outbox", self.run_it("apply", path, "--yes", code=64))
+        self.assertEqual(self.server.call("GET", "/workflows").json["workflows"], [])
+
+    def test_remove_says_what_would_be_lost_and_waits_for_the_end(self):
+        self.receiver.hook = lambda _: 422
+        self.run_it("add", self.write("erp", more="    delivery: {retries: {maxAttempts: 1}}\n"))
+        self.publish(self.server, "o1")
+        self.dead_letter(self.server)
+        self.assertIn("1 dead letter is kept", self.run_it("remove", "erp", code=73))
+        self.assertEqual(self.run_it("remove", "erp", "--drop-undelivered"), "erp: removed\n")
+        self.assertEqual(self.streams(self.server), ["orders"])
+        self.run_it("remove", "erp", code=66)
+
+
 if __name__ == "__main__":
     arguments()
     unittest.main()

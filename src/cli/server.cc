@@ -152,7 +152,11 @@ void take_flags(config::Server& server, const ServeOptions& options) {
 Result<config::Config> reread(const ServeOptions& options) {
   HAPAX_TRY(config::Loaded loaded, load_configuration(options.config));
   if (!loaded.good()) {
-    return Error{Errc::kInvalidArgument, loaded.findings.errors.front().text()};
+    std::string all;
+    for (const config::ConfigFinding& finding : loaded.findings.errors) {
+      all.append(all.empty() ? "" : "; ").append(finding.text());
+    }
+    return Error{Errc::kInvalidArgument, all};
   }
   take_flags(loaded.config.server, options);
   return std::move(loaded.config);

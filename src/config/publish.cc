@@ -1,5 +1,6 @@
 #include "config/publish.h"
 
+#include <set>
 #include <utility>
 
 #include "base/format.h"
@@ -299,9 +300,13 @@ class EffectiveValues final : public Keys {
 
 class ValuesByPath final : public Keys {
  public:
+  enum class Which : std::uint8_t { kAll, kFixed };  // kFixed: those that SIGHUP does not change
+
+  explicit ValuesByPath(Which which = Which::kAll) : which_(which) {}
   std::map<std::string, ShownValue> all;
 
   void key(const ConfigKey& key) override {
+    if (which_ == Which::kFixed && key.reloaded) return;
     const std::string path = path_ + std::string(key.name);
     if (const auto setting = key.get ? key.get() : std::nullopt) add(path, key, "", *setting);
     if (const std::string items = list_json(key); items != "[]") all[path] = {items, items};
@@ -333,6 +338,7 @@ class ValuesByPath final : public Keys {
     path_ = path;
   }
 
+  const Which which_;
   std::string path_;
 };
 
@@ -366,6 +372,34 @@ std::string values_as_json(const Keys::Inside& inside, Secrets secrets) {
   EffectiveValues values(secrets, EffectiveValues::Empty::kLeftOut);
   inside(values);
   return values.text();
+}
+
+std::map<std::string, std::string> fixed_values(const Config& config) {
+  Config copy = config;
+  ValuesByPath values(ValuesByPath::Which::kFixed);
+  describe(values, copy);
+  std::map<std::string, std::string> fixed;
+  for (const auto& [path, value] : values.all) {
+    const bool applied = path.starts_with("workflows.") || path.starts_with("delivery.");
+    if (!applied) fixed[path] = value.written;
+  }
+  return fixed;
+}
+
+std::vector<std::string> changed_blocks(const std::map<std::string, std::string>& before,
+                                        const std::map<std::string, std::string>& after) {
+  std::set<std::string> changed;
+  const auto compare = [&](const auto& some, const auto& others) {
+    for (const auto& [path, value] : some) {
+      const auto found = others.find(path);
+      if (found == others.end() || found->second != value) {
+        changed.insert(path.substr(0, path.find('.')));
+      }
+    }
+  };
+  compare(before, after);
+  compare(after, before);
+  return {changed.begin(), changed.end()};
 }
 
 std::map<std::string, ShownValue> values_by_path(const Keys::Inside& inside) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "config/config.h"
 #include "config/keys.h"
@@ -31,6 +32,13 @@ struct ShownValue {
   std::string written;
   std::string shown;
 };
+// Values that only a start takes, by their paths, for comparing. They may be secret.
+[[nodiscard]] std::map<std::string, std::string> fixed_values(const Config& config);
+// The top sections in which these differ.
+[[nodiscard]] std::vector<std::string> changed_blocks(
+    const std::map<std::string, std::string>& before,
+    const std::map<std::string, std::string>& after);
+
 // The same values by their paths ("endpoint.timeouts.connect").
 [[nodiscard]] std::map<std::string, ShownValue> values_by_path(const Keys::Inside& inside);
 

@@ -1,6 +1,7 @@
 #include "serve/options.h"
 
 #include "auth/words.h"
+#include "config/publish.h"
 #include "config/unsupported.h"
 #include "net/address.h"
 
@@ -70,6 +71,7 @@ Result<Options> options_from(const config::Config& config) {
   }
   const config::Server& server = config.server;
   Options options;
+  options.fixed_values = config::fixed_values(config);
   options.data = server.data;
   options.database = server.store;
   options.database_schema = server.store_schema;

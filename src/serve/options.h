@@ -53,8 +53,9 @@ struct Options {
   config::Tenants tenants;
   config::Log log;
   config::Metrics metrics;
-  std::string outbox = "outbox_events";  // stream whose records are outbox events
-  std::map<std::string, double> slos;    // what the figures are held against, by name
+  std::string outbox = "outbox_events";             // stream whose records are outbox events
+  std::map<std::string, double> slos;               // what the figures are held against, by name
+  std::map<std::string, std::string> fixed_values;  // config::fixed_values()
   // The configuration as it is now, for SIGHUP; none: only certificates are read anew.
   std::function<Result<config::Config>()> reread;
   relay::OpenOutbox open_outbox;  // of workflows; none: these have no outboxes

@@ -19,6 +19,7 @@
 #include "access/tenant_store.h"
 #include "alerts/notice_text.h"
 #include "base/format.h"
+#include "config/publish.h"
 #include "host/clock.h"
 #include "host/entropy.h"
 #include "host/signals.h"
@@ -31,6 +32,7 @@
 #include "rest/rest_door.h"
 #include "rest/trace.h"
 #include "serve/alert_watch.h"
+#include "serve/changing_workflows.h"
 #include "serve/declared_workflows.h"
 #include "serve/descriptors.h"
 #include "serve/health.h"
@@ -46,8 +48,6 @@
 #include "serve/streams.h"
 #include "serve/survey.h"
 #include "serve/tenant_settings.h"
-#include "serve/workflow_changes.h"
-#include "serve/workflow_keeper.h"
 #include "serve/workflow_records.h"
 #include "wire/json_text.h"
 #include "workflows/host.h"
@@ -68,8 +68,6 @@ constexpr std::string_view kCrowded =
     "the server has as many connections as it may; try again, or ask for more "
     "(limits.connections_max, ulimit -n)";
 constexpr std::chrono::milliseconds kBriefTime{1'000};
-// A process that shares the store and lives knows of a change after so long.
-constexpr std::chrono::milliseconds kOthersFollow{15'000};
 
 http::SessionLimits brief(http::SessionLimits limits) {
   limits.header_time = std::min(limits.header_time, kBriefTime);
@@ -95,14 +93,14 @@ class Process {
     vault_.emplace(workflows::VaultPorts{*store_, clock_, entropy_}, std::move(secret_keys));
     secrets_.emplace(*vault_);
     HAPAX_TRY(workflows_, workflows::Host::make(workflows_to_run(), workflow_ports()));
-    keep_workflows();
+    let_workflows_change();
     alerts_ = std::make_unique<AlertWatch>(options_.alerts, alert_ports());
     outboxes_ = std::make_unique<OutboxSurvey>(
         serve::outboxes_of(options_.workflows, outbox_opener()), clock_);
     records_.open_outboxes_with(outbox_opener());
     open_doors();
     workflows_->start();
-    keeper_->start();
+    changing_->start();
     announce();
     notifier_.tell("READY=1");
     work(signals);
@@ -112,7 +110,7 @@ class Process {
     const bool well = !health_.trouble();
     notifier_.tell("STOPPING=1");
     health_.draining();
-    keeper_->stop();
+    changing_->stop();
     workflows_->wind_down(options_.drain);
     server_->stop(options_.drain);
     workflows_->wait();
@@ -123,7 +121,7 @@ class Process {
     while (well && entry_->ledger().keep(*store_)) {
     }
     open_ = false;
-    keeper_.reset();
+    changing_.reset();
     workflows_.reset();
     store_.reset();  // What it still answers finds everybody that asked.
     log_.tell_counted(Log::Spans::kAll);
@@ -165,7 +163,7 @@ class Process {
     rest::add_undelivered_route(router_, *entry_, records_);
     rest::add_dead_routes(router_, *entry_, records_);
     rest::add_replay_route(router_, *entry_, records_);
-    rest::add_workflow_change_routes(router_, *entry_, *changes_);
+    rest::add_workflow_change_routes(router_, *entry_, changing_->changes());
     rest::add_secret_routes(router_, *entry_, *secrets_);
     add_health_routes(router_, health_);
     add_metrics_route(router_,
@@ -206,27 +204,16 @@ class Process {
   }
 
   // What the store has beside the file runs, too.
-  void keep_workflows() {
-    const Duration patience = options_.drain;
-    runner_ = std::make_unique<HostRunner>(*workflows_, patience);
-    FollowerPorts ports{
-        .store = *store_, .runner = *runner_, .clock = clock_, .log = workflow_ports().log};
-    if (!options_.database.empty()) ports.others_end = patience + kOthersFollow;
-    keeper_ = std::make_unique<WorkflowKeeper>(std::move(ports), board_, options_.workflows);
-    const auto limits_of = [this](std::string_view tenant) {
-      const base::MutexLock lock(tenants_mutex_);
-      return workflow_limits_of(tenants_.of(std::string(tenant)));
-    };
-    const auto check = [this](const delivery::Workflow& workflow) {
-      return workflows_->check(workflow);
-    };
-    changes_ = std::make_unique<ChangedWorkflows>(
-        WorkflowChangesPorts{.store = *store_,
-                             .board = board_,
-                             .clock = clock_,
-                             .limits_of = limits_of,
-                             .check = check,
-                             .follow = [this] { keeper_->follow(); }});
+  void let_workflows_change() {
+    changing_ = std::make_unique<ChangingWorkflows>(
+        ChangingWorkflows::Ports{.store = *store_,
+                                 .host = *workflows_,
+                                 .board = board_,
+                                 .clock = clock_,
+                                 .log = workflow_ports().log,
+                                 .patience = options_.drain,
+                                 .shared = !options_.database.empty()},
+        options_.workflows, options_.tenants);
   }
 
   // Alerts travel by workflows of their own.
@@ -447,11 +434,14 @@ class Process {
     if (!config) return tell("", config.error());
     log_.set_level(config->log.level);
     accounts_.set(limits_of(config->tenants));
-    {
-      const base::MutexLock lock(tenants_mutex_);
-      tenants_ = config->tenants;
-    }
+    changing_->set_tenants(config->tenants);
     store_->set_shares(shares_of(config->tenants, options_.auth));
+    tell("workflows were read anew", changing_->set_file(config->workflows));
+    for (const std::string& block :
+         config::changed_blocks(options_.fixed_values, config::fixed_values(*config))) {
+      log_.write(LogLevel::kWarning, "the configuration changed where only a start takes it",
+                 {{"block", block}});
+    }
     if (options_.auth.configured() || config->auth.configured()) {
       const Status reloaded = authenticator_->reload(verifier_settings(config->auth));
       tell("keys and tokens were read anew", reloaded);
@@ -484,8 +474,6 @@ class Process {
   }
 
   const Options options_;
-  base::Mutex tenants_mutex_;
-  config::Tenants tenants_ HAPAX_GUARDED_BY(tenants_mutex_) = options_.tenants;
   WorkflowBoard board_;
   const DeclaredWorkflows declared_{
       board_,
@@ -572,9 +560,7 @@ class Process {
   std::optional<workflows::SecretVault> vault_;
   std::optional<StoredSecrets> secrets_;
   std::unique_ptr<workflows::Host> workflows_;
-  std::unique_ptr<HostRunner> runner_;
-  std::unique_ptr<WorkflowKeeper> keeper_;
-  std::unique_ptr<ChangedWorkflows> changes_;
+  std::unique_ptr<ChangingWorkflows> changing_;
   std::unique_ptr<access::Entry> entry_;
   std::unique_ptr<rest::RestDoor> rest_door_;
   std::unique_ptr<rest::RestDoor> metrics_door_;

@@ -244,6 +244,55 @@ workflows:
         self.assertEqual(self.streams(server), ["orders"])
 
 
+class Reloaded(DeclaredTest):
+    SAID = "workflows were read anew"
+
+    def config(self, *flows, more=""):
+        lines = [f"  - {{id: {each}, source: {{type: stream, stream: orders}}, "
+                 f"endpoint: {{url: \"{url}\"}}}}\n" for each, url in flows]
+        return CONFIG + more + "workflows:\n" + "".join(lines)
+
+    def test_sighup_takes_new_changed_and_gone_workflows(self):
+        other = self.endpoint()
+        server = self.serve(self.config(("erp", self.receiver.url), ("crm", self.receiver.url)))
+        self.publish(server, "o1")
+        wait_for(lambda: len(self.receiver.got) == 2, "o1 by both")
+        server.write(self.config(("erp", other.url), ("new", other.url)))
+        server.reload(self.SAID)
+        self.publish(server, "o2")
+        # The new one begins with the oldest record.
+        wait_for(lambda: sorted(self.orders(other)) == ["o1", "o2", "o2"],
+                 lambda: f"them at the other; it has {self.orders(other)}")
+        told = {each["id"]: each["state"]
+                for each in server.call("GET", "/workflows").json["workflows"]}
+        self.assertEqual(told, {"erp": "running", "new": "running", "crm": "disabled"})
+        server.write(self.config(("crm", self.receiver.url)))
+        server.reload(self.SAID)
+        wait_for(lambda: self.orders(self.receiver).count("o2") == 1, "o2 by crm, from its place")
+
+    def test_a_file_with_errors_changes_nothing_and_is_logged_with_its_lines(self):
+        server = self.serve(self.config(("erp", self.receiver.url)))
+        server.write(self.config(("erp", "no url")) + "  - {id: b, sorce: {}}\n")
+        server.reload("reload failed")
+        self.assertIn("hapax.yaml:5:", server.text())
+        self.assertIn("hapax.yaml:6:13: workflows.1.sorce is not known", server.text())
+        bad = self.config(("erp", self.endpoint().url), ("b", self.receiver.url))
+        server.write(bad.replace("stream: orders}, endpoint", "stream: orders}, "
+                                 "transform: {jq: '.['}, endpoint"))
+        server.reload("no workflow was changed")
+        self.publish(server, "o1")
+        self.arrives(self.receiver, "o1")
+        self.assertEqual(len(server.call("GET", "/workflows").json["workflows"]), 1)
+
+    def test_what_only_a_start_takes_is_named(self):
+        server = self.serve(self.config(("erp", self.receiver.url)))
+        server.write(self.config(("erp", self.receiver.url),
+                                 more="metrics: {endpoints_max: 7}\nlog: {level: debug}\n"))
+        server.reload("the configuration changed where only a start takes it")
+        self.assertIn("block=metrics", server.text())
+        self.assertNotIn("block=log", server.text())
+
+
 class Command(DeclaredTest):
     def setUp(self):
         super().setUp()

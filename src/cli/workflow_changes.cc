@@ -43,6 +43,16 @@ struct RemoveState {
   bool drop_undelivered = false;
 };
 
+struct TestState {
+  Target target;
+  std::string id;
+  std::string payload = "{}";
+  std::string type;
+  std::string key;
+  std::string event_id;
+  bool send = false;
+};
+
 std::string declared_path(const std::string& id, std::string_view query = {}) {
   return base::format("/api/v1/workflows/{}{}", client::encoded(id), query);
 }
@@ -165,6 +175,81 @@ int add_file(Way& way, const ApplyState& state) {
   return print_all(way, done);
 }
 
+void print_request(const JsonValue& request) {
+  const std::string endpoint = text_in(request, "endpoint");
+  base::print("\n{}\n", endpoint.empty() ? "(the only endpoint)" : printable(endpoint));
+  if (const std::string flaw = text_in(request, "flaw"); !flaw.empty()) {
+    base::print("  nothing is sent: {}\n", printable(flaw));
+  }
+  if (const std::string stream = text_in(request, "stream"); !stream.empty()) {
+    base::print("  into stream {}, as {}\n", printable(stream), text_in(request, "key"));
+  } else if (request.find("method") != nullptr) {
+    base::print("  {} {}\n", text_in(request, "method"), printable(text_in(request, "url")));
+  }
+  for (const JsonValue& header : list_in(request, "headers")) {
+    const auto* pair = header.get<JsonValue::Array>();
+    if (pair == nullptr || pair->size() != 2) continue;
+    const auto* name = (*pair)[0].get<std::string>();
+    const auto* value = (*pair)[1].get<std::string>();
+    if (name != nullptr && value != nullptr) {
+      base::print("  {}: {}\n", printable(*name), printable(*value));
+    }
+  }
+  base::print("\n  {}\n", printable(bytes_in(request, "body")));
+  const JsonValue* sent = request.find("sent");
+  if (sent == nullptr) return;
+  base::print("  sent: {}, status {}{}\n", text_in(*sent, "outcome"), number_in(*sent, "status"),
+              text_in(*sent, "reason").empty() ? "" : ", " + printable(text_in(*sent, "reason")));
+}
+
+bool all_delivered(const JsonValue& told) {
+  for (const JsonValue& request : list_in(told, "requests")) {
+    const JsonValue* sent = request.find("sent");
+    if (sent != nullptr && text_in(*sent, "outcome") != "delivered") return false;
+    if (!text_in(request, "flaw").empty()) return false;
+  }
+  return text_in(told, "dead_letter").empty();
+}
+
+int test_workflow(Way& way, const TestState& state) {
+  wire::JsonObject event;
+  event.add("id", state.event_id.empty() ? "test-" + fresh_key() : state.event_id);
+  event.add("payload", state.payload);
+  if (!state.type.empty()) event.add("type", state.type);
+  if (!state.key.empty()) event.add("key", state.key);
+  const std::string path = declared_path(state.id, state.send ? "/test?send=true" : "/test");
+  const auto told = way.ask_good({.method = "POST", .path = path, .body = event.text()});
+  if (!told) return way.exit_code();
+  if (way.json()) {
+    base::print("{}\n", told->reply.body);
+  } else {
+    const std::string dead = text_in(told->json, "dead_letter");
+    if (!dead.empty()) base::print("a dead letter: {}\n", printable(dead));
+    for (const JsonValue& output : list_in(told->json, "outputs")) {
+      base::print("output: {}\n", printable(bytes_in(output, "payload")));
+    }
+    if (dead.empty() && list_in(told->json, "outputs").empty()) base::print("filtered\n");
+    for (const JsonValue& request : list_in(told->json, "requests")) print_request(request);
+  }
+  return all_delivered(told->json) ? kExitOk : kExitFailed;
+}
+
+void declare_test(CLI::App& workflows, int& exit_code) {
+  const auto state = std::make_shared<TestState>();
+  CLI::App* test = workflows.add_subcommand("test", "Show what becomes of a sample event");
+  test->add_option("workflow", state->id, "Id of the workflow")->required();
+  test->add_option("payload", state->payload, "Content of the event")->capture_default_str();
+  test->add_option("--type", state->type, "Type of the event");
+  test->add_option("--key", state->key, "Its key");
+  test->add_option("--id", state->event_id, "Its id; a new one without it");
+  test->add_flag("--send", state->send, "Really send it, once");
+  add_target(*test, state->target);
+  test->footer("Example: hapax workflows test orders-to-erp '{\"order\": 17}'");
+  test->callback([state, &exit_code] {
+    exit_code = on_way(state->target, [&](Way& way) { return test_workflow(way, *state); });
+  });
+}
+
 int remove_workflow(Way& way, const RemoveState& state) {
   const std::string query = state.drop_undelivered ? "?drop_undelivered=true" : "";
   const auto told = way.ask_good({.method = "DELETE", .path = declared_path(state.id, query)});
@@ -209,6 +294,7 @@ void declare_workflow_changes(CLI::App& workflows, int& exit_code) {
       of_file("apply", "Declare or change the workflows of a file", apply_file);
   apply->add_flag("--dry-run", applied->dry_run, "Only show what would change");
   apply->add_flag("--yes", applied->yes, "Do not ask");
+  declare_test(workflows, exit_code);
   const auto removed = std::make_shared<RemoveState>();
   CLI::App* remove = workflows.add_subcommand("remove", "Remove one, and what it keeps");
   remove->add_option("workflow", removed->id, "Id of the workflow")->required();

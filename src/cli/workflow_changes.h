@@ -1,4 +1,4 @@
-// workflows add, apply and remove: what a server runs, from a file.
+// workflows add, apply, test and remove: what a server runs, from a file.
 #pragma once
 
 namespace CLI {

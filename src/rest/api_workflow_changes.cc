@@ -1,10 +1,15 @@
 // Workflows that are declared, changed and removed over HTTP.
 #include <string>
 #include <utility>
+#include <variant>
 
+#include <hapax/limits.h>
+
+#include "base/format.h"
 #include "rest/api.h"
 #include "rest/commits.h"
 #include "rest/replies.h"
+#include "wire/event_fields.h"
 #include "wire/json_schema.h"
 #include "wire/json_text.h"
 
@@ -75,6 +80,59 @@ Act remove_workflow(access::Entry& entry, WorkflowChanges& changes) {
   };
 }
 
+Record sample_of(const Append& append) {
+  Record sample{.id = std::string(append.id.value_or("")),
+                .group = std::string(append.group.value_or("")),
+                .payload = std::string(append.payload)};
+  for (const Header& header : append.headers)
+    sample.headers.emplace_back(header.name, header.value);
+  return sample;
+}
+
+// As the store would judge it.
+Status check_sample(const Append& event, const Record& sample) {
+  if (event.id && event.id->empty()) return Error{Errc::kInvalidArgument, "id: is empty"};
+  if (event.group && event.group->empty()) return Error{Errc::kInvalidArgument, "key: is empty"};
+  const auto check = [](std::string_view what, std::size_t size, std::size_t most) -> Status {
+    if (size <= most) return Ok{};
+    return Error{Errc::kLimitExceeded,
+                 base::format("{}: has {}; the most is {}", what, size, most)};
+  };
+  std::size_t header_bytes = 0;
+  for (const auto& [name, value] : sample.headers) header_bytes += name.size() + value.size();
+  HAPAX_CHECK(check("id", sample.id.size(), limits::kMessageIdBytesMax));
+  HAPAX_CHECK(check("key", sample.group.size(), limits::kMessageIdBytesMax));
+  HAPAX_CHECK(check("payload", sample.payload.size(), limits::kRecordBytesMax));
+  HAPAX_CHECK(check("headers", sample.headers.size(), limits::kHeadersMax));
+  return check("bytes of headers", header_bytes, limits::kHeaderBytesMax);
+}
+
+// The body is an event, as one that is posted to the workflow.
+Act test_workflow(access::Entry& entry, WorkflowChanges& changes) {
+  return [&entry, &changes](const SharedCall& call) {
+    if (!understands(call)) return;
+    const auto send = option<bool>(call, "send", false);
+    if (!send) return respond_error(call, send.error());
+    const std::string workflow(call->name("workflow"));
+    const wire::TextField given[] = {{"workflow", workflow}};
+    const auto event = wire::read_op(wire::kEvent, call->request().body, given);
+    if (!event) return respond_error(call, event.error());
+    const Status keyed = give_id(call->request(), **event);  // It must be one, and has no effect.
+    if (!keyed) return respond_error(call, keyed.error());
+    const auto& append = std::get<Append>((*event)->ops.at(0));
+    const Record sample = sample_of(append);
+    const Status sound = check_sample(append, sample);
+    if (!sound) return respond_error(call, sound.error());
+    const auto test = [&changes, workflow, send = *send, tenant = call->caller().tenant,
+                       sample](Store&) { return changes.test(tenant, workflow, sample, send); };
+    entry.ask(call->from(), call->caller(), test,
+              [&entry, call, sent = *send](const Result<std::string>& json) {
+                if (json && sent) audit_workflow(entry, *call, "test_workflow");
+                respond_change(call, json);
+              });
+  };
+}
+
 }  // namespace
 
 void add_workflow_change_routes(Router& router, access::Entry& entry, WorkflowChanges& changes) {
@@ -97,6 +155,11 @@ void add_workflow_change_routes(Router& router, access::Entry& entry, WorkflowCh
   remove.query = {{"drop_undelivered", flag,
                    "Also while records wait or dead letters are kept, which are lost then"}};
   router.add(std::move(remove));
+  Route test = add("POST", "/workflows/{workflow}/test", test_workflow(entry, changes),
+                   "Try a workflow with a sample event, which is not stored", "WorkflowTest");
+  test.op = wire::kEvent;
+  test.query = {{"send", flag, "Really send it, once"}};
+  router.add(std::move(test));
 }
 
 }  // namespace hapax::rest

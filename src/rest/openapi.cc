@@ -243,6 +243,22 @@ void add_workflow_change_schemas(JsonObject& out) {
           R"("additionalProperties":false}},"warnings":{"type":"array",)"
           R"("items":{"type":"string"}}},"required":["id","outcome","version","differences",)"
           R"("warnings"],"additionalProperties":false})");
+  out.raw("WorkflowTest",
+          R"({"type":"object","properties":{"outputs":{"type":"array","items":)"
+          R"({"type":"object","properties":{"payload":{"type":"string"},)"
+          R"("payload_base64":{"type":"string"},"type":{"type":"string"},"key":{"type":"string"},)"
+          R"("key_base64":{"type":"string"}},"additionalProperties":false}},)"
+          R"("dead_letter":{"type":"string"},"requests":{"type":"array","items":{"type":"object",)"
+          R"("properties":{"endpoint":{"type":"string"},"key":{"type":"string"},)"
+          R"("flaw":{"type":"string"},"stream":{"type":"string"},"method":{"type":"string"},)"
+          R"("url":{"type":"string"},"headers":{"type":"array","items":{"type":"array"}},)"
+          R"("body":{"type":"string"},"body_base64":{"type":"string"},"sent":{"type":"object",)"
+          R"("properties":{"outcome":{"enum":["delivered","rejected","try-later","unknown",)"
+          R"("not-sent","gone"]},"status":{"type":"integer"},"reason":{"type":"string"},)"
+          R"("answer":{"type":"string"},"answer_base64":{"type":"string"}},)"
+          R"("required":["outcome","status"],"additionalProperties":false}},)"
+          R"("required":["endpoint"],"additionalProperties":false}}},)"
+          R"("required":["outputs","requests"],"additionalProperties":false})");
   out.raw("WorkflowRemoved", R"({"type":"object","properties":{"id":{"type":"string"},)"
                              R"("state":{"enum":["removing","removed"]}},)"
                              R"("required":["id","state"],"additionalProperties":false})");

@@ -39,6 +39,10 @@ class WorkflowChanges {
   [[nodiscard]] virtual Result<std::string> remove(std::string_view tenant,
                                                    std::string_view workflow, bool drop_undelivered,
                                                    std::string_view actor, Store& store) = 0;
+  // What would become of the sample, or becomes of it if it is sent; nothing of it is stored.
+  // kNotFound: there is no such workflow; kPreconditionFailed: it is a draft.
+  [[nodiscard]] virtual Result<std::string> test(std::string_view tenant, std::string_view workflow,
+                                                 const Record& sample, bool send) = 0;
 };
 
 }  // namespace hapax::rest

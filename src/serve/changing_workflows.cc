@@ -38,6 +38,8 @@ ChangingWorkflows::ChangingWorkflows(const Ports& ports,
                 return workflow_limits_of(tenants_.of(std::string(tenant)));
               },
           .check = [this](const delivery::Workflow& workflow) { return host_.check(workflow); },
+          .try_out = [this](const delivery::Workflow& workflow, const Record& sample,
+                            bool send) { return host_.try_out(workflow, sample, send); },
           .follow = [this] { keeper_.follow(); }}) {}
 
 void ChangingWorkflows::set_tenants(config::Tenants tenants) {

@@ -9,6 +9,7 @@
 #include "config/workflows.h"
 #include "delivery/workflow_check.h"
 #include "delivery/workflow_runs.h"
+#include "serve/trial_json.h"
 #include "serve/waiting_records.h"
 #include "serve/workflow_removal.h"
 #include "wire/json_text.h"
@@ -258,6 +259,22 @@ Result<std::string> ChangedWorkflows::remove(std::string_view tenant, std::strin
       .add("id", name.second)
       .add("state", left ? "removing" : "removed")
       .text();
+}
+
+Result<std::string> ChangedWorkflows::test(std::string_view tenant, std::string_view id,
+                                           const Record& sample, bool send) {
+  const auto known = ports_.board.find(tenant, id);
+  if (known == nullptr) {
+    return Error{Errc::kNotFound, base::format("workflow '{}' is not declared", id)};
+  }
+  if (known->workflow.draft()) {
+    return Error{Errc::kPreconditionFailed,
+                 base::format("workflow '{}' is a draft: it lacks a source or an endpoint", id)};
+  }
+  Record now = sample;
+  now.time = time_from_ms(ports_.clock.wall_ms());
+  HAPAX_TRY(const workflows::Trial trial, ports_.try_out(known->workflow, now, send));
+  return trial_json(trial);
 }
 
 }  // namespace hapax::serve

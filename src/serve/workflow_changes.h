@@ -13,6 +13,7 @@
 #include "rest/workflow_changes.h"
 #include "serve/declarations.h"
 #include "serve/workflow_board.h"
+#include "workflows/trial.h"
 
 namespace hapax::serve {
 
@@ -30,6 +31,8 @@ struct WorkflowChangesPorts {
   std::function<WorkflowLimits(std::string_view tenant)> limits_of;
   // What would keep it from running, other than what was said of it.
   std::function<Status(const delivery::Workflow&)> check;
+  std::function<Result<workflows::Trial>(const delivery::Workflow&, const Record&, bool send)>
+      try_out;
   // What is durable takes effect in this process.
   std::function<void()> follow;
 };
@@ -44,6 +47,8 @@ class ChangedWorkflows final : public rest::WorkflowChanges {
   [[nodiscard]] Result<std::string> remove(std::string_view tenant, std::string_view workflow,
                                            bool drop_undelivered, std::string_view actor,
                                            Store& store) override;
+  [[nodiscard]] Result<std::string> test(std::string_view tenant, std::string_view workflow,
+                                         const Record& sample, bool send) override;
 
  private:
   [[nodiscard]] Status check_limits(const delivery::Workflow& workflow) const;

@@ -109,6 +109,24 @@ Result<std::unique_ptr<EndpointSink>> EndpointSink::make(const delivery::Deliver
   return sink;
 }
 
+Result<envelope::RequestContent> EndpointSink::content_of(const Plan& plan,
+                                                          const Outgoing& record) {
+  envelope::RecordFacts facts{.key = record.id,
+                              .type = record.type,
+                              .time = record.time,
+                              .payload = record.payload,
+                              .content_type = content_type_of(record),
+                              .source = plan.event_source};
+  if (plan.event_subject) facts.subject = record.key;
+  return envelope::make_content(plan.shape, facts);
+}
+
+Result<webhook::SendRequest> EndpointSink::draft(const Outgoing& record) {
+  HAPAX_TRY(const auto plan, plan_.get());
+  HAPAX_TRY(const auto content, content_of(*plan, record));
+  return request_for(*plan, record, content, 0);
+}
+
 void EndpointSink::start(std::span<const Outgoing* const> records, std::int64_t not_after_ms,
                          Done done) {
   HAPAX_ASSERT(records.size() == 1, "an endpoint takes one record per request");
@@ -116,14 +134,7 @@ void EndpointSink::start(std::span<const Outgoing* const> records, std::int64_t 
   const auto plan = plan_.get();
   // U4: a record is not to blame for a secret that is missing.
   if (!plan) return end_unsent(note_, done, kSecretPause, plan.error().detail);
-  envelope::RecordFacts facts{.key = record.id,
-                              .type = record.type,
-                              .time = record.time,
-                              .payload = record.payload,
-                              .content_type = content_type_of(record),
-                              .source = (*plan)->event_source};
-  if ((*plan)->event_subject) facts.subject = record.key;
-  const auto content = envelope::make_content((*plan)->shape, facts);
+  const auto content = content_of(**plan, record);
   if (!content) {
     return done({SendResult{.outcome = SendResult::Outcome::kRejected,
                             .hopeless = true,

@@ -31,6 +31,8 @@ class EndpointSink final : public delivery::Sink {
       const delivery::DeliveryTerms& terms, const delivery::HttpTarget& target,
       const EndpointReach& reach);
 
+  // The request that start() would make of the record now, which nobody sends.
+  [[nodiscard]] Result<webhook::SendRequest> draft(const delivery::Outgoing& record);
   void start(std::span<const delivery::Outgoing* const> records, std::int64_t not_after_ms,
              Done done) override;
   void wind_down() override;
@@ -54,6 +56,8 @@ class EndpointSink final : public delivery::Sink {
   [[nodiscard]] static Result<std::shared_ptr<const Plan>> make_plan(
       const delivery::DeliveryTerms& terms, const delivery::HttpTarget& target,
       const EndpointReach& reach);
+  [[nodiscard]] static Result<envelope::RequestContent> content_of(
+      const Plan& plan, const delivery::Outgoing& record);
   static void plan_body(Plan& plan, const delivery::DeliveryTerms& terms,
                         const delivery::EndpointBody& body);
   [[nodiscard]] static Status plan_signing(Plan& plan, const delivery::HttpTarget& target,

@@ -90,6 +90,34 @@ Status Host::check(const Workflow& workflow) {
   return Ok{};
 }
 
+Result<Trial> Host::try_out(const Workflow& workflow, const Record& sample, bool send) {
+  std::unique_ptr<JqTransform> transform;
+  std::optional<EndpointReach> reach;
+  {
+    const base::MutexLock lock(mutex_);
+    if (winding_down_) return Error{Errc::kShuttingDown, "the server stops"};
+    HAPAX_CHECK(need_sender());
+    if (workflow.transform) {
+      HAPAX_CHECK(need_transforms());
+      HAPAX_TRY(transform, JqTransform::make(*transforms_, *workflow.transform));
+    }
+    reach.emplace(reach_of(workflow));
+  }
+  Store& store = ports_.store_of(workflow.tenant);
+  TrialPorts ports{.reach = *reach,
+                   .transform = transform.get(),
+                   .store_id = store.id(),
+                   .stream_uid = 0,
+                   .send = send};
+  if (!std::holds_alternative<delivery::FromOutbox>(*workflow.source)) {
+    const std::string stream = source_stream_of(workflow);
+    const auto found = store.read({.stream = stream, .max = 1});
+    if (!found && found.error().code != Errc::kNotFound) return found.error();
+    if (found) ports.stream_uid = found->stream_uid;
+  }
+  return try_workflow(workflow, sample, ports);
+}
+
 Result<std::unique_ptr<Host::Member>> Host::make_member(const Workflow& workflow) {
   HAPAX_CHECK(need_sender());
   auto member = std::make_unique<Member>();

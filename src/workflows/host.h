@@ -28,6 +28,7 @@
 #include "workflows/running.h"
 #include "workflows/secrets_book.h"
 #include "workflows/staging_run.h"
+#include "workflows/trial.h"
 #include "workflows/wait_notes.h"
 
 namespace hapax::workflows {
@@ -57,6 +58,9 @@ class Host {
 
   // What would make put() fail, without running anything.
   [[nodiscard]] Status check(const delivery::Workflow& workflow);
+  // What would become of the record, or becomes of it if it is sent. Waits for that.
+  [[nodiscard]] Result<Trial> try_out(const delivery::Workflow& workflow, const Record& sample,
+                                      bool send);
   // Runs the workflow, or runs it as it is now. H1: one of the same name sends nothing any more
   // when the new one begins, so that no record of a group overtakes another: it winds down as in
   // remove() first, and tend() begins the new one. An error changes nothing.

@@ -154,6 +154,71 @@ class OverTheApi(DeclaredTest):
         self.put(server, self.declaration(enabled=False))
 
 
+class Tried(DeclaredTest):
+    EVENT = {"id": "e1", "type": "OrderCreated", "key": "ann", "payload": '{"order": "e1"}',
+             "headers": [["traceparent", "00-ab"]]}
+
+    def trial(self, server, query="", **event):
+        answer = server.call("POST", "/workflows/erp/test" + query, {**self.EVENT, **event})
+        self.assertEqual(answer.status, 200, answer.body)
+        return answer.json
+
+    def test_a_dry_trial_shows_the_request_and_sends_nothing(self):
+        config = CONFIG + f"""
+workflows:
+  - id: erp
+    source: {{type: stream, stream: orders}}
+    endpoint:
+      url: "{self.receiver.url}"
+      auth: {{type: bearer, token: "${{env:ERP}}"}}
+      headers: {{X-Shop: "berlin", X-Api-Key: "${{env:ERP}}-clear"}}
+      signing: {{keys: [{{key: "${{env:SIGN}}"}}]}}
+"""
+        server = self.serve(config, {"ERP": "t0k-secret",
+                                     "SIGN": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"})
+        told = self.trial(server)
+        self.assertEqual(told["outputs"], [{"payload": '{"order": "e1"}'}])
+        request, = told["requests"]
+        self.assertEqual((request["method"], request["url"]), ("POST", self.receiver.url))
+        head = {name: value for name, value in request["headers"]}
+        self.assertEqual(head["Authorization"], "Bearer ${env:ERP}")
+        self.assertEqual((head["X-Shop"], head["traceparent"]), ("berlin", "00-ab"))
+        self.assertIn("${env:ERP}", head["X-Api-Key"])
+        self.assertEqual(head["webhook-id"], request["key"])
+        self.assertIn("webhook-signature", head)
+        self.assertEqual(json.loads(request["body"])["data"], {"order": "e1"})
+        for hidden in ("t0k-secret", "MfKQ9r8", "-clear"):
+            self.assertNotIn(hidden, json.dumps(told))
+        self.assertEqual(self.receiver.came, [])
+        # The key is that which the record has when it comes.
+        self.publish(server, "e1")
+        wait_for(lambda: self.receiver.got, "e1")
+        self.assertEqual(self.receiver.got[0][0]["webhook-id"], request["key"])
+        self.assertEqual(server.call("POST", "/workflows/none/test", self.EVENT).status, 404)
+
+    def test_the_outputs_of_a_transform_and_what_it_fails_over(self):
+        server = self.serve(CONFIG)
+        self.put(server, self.declaration(transform={"jq": ".lines[] | {n: .}"}))
+        told = self.trial(server, payload={"lines": [1, 2]})
+        self.assertEqual([each["payload"] for each in told["outputs"]], ['{"n":1}', '{"n":2}'])
+        self.assertEqual(len({each["key"] for each in told["requests"]}), 2)
+        told = self.trial(server, payload={"lines": 7})
+        self.assertIn("transform", told["dead_letter"])
+        self.assertEqual(self.trial(server, payload={"lines": []})["requests"], [])
+
+    def test_it_is_sent_once_if_somebody_says_so(self):
+        server = self.serve(CONFIG)
+        self.put(server, self.declaration())
+        sent = self.trial(server, "?send=true")["requests"][0]["sent"]
+        self.assertEqual((sent["outcome"], sent["status"]), ("delivered", 200))
+        self.receiver.hook = lambda _: (422, {}, b"no such order")
+        sent = self.trial(server, "?send=true")["requests"][0]["sent"]
+        self.assertEqual((sent["outcome"], sent["status"]), ("rejected", 422))
+        self.assertEqual(sent["answer"], "no such order")
+        self.assertEqual(len(self.receiver.came), 2)
+        self.assertEqual(self.show(server).json["waiting"], 0)
+
+
 class Removed(DeclaredTest):
     def remove(self, server, query="", status=200):
         answer = server.call("DELETE", "/workflows/erp" + query)
@@ -346,6 +411,17 @@ class Command(DeclaredTest):
                        'endpoint: {url: "https://a.example"}}\n')
         self.assertIn("source.type is outbox", self.run_it("apply", path, "--yes", code=64))
         self.assertEqual(self.server.call("GET", "/workflows").json["workflows"], [])
+
+    def test_a_sample_is_tried(self):
+        self.run_it("add", self.write("erp"))
+        told = self.run_it("test", "erp", '{"order": "x"}', "--type", "OrderCreated")
+        self.assertIn(f"  POST {self.receiver.url}\n", told)
+        self.assertIn('output: {"order": "x"}\n', told)
+        self.assertIn("webhook-id: ", told)
+        self.assertEqual(self.receiver.came, [])
+        self.assertIn("sent: delivered, status 200", self.run_it("test", "erp", "--send"))
+        self.receiver.hook = lambda _: 500
+        self.assertIn("sent: try-later, status 500", self.run_it("test", "erp", "--send", code=1))
 
     def test_remove_says_what_would_be_lost_and_waits_for_the_end(self):
         self.receiver.hook = lambda _: 422

@@ -92,8 +92,8 @@ Status check_change(const Workflow& before, const Workflow& after) {
                  "source: a workflow keeps its place in its source, so that cannot change; remove "
                  "the workflow and declare it anew, or declare another one"};
   }
-  if (delivery::is_staged(before) && workflows::has_outbox(before) &&
-      !delivery::is_staged(after) && !after.draft()) {
+  if (delivery::is_staged(before) && workflows::has_outbox(before) && !delivery::is_staged(after) &&
+      !after.draft()) {
     return Error{Errc::kPreconditionFailed,
                  base::format("what waits in '{}.outbox' would never be sent: a workflow with a "
                               "transform or several endpoints stays one; keep the transform, for "

@@ -39,9 +39,8 @@ WorkflowFollower::WorkflowFollower(FollowerPorts ports, WorkflowBoard& board)
 
 // F4
 const Workflow* WorkflowFollower::Place::wanted() const {
-  if (stored && stored->is_removing()) return nullptr;
   const Workflow* workflow = file ? &*file : nullptr;
-  if (workflow == nullptr && stored && stored->declaration &&
+  if (workflow == nullptr && stored && stored->declaration && !stored->is_removing() &&
       stored->declaration->workflow.declared_in == DeclaredIn::kApi) {
     workflow = &stored->declaration->workflow;
   }
@@ -95,7 +94,7 @@ void WorkflowFollower::publish() {
                                     : readable ? place.stored->declaration->workflow
                                                : unreadable_workflow(name)};
     if (place.stored) known.version = place.stored->version;
-    if (place.stored && place.stored->is_removing()) {
+    if (place.stored && place.stored->is_removing() && !place.file) {
       known.stage = WorkflowStage::kRemoving;
     } else if (!place.file && known.workflow.declared_in == DeclaredIn::kFile) {
       known.stage = WorkflowStage::kLeftFile;
@@ -161,7 +160,8 @@ bool WorkflowFollower::tend(const WorkflowName& name, Place& place) {
   place.again_ms = 0;
   run_wanted(name, place);
   if (!followed_) return false;  // Nobody knows what the store says.
-  if (place.stored && place.stored->is_removing()) {
+  if (place.file && place.stored && place.stored->is_removing()) place.noted = false;  // F4
+  if (place.stored && place.stored->is_removing() && !place.file) {
     const Status removed = remove(name, place);
     tell(name, place, place.store_trouble, removed);
     return place.stored.has_value() && place.again_ms == 0;

@@ -347,6 +347,26 @@ TEST_F(Follower, WhatLeavesTheFileIsKeptAndDoesNotRun) {
   EXPECT_EQ(later.runner.runs.size(), 1U);
 }
 
+// F4: a process whose file does not have it may think that it left the file.
+TEST_F(Follower, NoOtherProcessRemovesWhatIsInTheFileOfOne) {
+  const Workflow workflow = from_stream("erp", DeclaredIn::kFile);
+  TestProcess one(*store_, clock_, Duration{20'000});
+  TestProcess other(*store_, clock_, Duration{20'000});
+  fill("erp");
+  one.follower.set_file({workflow});
+  one.settle();
+  other.settle();
+  EXPECT_EQ(other.stage("erp"), WorkflowStage::kLeftFile);
+  put(workflow, true, true);
+  (void)other.follower.step();
+  EXPECT_EQ(other.stage("erp"), WorkflowStage::kRemoving);
+  one.settle();
+  other.settle();
+  EXPECT_EQ(one.stage("erp"), WorkflowStage::kDeclared);
+  EXPECT_EQ(one.runner.puts, 1);
+  EXPECT_THAT(streams(), Contains("erp.dead"));
+}
+
 TEST_F(Follower, TheFileTakesOverWhatWasDeclaredOverTheApi) {
   put(from_stream("erp"));
   TestProcess one(*store_, clock_);

@@ -132,7 +132,7 @@ class Walk {
     const std::string_view name =
         workflow_.endpoints.size() > 1 ? endpoint.name : std::string_view();
     const signing::FanOut fan_out =
-        is_staged(workflow_) ? signing::FanOut{index, name} : signing::FanOut{};
+        delivery::is_staged(workflow_) ? signing::FanOut{index, name} : signing::FanOut{};
     auto key = trial_key(workflow_, sample_, ports_, fan_out);
     if (!key) {
       out.flaw = key.error().detail;

@@ -24,7 +24,7 @@ class Keeper {
     Store& store;         // of the rule's tenant
     std::string stream;   // what is told is appended there; empty: nowhere
     std::string process;  // name of this one among those that share the store
-    // R3: after the commit, so that a line is written of nothing that another process told.
+    // F3: after the commit, so that a line is written of nothing that another process told.
     std::function<void(const Notice& notice)> told;
     std::function<void(std::uint64_t alerts)> left_out;  // there are too many at once
   };

@@ -147,7 +147,7 @@ class Meddling final : public Store {
   Store& store_;
 };
 
-// R1: another process tells between the look at the register and the commit.
+// F1: another process tells between the look at the register and the commit.
 TEST_F(Keepers, AProcessThatIsOvertakenTellsNothing) {
   Meddling store(*store_);
   const auto slow = start(store);
@@ -158,6 +158,7 @@ TEST_F(Keepers, AProcessThatIsOvertakenTellsNothing) {
   EXPECT_THAT(logged_, ElementsAre("alert.begins"));
 }
 
+// F3
 TEST_F(Keepers, ALostAnswerTellsNothingTwice) {
   Meddling store(*store_);
   const auto keeper = start(store);
@@ -165,6 +166,7 @@ TEST_F(Keepers, ALostAnswerTellsNothingTwice) {
   EXPECT_FALSE(look(*keeper, 3).ok());
   ASSERT_TRUE(look(*keeper, 3));
   EXPECT_THAT(stored(), ElementsAre("alert.begins"));
+  EXPECT_THAT(logged_, IsEmpty());
 }
 
 TEST_F(Keepers, WhatCouldNotBeStoredIsToldLater) {
@@ -208,6 +210,20 @@ TEST_F(Keepers, LongNamesFit) {
   }
   ASSERT_TRUE(keeper->look(many, now_));
   EXPECT_EQ(stored().size(), kFiringsMax);
+}
+
+// Names that are several times as long in JSON: as many alerts are told as the register holds.
+TEST_F(Keepers, NamesThatDoNotFitHoldUpNoOtherAlert) {
+  const auto keeper = start();
+  std::vector<Observation> many{{kShop, 3}};
+  for (std::size_t i = 0; i < kFiringsMax; ++i) {
+    many.push_back({{.name = base::format("{}{}", std::string(240, '\x01'), 100 + i)}, 3});
+  }
+  ASSERT_TRUE(keeper->look(many, now_));
+  EXPECT_GT(stored().size(), kFiringsMax / 4);
+  many.resize(1);
+  ASSERT_TRUE(keeper->look(many, now_ + Duration{1}));
+  EXPECT_THAT(logged_, testing::Contains("alert.ends"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "alerts/rule_watch.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/format.h"
@@ -10,6 +9,21 @@
 namespace hapax::alerts {
 
 namespace {
+
+const std::string kOtherProcesses = "others";
+
+// As they are written in a register.
+std::size_t names_bytes(const Subject& subject) {
+  return wire::json_text(subject.tenant).size() + wire::json_text(subject.name).size() +
+         wire::json_text(subject.part).size();
+}
+
+bool has_room(const Firings& firings, const Subject& subject) {
+  if (firings.size() >= kFiringsMax) return false;
+  std::size_t bytes = names_bytes(subject);
+  for (const auto& [other, firing] : firings) bytes += names_bytes(other);
+  return bytes <= kNamesBytesMax;
+}
 
 bool seen_lately(const std::pair<const std::string, Time>& seen, Time now) {
   return now - seen.second < kSeenLost;
@@ -34,7 +48,12 @@ std::string Notice::key() const {
 void RuleWatch::see(std::span<const Observation> all, Time now) {
   if (first_ == Time{}) first_ = now;
   std::set<Subject> held;
+  unknown_.clear();
   for (const Observation& one : all) {
+    if (!one.known) {
+      unknown_.insert(one.subject);
+      continue;
+    }
     if (!(one.value > rule_.above)) continue;
     held.insert(one.subject);
     Sight& sight = sights_[one.subject];
@@ -42,7 +61,8 @@ void RuleWatch::see(std::span<const Observation> all, Time now) {
     sight.value = one.value;
   }
   for (auto& [subject, sight] : sights_) {
-    if (held.contains(subject) || !std::exchange(sight.holds, false)) continue;
+    if (held.contains(subject) || unknown_.contains(subject)) continue;
+    if (!std::exchange(sight.holds, false)) continue;
     sight.since = now;
   }
 }
@@ -53,6 +73,7 @@ RuleWatch::Turn RuleWatch::judge(const Firings& remembered, Time now) const {
     if (sight.holds) judge_held(turn, subject, sight, now);
   }
   for (const auto& [subject, firing] : remembered) {
+    if (unknown_.contains(subject)) continue;
     const auto sight = sights_.find(subject);
     if (sight == sights_.end() || !sight->second.holds) judge_over(turn, subject, now);
   }
@@ -63,7 +84,8 @@ void RuleWatch::judge_held(Turn& turn, const Subject& subject, const Sight& sigh
   const auto found = turn.firings.find(subject);
   if (found == turn.firings.end()) {
     if (now - sight.since < rule_.hold) return;
-    if (turn.firings.size() >= kFiringsMax) {
+    // Those behind one that has no room are not asked for theirs: there can be many.
+    if (turn.left_out > 0 || !has_room(turn.firings, subject)) {
       ++turn.left_out;
       return;
     }
@@ -75,11 +97,7 @@ void RuleWatch::judge_held(Turn& turn, const Subject& subject, const Sight& sigh
     return;
   }
   Firing& firing = found->second;
-  Time& seen = firing.seen_by[process_];
-  if (seen == Time{} || now - seen >= kSeenEvery) {
-    seen = now;
-    turn.changed = true;
-  }
+  if (testify(firing, now)) turn.changed = true;
   if (rule_.repeat == Duration{0} || now - firing.told < rule_.repeat) return;
   firing.told = now;
   firing.value = sight.value;
@@ -89,7 +107,23 @@ void RuleWatch::judge_held(Turn& turn, const Subject& subject, const Sight& sigh
   turn.changed = true;
 }
 
-// R2: the last one that saw it ends it.
+// More processes than the register names share one name, which ends by its age alone (F2).
+bool RuleWatch::testify(Firing& firing, Time now) const {
+  const auto said_lately = [&](const std::string& name) {
+    const auto found = firing.seen_by.find(name);
+    return found != firing.seen_by.end() && now - found->second < kSeenEvery;
+  };
+  if (said_lately(process_)) return false;
+  const bool went =
+      std::erase_if(firing.seen_by, [&](const auto& seen) { return !seen_lately(seen, now); }) > 0;
+  const bool named = firing.seen_by.contains(process_) || firing.seen_by.size() < kWitnessesMax;
+  const std::string& name = named ? process_ : kOtherProcesses;
+  if (said_lately(name)) return went;
+  firing.seen_by[name] = now;
+  return true;
+}
+
+// F2: the last one that saw it ends it.
 void RuleWatch::judge_over(Turn& turn, const Subject& subject, Time now) const {
   if (now - over_since(subject) < rule_.hold) return;
   Firing& firing = turn.firings.at(subject);

@@ -2,14 +2,15 @@
 // nothing is stored here that must outlive the process.
 //
 // What must is the alerts that have begun and not ended (`Firings`): every process of a shared
-// store has the same. R1: an alert begins and ends once, whoever sees it. R2: it does not end while
+// store has the same. F1: an alert begins and ends once, whoever sees it. F2: it does not end while
 // a process that lives still sees its condition hold; a process that has said nothing for kSeenLost
-// does not live.
+// does not live. F3 stands in keeper.h. F4: what is not known neither begins an alert nor ends one.
 #pragma once
 
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +24,11 @@ namespace hapax::alerts {
 // Who sees that an alert holds says so again after so long, in log time.
 inline constexpr Duration kSeenEvery{30'000};
 inline constexpr Duration kSeenLost{90'000};
-inline constexpr std::size_t kFiringsMax = 50;  // of one rule: they fit into a register
+// What one rule remembers fits into a register: so many alerts, each seen by so many processes
+// under their names and the others under one, in so many bytes of names of subjects.
+inline constexpr std::size_t kFiringsMax = 50;
+inline constexpr std::size_t kWitnessesMax = 8;
+inline constexpr std::size_t kNamesBytesMax = std::size_t{32} << 10;
 
 // What an alert is about, in UTF-8. Which members say something depends on the condition.
 struct Subject {
@@ -36,6 +41,7 @@ struct Subject {
 struct Observation {
   Subject subject{};
   double value = 0;
+  bool known = true;  // false: the value means nothing
 };
 
 struct Firing {
@@ -87,12 +93,15 @@ class RuleWatch {
   };
 
   void judge_held(Turn& turn, const Subject& subject, const Sight& sight, Time now) const;
+  // That this process sees it. Whether that changed what is remembered.
+  bool testify(Firing& firing, Time now) const;
   void judge_over(Turn& turn, const Subject& subject, Time now) const;
   [[nodiscard]] Time over_since(const Subject& subject) const;
 
   const Rule& rule_;
   const std::string process_;
   std::map<Subject, Sight> sights_;  // of subjects that hold, or that held while this one looked
+  std::set<Subject> unknown_;        // F4
   Time first_{};                     // when this one looked first; the beginning of 1970: never
 };
 

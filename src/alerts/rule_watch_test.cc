@@ -137,7 +137,7 @@ TEST(RuleWatch, AfterARestartItEndsWhatTheOneBeforeBegan) {
   EXPECT_THAT(world.told(), ElementsAre("alert.ends erp 3"));
 }
 
-// R1
+// F1
 TEST(RuleWatch, OfSeveralProcessesOneTells) {
   World world(rule(), 3);
   for (int i = 0; i < 10; ++i) world.after(kMinute, erp(3));
@@ -146,7 +146,7 @@ TEST(RuleWatch, OfSeveralProcessesOneTells) {
   EXPECT_THAT(world.told(), ElementsAre("alert.ends erp 3"));
 }
 
-// R2: what one process sees, another may not.
+// F2: what one process sees, another may not.
 TEST(RuleWatch, DoesNotEndWhileOneProcessSeesIt) {
   World world(rule(), 2);
   world.after(kMinute, {erp(3), erp(0)});
@@ -167,6 +167,47 @@ TEST(RuleWatch, AProcessThatDiedHoldsNoAlert) {
   world.after(kSeenLost - Duration{1});
   EXPECT_THAT(world.told(), IsEmpty());
   world.after(Duration{1});
+  EXPECT_THAT(world.told(), ElementsAre("alert.ends erp 3"));
+}
+
+// Of a process that dies again and again the register keeps a few names, however often it starts.
+TEST(RuleWatch, RestartsDoNotFillTheRegister) {
+  World world(rule());
+  world.after(kMinute, erp(3));
+  for (int i = 0; i < 500; ++i) {
+    world.restart();
+    world.after(Duration{2'000}, erp(3));
+  }
+  EXPECT_THAT(world.told(), ElementsAre("alert.begins erp 3"));
+  EXPECT_LE(world.firings().at(kErp).seen_by.size(), kWitnessesMax + 1);
+  world.after(kSeenLost).after(Duration{1'000});
+  EXPECT_THAT(world.told(), ElementsAre("alert.ends erp 3"));
+}
+
+// F2, where more processes see it than the register names.
+TEST(RuleWatch, DoesNotEndWhileOneOfManyProcessesSeesIt) {
+  constexpr std::size_t kMany = kWitnessesMax + 3;
+  World world(rule(), kMany);
+  world.after(kMinute, erp(3));
+  std::vector<std::vector<Observation>> last(kMany);
+  last.back() = erp(3);
+  for (int i = 0; i < 100; ++i) world.after(Duration{2'000}, last);
+  EXPECT_THAT(world.told(), ElementsAre("alert.begins erp 3"));
+  world.after(kSeenLost);
+  EXPECT_THAT(world.told(), ElementsAre("alert.ends erp 3"));
+}
+
+// F4: a database that was not asked yet says neither that its outbox is well nor that it is not.
+TEST(RuleWatch, WhatIsNotKnownNeitherEndsNorBegins) {
+  const std::vector<Observation> unknown{{.subject = kErp, .known = false}};
+  World world(rule());
+  world.after(kMinute, unknown);
+  EXPECT_THAT(world.told(), IsEmpty());
+  world.after(kMinute, erp(3)).after(kMinute, unknown);
+  world.restart();
+  world.after(10 * kSeenLost, unknown).after(kMinute, erp(3));
+  EXPECT_THAT(world.told(), ElementsAre("alert.begins erp 3"));
+  world.after(kMinute, erp(0));
   EXPECT_THAT(world.told(), ElementsAre("alert.ends erp 3"));
 }
 

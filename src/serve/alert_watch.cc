@@ -41,8 +41,8 @@ std::vector<alerts::Observation> RuleSight::see(const Sights& sights) {
   return std::exchange(seen_, {});
 }
 
-void RuleSight::add(Subject subject, double value) {
-  if (base::is_utf8(subject.name)) seen_.push_back({std::move(subject), value});
+void RuleSight::add(Subject subject, double value, bool known) {
+  if (base::is_utf8(subject.name)) seen_.push_back({std::move(subject), value, known});
 }
 
 void RuleSight::see_backlogs(const Sights& sights) {
@@ -51,7 +51,7 @@ void RuleSight::see_backlogs(const Sights& sights) {
     const double value = rule_.when == Condition::kLag
                              ? std::chrono::duration<double>(one.behind).count()
                              : static_cast<double>(one.dead_letters);
-    add({.tenant = one.tenant, .name = one.workflow}, value);
+    add({.tenant = one.tenant, .name = one.workflow}, value, one.known);
   }
 }
 
@@ -130,7 +130,7 @@ AlertWatch::AlertWatch(const std::vector<alerts::Rule>& rules, const Ports& port
 
 void AlertWatch::look(const Sights& sights) {
   const Time now = sights.survey.store.log_time;
-  if (now <= looked_) return;
+  if (now == looked_) return;
   looked_ = now;
   for (const auto& one : watched_) {
     const Status looked = one->keeper.look(one->sight.see(sights), now);

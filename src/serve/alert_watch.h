@@ -39,7 +39,7 @@ class RuleSight {
   void see_disabled(const Sights& sights);
   void see_queues(const Sights& sights);
   void see_quotas(const Sights& sights);
-  void add(alerts::Subject subject, double value);
+  void add(alerts::Subject subject, double value, bool known = true);
 
   const alerts::Rule& rule_;
   alerts::Shares shares_;

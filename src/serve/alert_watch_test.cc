@@ -24,9 +24,10 @@ class RuleSights : public testing::Test {
       for (const auto& one : endpoints_) visit(*one);
     };
     std::vector<std::string> all;
-    for (const auto& [subject, value] : sight.see({survey_, backlogs_, meter_, each})) {
+    for (const auto& [subject, value, known] : sight.see({survey_, backlogs_, meter_, each})) {
       all.push_back(
           base::format("{}/{}/{} {:g}", subject.tenant, subject.name, subject.part, value));
+      EXPECT_TRUE(known);
     }
     return all;
   }
@@ -53,6 +54,15 @@ TEST_F(RuleSights, BacklogsAreWhatDeadLettersAndLagSee) {
               ElementsAre("/erp/ 2", "acme/crm/ 0"));
   EXPECT_THAT(seen({.id = "r", .when = Condition::kLag, .names = {"e*"}}),
               ElementsAre("/erp/ 1.5"));
+}
+
+TEST_F(RuleSights, ABacklogOfWhichNobodyHasSaidAnythingIsNotKnown) {
+  backlogs_ = {{.workflow = "erp", .known = false}};
+  const alerts::Rule rule{.id = "r", .when = Condition::kDeadLetters};
+  RuleSight sight(rule);
+  const auto all = sight.see({survey_, backlogs_, meter_, {}});
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_FALSE(all[0].known);
 }
 
 TEST_F(RuleSights, RatesAreOfAllEndpointsOfAWorkflow) {

@@ -25,6 +25,7 @@ struct Backlog {
   std::uint64_t records = 0;       // that are not acknowledged
   Duration behind{0};              // since the oldest of them was stored; 0: none waits
   std::uint64_t dead_letters = 0;  // that are kept
+  bool known = true;               // false: nobody has said yet, and the rest means nothing
 };
 
 // One read of the store for each stream in which something waits, and no more than so many.

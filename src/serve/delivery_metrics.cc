@@ -69,7 +69,7 @@ void add_backlogs(metrics::Page& page, const BacklogBoard::All& backlogs,
   const auto each = [&](const auto& value) {
     std::size_t left = metrics::kQueuesMax;
     for (const Backlog& one : backlogs) {
-      if ((tenant && one.tenant != *tenant) || left == 0) continue;
+      if (!one.known || (tenant && one.tenant != *tenant) || left == 0) continue;
       --left;
       page.sample(workflow_labels(one.tenant, one.workflow), value(one));
     }

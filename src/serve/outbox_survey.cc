@@ -80,8 +80,8 @@ std::vector<OutboxState> OutboxSurvey::latest() const {
 
 void OutboxSurvey::add_to(BacklogBoard::All& backlogs, Time now) const {
   for (const OutboxState& state : latest()) {
-    if (!state.asked) continue;
     Backlog backlog{.tenant = state.tenant, .workflow = state.workflow};
+    backlog.known = state.asked.has_value();
     backlog.records = state.pending;
     if (state.oldest) backlog.behind = std::max(now - *state.oldest, Duration{0});
     backlog.dead_letters = state.dead_letters;

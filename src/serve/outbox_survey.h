@@ -51,7 +51,7 @@ class OutboxSurvey {
 
   // In their order. From any thread.
   [[nodiscard]] std::vector<OutboxState> latest() const;
-  // The same as backlogs. Those of which nothing was ever said are left out.
+  // The same as backlogs. Those of which nothing was ever said are not known.
   void add_to(BacklogBoard::All& backlogs, Time now) const;
 
  private:

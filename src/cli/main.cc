@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -196,33 +197,42 @@ void arrange(CLI::App& app) {
   const auto arrange_as = [&](const char* group, std::initializer_list<const char*> names) {
     for (const char* name : names) app.get_subcommand(name)->group(group);
   };
-  arrange_as("Server", {"serve", "relay", "check", "explain", "workflows", "token", "doctor",
-                        "stats", "bench"});
+  arrange_as("Server", {"serve", "relay", "check", "explain", "token", "doctor", "stats", "bench"});
+  arrange_as("Workflows", {"workflows", "attempts", "dead", "blocked", "secrets"});
   arrange_as("Streams", {"stream", "append", "tail", "producer", "consumer", "receive", "ack",
                          "nack", "extend", "redrive"});
   arrange_as("Keys", {"claim", "renew", "settle", "resolve", "forget", "status", "trace"});
-  arrange_as("Databases", {"migrate"});
+  arrange_as("Databases", {"migrate", "clean"});
   arrange_as("Data folder", {"inspect", "verify", "repair", "copy"});
   arrange_as("Other", {"demo", "completion", "help", "version"});
 }
 
-// What the library says of an unknown command is that one is missing.
-bool knows_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return true;
+// What the library says of an unknown command is that one is missing. `called` is how `app` is
+// called, and `words` what follows.
+bool knows_command(const CLI::App& app, const std::string& called,
+                   std::span<const char* const> words) {
+  if (app.get_require_subcommand_min() == 0) return true;
+  if (!words.empty() && words.front()[0] == '-') return true;
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) {
-    if (command->get_name() == argv[1]) return true;
-    if (!command->get_group().empty()) names.push_back(command->get_name());
+    const std::string name = command->get_name();
+    if (!words.empty() && name == words.front()) {
+      return knows_command(*command, called + " " + name, words.subspan(1));
+    }
+    if (!command->get_group().empty()) names.push_back(name);
   }
   const std::vector<std::string_view> known(names.begin(), names.end());
-  if (const auto close = hapax::wire::nearest(argv[1], known)) {
-    hapax::base::print(stderr,
-                       "hapax: there is no command '{}'; did you mean '{}'? (see hapax --help)\n",
-                       argv[1], *close);
+  const std::string all = hapax::base::joined(known, " ");
+  if (words.empty()) {
+    hapax::base::print(stderr, "hapax: '{}' needs one of: {} (see {} --help)\n", called, all,
+                       called);
     return false;
   }
-  hapax::base::print(stderr, "hapax: there is no command '{}'; there are: {} (see hapax --help)\n",
-                     argv[1], hapax::base::joined(known, " "));
+  const auto close = hapax::wire::nearest(words.front(), known);
+  const std::string hint = close ? hapax::base::format("did you mean '{}'?", *close)
+                                 : hapax::base::format("there are: {}", all);
+  hapax::base::print(stderr, "hapax: there is no command '{} {}'; {} (see {} --help)\n", called,
+                     words.front(), hint, called);
   return false;
 }
 
@@ -255,7 +265,8 @@ int run(int argc, char** argv) {
   declare_copy(app, exit_code);
   declare_completion(app);
   arrange(app);
-  if (!knows_command(app, argc, argv)) return kExitUsage;
+  const std::span<const char* const> words(argv, static_cast<std::size_t>(argc));
+  if (argc > 1 && !knows_command(app, "hapax", words.subspan(1))) return kExitUsage;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,9 @@
 #include "config/document.h"
 
+#include <algorithm>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <yaml-cpp/eventhandler.h>
@@ -108,6 +111,45 @@ class Builder final : public YAML::EventHandler {
   std::vector<Open> stack_;
 };
 
+// What the library says of the faults that people make, in words that say what to do.
+struct SaidByYaml {
+  std::string_view of_library;
+  std::string_view ours;
+};
+const SaidByYaml kSaidByYaml[] = {
+    {YAML::ErrorMsg::END_OF_MAP,
+     "this line does not continue the keys above it: check the indentation, and that it is "
+     "'key: value'"},
+    {YAML::ErrorMsg::END_OF_SEQ,
+     "this line does not continue the list above it: check the indentation, and that it begins "
+     "with '- '"},
+    {YAML::ErrorMsg::END_OF_MAP_FLOW, "a '}' or ',' is missing in the {…} around this place"},
+    {YAML::ErrorMsg::END_OF_SEQ_FLOW, "a ']' or ',' is missing in the […] around this place"},
+    {YAML::ErrorMsg::BLOCK_ENTRY, "a '-' where no element of a list can be: check the indentation"},
+    {YAML::ErrorMsg::MAP_VALUE,
+     "a colon where no key can be: check the indentation, and put text that contains ': ' in "
+     "quotes"},
+    {YAML::ErrorMsg::EOF_IN_SCALAR, "a quote is opened before this place and not closed"},
+    {YAML::ErrorMsg::FLOW_END, "a '}' or ']' that nothing opens"},
+};
+
+bool begins_with_tab(std::string_view text, int line) {
+  for (; line > 0; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::size_t first = text.find_first_not_of(' ');
+  return first != std::string_view::npos && text[first] == '\t';
+}
+
+std::string words_for(const YAML::Exception& error, std::string_view text) {
+  const std::string& said = error.msg;
+  if (!error.mark.is_null() && begins_with_tab(text, error.mark.line)) {
+    return "a tab at the beginning of the line; indent with spaces";
+  }
+  for (const auto& [of_library, ours] : kSaidByYaml) {
+    if (said == of_library) return std::string(ours);
+  }
+  return said;
+}
+
 // The library takes the byte 4 for the end of the file, and other bytes for what they are not.
 bool check_bytes(const std::string& source, std::string_view text, ConfigFindings& findings) {
   if (text.size() > kDocumentBytesMax) {
@@ -151,7 +193,7 @@ Node read_document(const std::string& source, std::string_view text, ConfigFindi
   } catch (const YAML::Exception& error) {
     Place place{source, error.mark.line + 1, error.mark.column + 1};
     if (error.mark.is_null()) place = {source};
-    findings.misread(place, "", error.msg);
+    findings.misread(place, "", words_for(error, text));
     return {};
   }
   return std::move(builder.root);

@@ -167,6 +167,18 @@ TEST(Load, WhatYamlWouldMisunderstandIsRefused) {
   EXPECT_THAT(errors(std::string(40, '[')), ElementsAre(HasSubstr("too many levels")));
 }
 
+// The words of the library do not say what to mend.
+TEST(Load, WhatIsNotYamlIsToldWithWhatToDo) {
+  const auto is = [](const char* text) { return ElementsAre(HasSubstr(text)); };
+  EXPECT_THAT(errors("server:\n\tdata: x\n"), is("h.yaml:2:6: a tab at the beginning of the line"));
+  EXPECT_THAT(errors("server:\n  data: x\n   drain: 1s\n"), is(":3:"));
+  EXPECT_THAT(errors("server:\n  data: x\n drain: 1s\n"), is("check the indentation"));
+  EXPECT_THAT(errors("streams: [{stream: a\n"), is("'}' or ',' is missing"));
+  EXPECT_THAT(errors("log: {level: warning\nserver: {data: x}\n"), is("'}' or ',' is missing"));
+  EXPECT_THAT(errors("streams: [a\n"), is("']' or ',' is missing"));
+  EXPECT_THAT(errors("server: data: x\n"), is("a colon where no key can be"));
+}
+
 TEST(Load, BytesThatWouldEndOrFalsifyTheFileAreRefused) {
   // The library takes the byte 4 for the end: what follows would not be read.
   EXPECT_THAT(errors("log: {}\n \x04\nserver: 1"), ElementsAre(HasSubstr("h.yaml:2:2: a control")));

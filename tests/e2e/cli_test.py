@@ -51,6 +51,10 @@ class Commands:
                               check=False)
         self.assertEqual(done.returncode, 64)
         self.assertIn("did you mean 'serve'?", done.stderr)
+        self.assertIn("no command 'hapax workflows lst'; did you mean 'list'? "
+                      "(see hapax workflows --help)", self.bad(USAGE, "workflows", "lst"))
+        self.assertIn("'hapax blocked' needs one of: list retry park drop",
+                      hapax("blocked").stderr)
 
     def test_streams(self):
         self.assertEqual(self.good("stream", "create", "orders", "--window", "24h"), "done\n")

@@ -76,9 +76,9 @@ class Listener {
     if (!error) acceptor_.bind(where, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) {
-      return Error{Errc::kUnavailable, "cannot listen on " + address.text() + ": " +
-                                           error.message() +
-                                           "; choose another address, or stop who uses it"};
+      return Error{Errc::kUnavailable,
+                   "cannot listen on " + address.text() + ": " + error.message() +
+                       "; choose another address, or stop the process that has it"};
     }
     const tcp::endpoint bound = acceptor_.local_endpoint(error);
     address_ = Address{bound.address().to_string(), bound.port()}.text();

@@ -44,7 +44,9 @@ EXCLUDED = {
 PROLOGUE = r"""
 set -o pipefail
 trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
-curl() { command curl -sS --fail-with-body "$@"; }
+curl() {
+  if [[ $1 == -sf ]]; then command curl "$@"; else command curl -sS --fail-with-body "$@"; fi
+}
 redis-cli() { command redis-cli -e "$@"; }
 psql() { command psql -X -v ON_ERROR_STOP=1 "$@"; }
 told_its_addresses() {
@@ -154,7 +156,8 @@ class Pages(running.FolderTest):
         for number, command in enumerate(told):
             script += f"{{ {self.here(command.text)}\n}} "
             script += f">out.{number} 2>errors.{number}\necho $? >code.{number}\n"
-            if re.search(r"hapax serve\b.*&$", command.text):
+            waits = any("/health/ready" in later.text for later in told[number + 1:number + 3])
+            if re.search(r"hapax serve\b.*&$", command.text) and not waits:
                 script += f"told_its_addresses out.{number} || echo 1 >code.{number}\n"
         clean = {k: v for k, v in os.environ.items() if not k.startswith("HAPAX_")}
         environment = {**clean, **variables, "PATH": self.path("bin") + ":" + clean["PATH"],

@@ -93,6 +93,7 @@ void OutboxSurvey::add_to(BacklogBoard::All& backlogs, Time now) const {
       continue;
     }
     // Its rows go through a stream of the workflow.
+    known->known = known->known && backlog.known;
     known->records += backlog.records;
     known->behind = std::max(known->behind, backlog.behind);
     known->dead_letters += backlog.dead_letters;

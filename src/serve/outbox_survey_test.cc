@@ -92,6 +92,10 @@ TEST_F(OutboxSurveys, ADatabaseThatIsAwayIsShownAsItWas) {
   survey.add_to(backlogs, Time{});
   ASSERT_EQ(backlogs.size(), 1U);
   EXPECT_FALSE(backlogs[0].known);  // Nobody has said anything yet.
+  BacklogBoard::All with_stream{{.workflow = "shop", .dead_letters = 1}};
+  survey.add_to(with_stream, Time{});
+  ASSERT_EQ(with_stream.size(), 1U);
+  EXPECT_FALSE(with_stream[0].known);  // One half of it is not known.
   EXPECT_FALSE(survey.latest()[0].trouble.empty());
   survey.look();
   const Result<relay::OutboxReport> was = says_;

@@ -20,7 +20,7 @@ using delivery::Workflow;
 // Registers of one scan, and of one commit.
 constexpr std::uint32_t kRegistersOfOneCommit = 1'000;
 constexpr std::string_view kOwnRegisters[] = {".attempts/", ".blocked/", ".replays/", ".began/",
-                                                  ".lost/"};
+                                              ".lost/"};
 
 std::string dead_letters_of(const Workflow& workflow) { return workflow.id.text() + ".dead"; }
 

@@ -39,8 +39,12 @@ struct TraceOptions {
   OutboxesToTrace outboxes;
 };
 
+// Of what happened in one millisecond, a record is stored before it is sent.
+enum class LifeStep : std::uint8_t { kOther, kAttempt };
+
 struct LifeEvent {
   std::int64_t ms = 0;
+  LifeStep step = LifeStep::kOther;
   std::string text;
 };
 
@@ -59,7 +63,9 @@ class Life {
     for (const auto& [ms, text] : event.happened) tell(ms, text);
     note(event.note);
   }
-  void tell(std::int64_t ms, std::string text) { events_.push_back({ms, std::move(text)}); }
+  void tell(std::int64_t ms, std::string text, LifeStep step = LifeStep::kOther) {
+    events_.push_back({ms, step, std::move(text)});
+  }
   void note(std::string text) { notes_.insert(std::move(text)); }
   [[nodiscard]] bool empty() const { return lists_.empty(); }
   [[nodiscard]] std::size_t count(const std::string& kind) const {
@@ -82,8 +88,9 @@ class Life {
   }
 
   void print() {
-    std::stable_sort(events_.begin(), events_.end(),
-                     [](const LifeEvent& a, const LifeEvent& b) { return a.ms < b.ms; });
+    std::stable_sort(events_.begin(), events_.end(), [](const LifeEvent& a, const LifeEvent& b) {
+      return std::pair(a.ms, a.step) < std::pair(b.ms, b.step);
+    });
     for (const LifeEvent& event : events_) {
       base::print("{}  {}\n", tinted(Tint::kFaint, instant_text(event.ms)), event.text);
     }
@@ -211,14 +218,16 @@ class Tracing {
     life_.tell(number_in(attempt, "began_ms"),
                base::format("workflow {} sends it, attempt {}{}{}", printable(workflow), number,
                             endpoint.empty() ? "" : ", to endpoint " + endpoint,
-                            replay == 0 ? "" : base::format(", replay {}", replay)));
+                            replay == 0 ? "" : base::format(", replay {}", replay)),
+               LifeStep::kAttempt);
     const std::string status = attempt_status(attempt);
     const std::string words = attempt_words(attempt);
     life_.tell(
         attempt_end_ms(attempt),
         base::format("attempt {} of workflow {}: {}{} after {} ms{}", number, printable(workflow),
                      text_in(attempt, "outcome"), status.empty() ? "" : ", HTTP " + status,
-                     attempt_time(attempt), words.empty() ? "" : ": " + words));
+                     attempt_time(attempt), words.empty() ? "" : ": " + words),
+        LifeStep::kAttempt);
   }
 
   bool look_at_deliveries(const std::string& workflow, const std::set<std::string>& keys) {

@@ -187,7 +187,7 @@ class DataFolder(unittest.TestCase):
             self.assertIn("no Hapax store", done.stderr)
             self.assertEqual(os.listdir(empty), [])
         self.assertIn("HX1003", run("inspect", os.path.join(self.top, "nothing")).stderr)
-        self.assertIn("no command 'frobnicate'", run("frobnicate").stderr)
+        self.assertIn("there is no command 'hapax frobnicate'", run("frobnicate").stderr)
         file = os.path.join(self.top, "file")
         open(file, "w", encoding="utf-8").close()
         done = run("inspect", file)

@@ -89,7 +89,7 @@ class Token(unittest.TestCase):
             (("make", "--tenant", "a", "--roles", "admin", "--expires", "9" * 18 + "w"), 64, "90d"),
             (("make", "--roles", "admin"), 64, "--tenant"),
             (("revoke", "0123456789abcdef"), 1, "HX1003"),
-            ((), 64, "subcommand"),
+            ((), 64, "needs one of: make list revoke"),
         ]
         for arguments, code, said in wrong:
             done = token(*arguments, *(("--file", self.file) if arguments else ()))

@@ -98,7 +98,8 @@ void tell_latency(wire::JsonObject& out, const metrics::HistogramValues& seconds
   out.raw("latency_ms", latency.text());
 }
 
-void tell_endpoint(wire::JsonObject& out, const workflows::EndpointFigures& figures) {
+std::string endpoint_json(const workflows::EndpointFigures& figures) {
+  wire::JsonObject out;
   workflows::DeliveryCounts counts;
   counts.add(figures);
   out.add("name", figures.endpoint()).add("attempts", figures.attempts());
@@ -110,6 +111,7 @@ void tell_endpoint(wire::JsonObject& out, const workflows::EndpointFigures& figu
   out.add("disabled", figures.is_disabled());
   tell_latency(out, counts.delivery_seconds);
   if (const std::string error = figures.last_error(); !error.empty()) out.add("last_error", error);
+  return out.text();
 }
 
 }  // namespace
@@ -142,15 +144,15 @@ Result<wire::JsonObject> DeclaredWorkflows::told(const KnownWorkflow& known, Sto
   }
   HAPAX_TRY(const auto dead, find_stream(store, workflow.id.text() + ".dead"));
   out.add("dead_letters", dead ? records_of(*dead) : 0);
-  std::vector<const workflows::EndpointFigures*> endpoints;
+  wire::JsonArray endpoints;
   if (each_endpoint_) {
+    // They can go as soon as they were visited: their workflow may be removed meanwhile.
     each_endpoint_([&](const workflows::EndpointFigures& one) {
       const bool ours = one.tenant() == workflow.tenant && one.workflow() == workflow.id.text();
-      if (ours) endpoints.push_back(&one);
+      if (ours) endpoints.add(endpoint_json(one));
     });
   }
-  out.list("endpoints", endpoints,
-           [](wire::JsonObject& object, const auto* one) { tell_endpoint(object, *one); });
+  out.raw("endpoints", endpoints.text());
   return out;
 }
 

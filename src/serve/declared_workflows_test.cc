@@ -1,7 +1,14 @@
 #include "serve/declared_workflows.h"
 
+#include <optional>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <hapax/embedded.h>
+
+#include "host/temporary_folder_test.h"
 
 namespace hapax::serve {
 namespace {
@@ -51,6 +58,25 @@ TEST(DeclaredWorkflows, AWorkflowThatTakesNoEventsSaysWhy) {
   };
   EXPECT_EQ(refusal("off"), "workflow 'off' takes no events: it is not enabled");
   EXPECT_THAT(refusal("fed"), HasSubstr("its source is stream 'orders'; append records there"));
+}
+
+// What counts of an endpoint goes with its workflow, also while somebody asks.
+TEST(DeclaredWorkflows, FiguresAreReadWhileTheyAreThere) {
+  const WorkflowBoard board({workflow("erp", FromStream{"orders"})});
+  const DeclaredWorkflows declared(board, [](const auto& visit) {
+    std::optional<workflows::EndpointFigures> figures;
+    for (const std::string name : {"first", "second"}) {
+      figures.emplace("", "erp", name);
+      visit(*figures);
+    }
+  });
+  const host::TemporaryFolder folder;
+  EmbeddedOptions options;
+  options.log = [](const std::string&) {};
+  const auto store = open_embedded(folder.path(), options).value();
+  const std::string told = declared.list("", *store).value();
+  EXPECT_THAT(told, HasSubstr(R"("name":"first")"));
+  EXPECT_THAT(told, HasSubstr(R"("name":"second")"));
 }
 
 }  // namespace

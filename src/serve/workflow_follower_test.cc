@@ -277,6 +277,24 @@ TEST_F(Follower, NothingOfARemovedWorkflowStays) {
   EXPECT_EQ(one.board.find("", "erp"), nullptr);
 }
 
+// F5: its own places have such names, too.
+TEST_F(Follower, StreamsThatItWasToldToReadOrToWriteToStay) {
+  fill("erp");
+  Workflow workflow = from_stream("erp");
+  workflow.source = delivery::FromStream{"erp.events"};
+  workflow.endpoints.front().name = "crm";
+  workflow.endpoints.push_back({.name = "log", .target = delivery::StreamTarget{"erp.attempts"}});
+  commit(Append{.stream = "erp.events", .payload = "an order"});
+  commit(CreateConsumer{.stream = "erp.events", .consumer = "erp"});
+  commit(Seek{.stream = "erp.events", .consumer = "erp", .to = Sequence{2}});
+  put(workflow, true);
+  TestProcess one(*store_, clock_);
+  one.settle();
+  EXPECT_EQ(one.board.find("", "erp"), nullptr);
+  EXPECT_THAT(streams(), testing::UnorderedElementsAre("orders", "erp.events", "erp.attempts"));
+  EXPECT_THAT(store_->describe("erp.events")->consumers, IsEmpty());
+}
+
 // F2
 TEST_F(Follower, ARecordThatComesInBetweenKeepsTheWorkflow) {
   TestProcess one(*store_, clock_);

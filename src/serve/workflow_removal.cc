@@ -1,5 +1,6 @@
 #include "serve/workflow_removal.h"
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -23,6 +24,11 @@ constexpr std::string_view kOwnRegisters[] = {".attempts/", ".blocked/", ".repla
                                               ".lost/"};
 
 std::string dead_letters_of(const Workflow& workflow) { return workflow.id.text() + ".dead"; }
+
+// The stream that it was told to read. Null: another source, or none.
+const delivery::FromStream* given_stream_of(const Workflow& workflow) {
+  return workflow.source ? std::get_if<delivery::FromStream>(&*workflow.source) : nullptr;
+}
 
 std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
   return base::format("{} {}", number, number == 1 ? one : many);
@@ -55,6 +61,17 @@ class Remover {
   }
   std::string_view keep(std::string text) { return kept_.emplace_back(std::move(text)); }
 
+  // F5: what the workflow was told to read, or to write to, is not its own, whatever it is called.
+  [[nodiscard]] bool is_of_others(std::string_view name) const {
+    if (const auto* from = given_stream_of(workflow_); from != nullptr && from->stream == name) {
+      return true;
+    }
+    const auto& endpoints = workflow_.endpoints;
+    return std::any_of(endpoints.begin(), endpoints.end(), [&](const auto& each) {
+      return each.stream() != nullptr && each.stream()->stream == name;
+    });
+  }
+
   // A commit that holds only while the declaration is what it was.
   Result<Removal> act(std::vector<Op> ops) {
     HAPAX_TRY(const auto next, declarations_.act(declaration_, version_, std::move(ops)));
@@ -66,6 +83,7 @@ class Remover {
   // F2: the append fails if a record came since the stream was looked at.
   Status remove_stream(std::vector<Op>& ops, std::string_view name, bool empty_only,
                        std::uint64_t& undelivered) {
+    if (is_of_others(name)) return Ok{};
     const std::string_view stream = keep(framed(name));
     HAPAX_TRY(const auto found, find_stream(store_, stream));
     if (!found) return Ok{};
@@ -90,10 +108,10 @@ class Remover {
     HAPAX_CHECK(remove_stream(ops, workflows::outbox_of(workflow_).name, false, undelivered));
     HAPAX_CHECK(remove_stream(ops, dead_letters_of(workflow_), true, undelivered));
     if (undelivered != 0 && !declaration_.drop_undelivered) return Removal::kUndelivered;
-    const std::string_view attempts =
-        keep(framed(workflows::attempts_stream_of(workflow_.id.text())));
+    const std::string log_name = workflows::attempts_stream_of(workflow_.id.text());
+    const std::string_view attempts = keep(framed(log_name));
     HAPAX_TRY(const auto log, find_stream(store_, attempts));
-    if (log) ops.emplace_back(DeleteStream{attempts});
+    if (log && !is_of_others(log_name)) ops.emplace_back(DeleteStream{attempts});
     HAPAX_CHECK(leave_source(ops));
     for (const std::string_view name : {".paused", ".replays"}) {
       ops.emplace_back(Unset{.name = keep(framed(workflow_.id.text() + std::string(name)))});
@@ -102,8 +120,7 @@ class Remover {
   }
 
   Status leave_source(std::vector<Op>& ops) {
-    if (!workflow_.source) return Ok{};
-    const auto* from = std::get_if<delivery::FromStream>(&*workflow_.source);
+    const auto* from = given_stream_of(workflow_);
     if (from == nullptr) return Ok{};
     const std::string_view stream = keep(framed(from->stream));
     HAPAX_TRY(const auto found, find_stream(store_, stream));

@@ -3,6 +3,7 @@
 //
 // F2: unless somebody said that they may go, no record that waits and no dead letter is removed:
 //      what holds them goes in a commit that fails if one came.
+// F5: a stream that the workflow was told to read, or to write to, stays, whatever it is called.
 #pragma once
 
 #include <cstdint>

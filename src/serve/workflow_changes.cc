@@ -92,13 +92,13 @@ Status check_change(const Workflow& before, const Workflow& after) {
                  "source: a workflow keeps its place in its source, so that cannot change; remove "
                  "the workflow and declare it anew, or declare another one"};
   }
-  if (delivery::is_staged(before) && workflows::has_outbox(before) && !delivery::is_staged(after) &&
-      !after.draft()) {
-    return Error{Errc::kPreconditionFailed,
-                 base::format("what waits in '{}.outbox' would never be sent: a workflow with a "
-                              "transform or several endpoints stays one; keep the transform, for "
-                              "instance as '.', or remove the workflow and declare it anew",
-                              before.id.text())};
+  if (workflows::has_outbox(before) && !workflows::has_outbox(after)) {
+    return Error{
+        Errc::kPreconditionFailed,
+        base::format("what waits in '{}.outbox' would never be sent: such a workflow keeps "
+                     "an endpoint over HTTP, and a transform (for instance '.') or other "
+                     "endpoints; or disable it, or remove it and declare it anew",
+                     before.id.text())};
   }
   return Ok{};
 }

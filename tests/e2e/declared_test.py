@@ -138,7 +138,11 @@ class OverTheApi(DeclaredTest):
         moved = self.declaration(transform={"jq": "."})
         moved["source"] = {"type": "stream", "stream": "others"}
         self.assertIn("keeps its place", self.put(server, moved, status=412)["detail"])
-        self.assertIn("'erp.outbox'", self.put(server, self.declaration(), status=412)["detail"])
+        to_stream = self.declaration(transform={"jq": "."}, endpoint={"stream": "others"})
+        draft = self.declaration(transform={"jq": "."})
+        del draft["endpoint"]
+        for changed in (self.declaration(), to_stream, draft):
+            self.assertIn("'erp.outbox'", self.put(server, changed, status=412)["detail"])
 
     def test_a_tenant_has_limits(self):
         server = self.serve(CONFIG + "tenants: {default: {workflows_max: 2, endpoints_max: 3}}\n")

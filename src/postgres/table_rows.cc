@@ -238,8 +238,8 @@ void TableRows::write_statements() {
       pending(), id, id_.base, order);
   read_sql_ = base::format(
       "SELECT id, payload, key, type, headers, created FROM (SELECT *, pg_catalog.sum("
-      "pg_catalog.octet_length(payload)) OVER (ORDER BY place) AS bytes FROM ({}) AS wanted) AS "
-      "measured WHERE place = 1 OR bytes <= {} ORDER BY place",
+      "coalesce(pg_catalog.octet_length(payload), 0)) OVER (ORDER BY place) AS bytes FROM ({}) AS "
+      "wanted) AS measured WHERE place = 1 OR bytes <= {} ORDER BY place",
       wanted, kTableBytes);
   const std::string counted =
       attempts_ ? base::format(", {0} = coalesce({0}, 0) + 1", sql_name(names.attempts)) : "";

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/hex.h"
 #include "base/words.h"
 #include "relay/headers.h"
 #include "tables/sql_name.h"
@@ -31,6 +32,15 @@ std::string moment(const std::string& column) {
       "CASE WHEN typeof({0}) = 'text' THEN CAST(round((julianday({0}) - 2440587.5) * 86400000) AS "
       "INTEGER) END",
       sql_name(column));
+}
+
+// As a list of JSON: hexadecimal needs no escapes.
+std::string hex_list(std::span<const std::string> texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) {
+    base::append_format(list, "{}\"{}\"", list.size() == 1 ? "" : ",", base::hex(text));
+  }
+  return list + ']';
 }
 
 }  // namespace
@@ -136,15 +146,18 @@ void TableRows::write_statements() {
         "AS h WHERE h.value IS NOT NULL), '') END",
         sql_name(names.headers));
   }
+  const std::string id_text = base::format(
+      "CASE typeof({0}) WHEN 'blob' THEN '' ELSE coalesce(CAST({0} AS TEXT), '') END", id);
   const std::string wanted = base::format(
-      "SELECT CASE typeof({0}) WHEN 'blob' THEN '' ELSE CAST({0} AS TEXT) END AS id, CAST({1} AS "
-      "BLOB) AS payload, {2} AS key, {3} AS type, {4} AS headers, {5} AS created, row_number() "
-      "OVER (ORDER BY {6}) AS place FROM {7} WHERE {8} ORDER BY {6} LIMIT ?1",
-      id, sql_name(names.payload), or_null(names.key), or_null(names.type), headers,
+      "SELECT {0} AS id, CAST({1} AS BLOB) AS payload, {2} AS key, {3} AS type, {4} AS headers, "
+      "{5} AS created, row_number() OVER (ORDER BY {6}) AS place FROM {7} WHERE {8} AND "
+      "lower(hex({0})) NOT IN (SELECT value FROM json_each(?2)) ORDER BY {6} LIMIT ?1",
+      id_text, sql_name(names.payload), or_null(names.key), or_null(names.type), headers,
       moment(names.created), order, sql_name(name_), pending);
   read_sql_ = base::format(
-      "SELECT id, payload, key, type, headers, created FROM (SELECT *, sum(length(payload)) OVER "
-      "(ORDER BY place) AS bytes FROM ({})) WHERE place = 1 OR bytes <= {} ORDER BY place",
+      "SELECT id, payload, key, type, headers, created FROM (SELECT *, "
+      "sum(coalesce(length(payload), 0)) OVER (ORDER BY place) AS bytes FROM ({})) WHERE place = 1 "
+      "OR bytes <= {} ORDER BY place",
       wanted, kTableBytes);
   const std::string counted = names.attempts.empty() ? ""
                                                      : base::format(", {0} = coalesce({0}, 0) + 1",
@@ -152,15 +165,18 @@ void TableRows::write_statements() {
   const auto word = [&](std::string_view status) {
     return names.status.empty() ? "" : base::format(", {} = '{}'", sql_name(names.status), status);
   };
-  taken_sql_ = base::format("UPDATE {} SET {} = {}{}{} WHERE {} = ?1 AND {}", sql_name(name_),
-                            delivered, is_boolean_ ? "1" : "CURRENT_TIMESTAMP", counted,
-                            word("published"), id, pending);
+  // A column that declares no type has numbers beside texts, and its collation may know less apart.
+  const std::string that_row = base::format(
+      "{0} IN (?1, +CAST(?1 AS NUMERIC)) AND CAST({0} AS TEXT) COLLATE BINARY = ?1", id);
+  taken_sql_ = base::format("UPDATE {} SET {} = {}{}{} WHERE {} AND {}", sql_name(name_), delivered,
+                            is_boolean_ ? "1" : "CURRENT_TIMESTAMP", counted, word("published"),
+                            that_row, pending);
   std::string set = counted + word("failed");
   if (!names.error.empty()) set += base::format(", {} = ?2", sql_name(names.error));
   failed_sql_.clear();
   if (!set.empty()) {
-    failed_sql_ = base::format("UPDATE {} SET {} WHERE {} = ?1 AND ?2 IS NOT NULL AND {}",
-                               sql_name(name_), set.substr(2), id, pending);
+    failed_sql_ = base::format("UPDATE {} SET {} WHERE {} AND ?2 IS NOT NULL AND {}",
+                               sql_name(name_), set.substr(2), that_row, pending);
   }
   report_sql_ = base::format(
       "SELECT count(*) AS waiting, CAST(round((julianday('now') - 2440587.5) * 86400000) AS "
@@ -174,16 +190,13 @@ Result<std::string> TableRows::uid() {
   return wrong("the file has no uid: its row in hapax_outbox_uid was deleted");
 }
 
-// Those that are not wanted are read with the others, because they are few.
 Result<std::vector<relay::Outgoing>> TableRows::read(std::uint32_t most,
                                                      std::span<const std::string> without) {
   enum Column { kId, kPayload, kKey, kType, kHeaders, kCreated, kColumns };
-  const auto limit = static_cast<std::int64_t>(most + without.size());
-  HAPAX_TRY(const auto rows, file_.ask(read_sql_, {Value::of(limit)}));
+  HAPAX_TRY(const auto rows,
+            file_.ask(read_sql_, {Value::of(std::int64_t{most}), Value::text(hex_list(without))}));
   std::vector<relay::Outgoing> all;
   for (const Row& from : rows) {
-    if (all.size() == most) break;
-    if (std::find(without.begin(), without.end(), from[kId].bytes) != without.end()) continue;
     relay::Outgoing& row = all.emplace_back();
     row.id = from[kId].bytes;
     row.payload = from[kPayload].bytes;

@@ -268,6 +268,46 @@ workflows:
         self.arrive(receiver, "o1")
         server.wait_for_log("its id is empty")
 
+    def stored(self, columns, database, count):
+        """The first payloads that a workflow from the table `box` stores."""
+        server = self.start(f"""
+streams: [{{stream: archive}}]
+workflows:
+  - id: shop
+    source: {{type: outbox, database: "${{env:SHOP}}", table: box, columns: {columns}}}
+    endpoint: {{stream: archive}}
+""", database)
+
+        def payloads():
+            told = server.call("GET", "/streams/archive/records?max=100")
+            return [each["payload"] for each in told.json["records"]]
+        wait_for(lambda: len(payloads()) >= count,
+                 lambda: f"{count} records; there are {payloads()}")
+        return payloads()
+
+    def test_rows_without_a_payload_keep_their_place(self):
+        self.psql("CREATE TABLE box (id INT PRIMARY KEY, body TEXT, at TIMESTAMP);"
+                  "INSERT INTO box VALUES (1, NULL), (2, NULL), (3, 'x'), (4, NULL)")
+        found = self.stored("{id: id, payload: body, delivered: at}", None, 4)
+        self.assertEqual(found, ["", "", "x", ""])
+        self.all_marked("box", "at")
+
+    # Columns of SQLite need no types, so one column has numbers and texts.
+    def test_rows_of_sqlite_that_cannot_be_stored_hold_up_nobody(self):
+        source, _ = self.sqlite()
+        with contextlib.closing(sqlite3.connect(source[7:], timeout=30)) as app:
+            app.executescript(
+                "CREATE TABLE box (id UNIQUE, body, at DATETIME);"
+                "INSERT INTO box VALUES ('large', zeroblob(34000000), NULL), (NULL, 'a', NULL), "
+                "(NULL, 'b', NULL), (x'00', 'c', NULL);"
+                "INSERT INTO box (id, body) VALUES (1, NULL), (2, NULL), ('b', 'x'), (3.5, 'y')")
+            found = self.stored("{id: id, payload: body, delivered: at}", source, 4)
+            self.assertEqual(found, ["", "", "x", "y"])
+
+            def waiting():
+                return app.execute("SELECT count(*) FROM box WHERE at IS NULL").fetchone()[0]
+            wait_for(lambda: waiting() == 4, lambda: f"the rest to be marked, not {waiting()}")
+
     def test_names_are_quoted(self):
         receiver = self.receiver()
         self.psql('CREATE SCHEMA "my""app"; CREATE TABLE "my""app"."Out Box" ("the ""id" BIGINT '

@@ -26,6 +26,22 @@ std::string drawn_owner(ports::Entropy& entropy) {
   return base::format("hapax-{:016x}", ports::draw_u64(entropy));
 }
 
+// Whoever tries a workflow holds a thread that answers others, too: some are left to those.
+class CountedTrial {
+ public:
+  explicit CountedTrial(std::atomic<int>& all) : all_(all), number_(++all) {}
+  ~CountedTrial() { --all_; }
+  CountedTrial(const CountedTrial&) = delete;
+  CountedTrial& operator=(const CountedTrial&) = delete;
+
+  [[nodiscard]] bool too_many() const { return number_ > kTrialsAtOnce; }
+
+ private:
+  static constexpr int kTrialsAtOnce = 2;
+  std::atomic<int>& all_;
+  const int number_;
+};
+
 delivery::StreamSource::Route route_to(const delivery::EndpointSettings& endpoint) {
   if (endpoint.event_types.empty()) return {};
   return [endpoint](const delivery::Outgoing& record) -> std::optional<std::uint32_t> {
@@ -91,6 +107,8 @@ Status Host::check(const Workflow& workflow) {
 }
 
 Result<Trial> Host::try_out(const Workflow& workflow, const Record& sample, bool send) {
+  const CountedTrial counted(trials_);
+  if (counted.too_many()) return Error{Errc::kUnavailable, "other workflows are tried; try again"};
   std::unique_ptr<JqTransform> transform;
   std::optional<EndpointReach> reach;
   {

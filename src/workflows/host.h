@@ -3,6 +3,7 @@
 // store divide the work. Workflows come, change and go while others run.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,7 +59,8 @@ class Host {
 
   // What would make put() fail, without running anything.
   [[nodiscard]] Status check(const delivery::Workflow& workflow);
-  // What would become of the record, or becomes of it if it is sent. Waits for that.
+  // What would become of the record, or becomes of it if it is sent. Waits for that. kUnavailable:
+  // others try workflows, too.
   [[nodiscard]] Result<Trial> try_out(const delivery::Workflow& workflow, const Record& sample,
                                       bool send);
   // Runs the workflow, or runs it as it is now. H1: one of the same name sends nothing any more
@@ -134,6 +136,7 @@ class Host {
   mutable base::Mutex mutex_;
   bool started_ HAPAX_GUARDED_BY(mutex_) = false;
   bool winding_down_ HAPAX_GUARDED_BY(mutex_) = false;
+  std::atomic<int> trials_ = 0;  // under way
   // By tenant; they outlive what sends.
   std::map<std::string, std::unique_ptr<SecretBook>> books_ HAPAX_GUARDED_BY(mutex_);
   std::unique_ptr<webhook::Sender> sender_ HAPAX_GUARDED_BY(mutex_);

@@ -1,5 +1,6 @@
 #include "workflows/trial.h"
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -20,6 +21,8 @@ using delivery::Outgoing;
 using delivery::Reshaped;
 using delivery::SecretText;
 using delivery::Workflow;
+
+constexpr std::size_t kRequestBytes = 1'024;  // at least, with all that is told of it
 
 // Stands for itself, references included.
 Result<SecretText> plain_text(std::string_view text) {
@@ -73,16 +76,18 @@ Status show_request(const Workflow& workflow, const HttpTarget& target, const Ou
 }
 
 Result<delivery::SendResult> send_once(const Workflow& workflow, const HttpTarget& target,
-                                       const Outgoing& record, const TrialPorts& ports) {
+                                       const Outgoing& record, const TrialPorts& ports,
+                                       std::int64_t not_after_ms) {
   HAPAX_TRY(const auto sink, EndpointSink::make(workflow.delivery, target, ports.reach));
   const auto answered = std::make_shared<std::promise<delivery::SendResult>>();
   std::future<delivery::SendResult> answer = answered->get_future();
   const Outgoing* const one[] = {&record};
-  const std::int64_t not_after_ms =
+  const std::int64_t its_end_ms =
       ports.reach.clock.steady_ms() + Duration(target.timeouts.request).count();
-  sink->start(one, not_after_ms, [answered](const std::vector<delivery::SendResult>& results) {
-    answered->set_value(results.front());
-  });
+  sink->start(one, std::min(its_end_ms, not_after_ms),
+              [answered](const std::vector<delivery::SendResult>& results) {
+                answered->set_value(results.front());
+              });
   return answer.get();
 }
 
@@ -117,8 +122,12 @@ class Walk {
     }
     trial_.outputs = std::get<std::vector<Reshaped>>(outcome);
     for (std::uint32_t i = 0; i < trial_.outputs.size(); ++i) {
-      for (const EndpointSettings& endpoint : workflow_.endpoints) try_endpoint(i, endpoint);
+      for (const EndpointSettings& endpoint : workflow_.endpoints) {
+        try_endpoint(i, endpoint);
+        if (bytes_ > kTrialBytesMax) return too_much();
+      }
     }
+    send_all();
     return std::move(trial_);
   }
 
@@ -139,6 +148,7 @@ class Walk {
       return;
     }
     out.key = *key;
+    bytes_ += kRequestBytes + output.payload.size();
     if (const auto* stream = endpoint.stream()) {
       out.stream = stream->stream;
       out.body = output.payload;
@@ -152,28 +162,58 @@ class Walk {
       if (header.first != delivery::kTypeHeader) record.headers.push_back(header);
     }
     record.time = sample_.time;
-    exchange(*endpoint.http(), record, out);
+    prepare(*endpoint.http(), std::move(record), out);
   }
 
-  void exchange(const HttpTarget& target, const Outgoing& record, TrialRequest& out) const {
+  void prepare(const HttpTarget& target, Outgoing record, TrialRequest& out) {
     const Status shown = show_request(workflow_, target, record, ports_, out);
     if (!shown) {
       out.flaw = shown.error().detail;
       return;
     }
-    if (!ports_.send) return;
-    auto sent = send_once(workflow_, target, record, ports_);
-    if (sent) {
-      out.result = *std::move(sent);
-    } else {
-      out.flaw = sent.error().detail;
+    bytes_ += out.url.size();
+    for (const auto& [name, value] : out.headers) bytes_ += name.size() + value.size();
+    if (ports_.send) to_send_.push_back({&target, std::move(record), trial_.requests.size() - 1});
+  }
+
+  // Nothing is sent before all of it is known.
+  void send_all() {
+    const std::int64_t end_ms = ports_.reach.clock.steady_ms() + kTrialSpan.count();
+    for (const ToSend& one : to_send_) {
+      TrialRequest& out = trial_.requests[one.place];
+      if (ports_.reach.clock.steady_ms() >= end_ms) {
+        out.flaw = base::format("it was not sent: the trial took longer than {} s",
+                                kTrialSpan / std::chrono::seconds{1});
+        continue;
+      }
+      auto sent = send_once(workflow_, *one.target, one.record, ports_, end_ms);
+      if (sent) {
+        out.result = *std::move(sent);
+      } else {
+        out.flaw = sent.error().detail;
+      }
     }
   }
+
+  static Error too_much() {
+    return {Errc::kLimitExceeded,
+            base::format("what would go to all endpoints is larger than {} MiB; nothing was sent; "
+                         "try a smaller sample",
+                         kTrialBytesMax >> 20)};
+  }
+
+  struct ToSend {
+    const HttpTarget* target;
+    Outgoing record;
+    std::size_t place;  // of its request
+  };
 
   const Workflow& workflow_;
   const Record& sample_;
   const TrialPorts& ports_;
   Trial trial_;
+  std::size_t bytes_ = 0;  // of all requests
+  std::vector<ToSend> to_send_;
 };
 
 }  // namespace

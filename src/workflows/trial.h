@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <hapax/result.h>
+#include <hapax/time.h>
 #include <hapax/verdicts.h>
 
 #include "delivery/sink.h"
@@ -46,7 +47,12 @@ struct TrialPorts {
   bool send = false;
 };
 
-// Waits for the transform, and for answers if it sends. Signatures of publishers are not checked.
+// A trial occupies a thread that answers others, too, and its answer is in memory.
+inline constexpr std::size_t kTrialBytesMax = std::size_t{32} << 20;  // of all its requests
+inline constexpr Duration kTrialSpan{60'000};  // no request begins after that, or goes on
+
+// Waits for the transform, and for answers if it sends. kLimitExceeded: more than kTrialBytesMax.
+// Signatures of publishers are not checked.
 [[nodiscard]] Result<Trial> try_workflow(const delivery::Workflow& workflow, const Record& sample,
                                          const TrialPorts& ports);
 

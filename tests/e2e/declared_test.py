@@ -210,6 +210,18 @@ workflows:
         self.assertIn("transform", told["dead_letter"])
         self.assertEqual(self.trial(server, payload={"lines": []})["requests"], [])
 
+    def test_what_is_too_large_for_one_answer_is_not_sent(self):
+        server = self.serve(CONFIG)
+        declaration = self.declaration(endpoints=[
+            {"name": f"e{n}", "url": self.receiver.url} for n in range(9)])
+        del declaration["endpoint"]
+        self.put(server, declaration)
+        self.assertEqual(len(self.trial(server, payload="x" * 1000)["requests"]), 9)
+        event = {**self.EVENT, "payload": "x" * 4_000_000}
+        answer = server.call("POST", "/workflows/erp/test?send=true", event)
+        self.assertIn("larger than 32 MiB; nothing was sent", answer.json["detail"])
+        self.assertEqual(self.orders(self.receiver), [])
+
     def test_it_is_sent_once_if_somebody_says_so(self):
         server = self.serve(CONFIG)
         self.put(server, self.declaration())

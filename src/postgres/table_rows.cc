@@ -227,8 +227,10 @@ void TableRows::write_statements() {
         sql_name(names.headers));
   }
   const std::string created =
-      created_ ? base::format("(pg_catalog.date_part('epoch', {}::timestamptz) * 1000)::bigint",
-                              sql_name(names.created))
+      created_ ? base::format(
+                     "CASE WHEN pg_catalog.isfinite({0}::timestamptz) THEN "
+                     "(pg_catalog.date_part('epoch', {0}::timestamptz) * 1000)::bigint END",
+                     sql_name(names.created))
                : "NULL::bigint";
   const std::string wanted = base::format(
       "SELECT {}::text AS id, {} AS payload, {} AS key, {} AS type, {} AS headers, {} AS created, "
@@ -261,8 +263,8 @@ void TableRows::write_statements() {
   }
   const std::string oldest =
       created_ ? base::format(
-                     "(pg_catalog.date_part('epoch', pg_catalog.now() - min({})) * "
-                     "1000)::bigint",
+                     "(pg_catalog.date_part('epoch', pg_catalog.now() - min({0}) FILTER (WHERE "
+                     "pg_catalog.isfinite({0}))) * 1000)::bigint",
                      "created")
                : "NULL::bigint";
   report_sql_ = base::format(

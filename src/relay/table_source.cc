@@ -1,6 +1,7 @@
 #include "relay/table_source.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/format.h"
@@ -43,10 +44,12 @@ Status TableSource::settle(const std::vector<SendOutcome>& outcomes) {
   const std::vector<std::string> taken = std::exchange(taken_, {});
   const std::int64_t now = clock_.steady_ms();
   std::vector<RowMarking> marks;
+  std::string first;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const SendOutcome& outcome = outcomes[i];
     switch (outcome.kind) {
       case SendOutcome::Kind::kAccepted:
+        if (first.empty()) first = taken[i];
         marks.push_back({.id = taken[i], .taken_over = true});
         break;
       case SendOutcome::Kind::kDead:
@@ -62,7 +65,9 @@ Status TableSource::settle(const std::vector<SendOutcome>& outcomes) {
         break;
     }
   }
-  return marks.empty() ? Status(Ok{}) : rows_->mark(marks);
+  if (!marks.empty()) HAPAX_CHECK(rows_->mark(marks));
+  marked_first_ = std::move(first);
+  return Ok{};
 }
 
 Result<std::vector<Outgoing>> TableSource::take(std::uint32_t most) {
@@ -76,7 +81,17 @@ Result<std::vector<Outgoing>> TableSource::take(std::uint32_t most) {
   }
   std::vector<std::string> without;
   for (const auto& [id, until] : passed_over_) without.push_back(id);
-  return rows_->read(most, without);
+  HAPAX_TRY(std::vector<Outgoing> rows, rows_->read(most, without));
+  // Taken at once, it would come again and again at full speed. Somebody may also have taken its
+  // mark away once, so that it is sent again; so the next look takes it.
+  const std::string marked = std::exchange(marked_first_, {});
+  if (!rows.empty() && !marked.empty() && rows.front().id == marked) {
+    return Error{Errc::kPreconditionFailed,
+                 base::format("row '{}' was marked, and has no mark; does a trigger, a rule or row "
+                              "security of the table keep the update back?",
+                              marked)};
+  }
+  return rows;
 }
 
 Status TableSource::release(std::span<const Lease> /*leases*/) {

@@ -80,6 +80,7 @@ class TableSource final : public Source {
   std::vector<std::string> taken_;                   // ids
   std::map<std::string, std::int64_t> passed_over_;  // ids, and until when
   std::string last_error_;                           // of these
+  std::string marked_first_;                         // of the rows that were marked last
   std::int64_t rest_until_ms_ = 0;
 };
 

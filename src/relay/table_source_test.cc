@@ -23,6 +23,7 @@ class ListedRows final : public TableRows {
   std::vector<std::string> marked{};
   std::vector<std::string> errors{};
   bool fails = false;
+  bool keeps_marks = true;
 
   Result<std::vector<Outgoing>> read(std::uint32_t most,
                                      std::span<const std::string> without) override {
@@ -37,6 +38,7 @@ class ListedRows final : public TableRows {
   Status mark(std::span<const RowMarking> rows) override {
     if (fails) return Error{Errc::kUnavailable, "it is away"};
     for (const RowMarking& row : rows) {
+      if (row.taken_over && !keeps_marks) continue;
       row.taken_over ? marked.push_back(row.id) : errors.push_back(row.id + ": " + row.error);
     }
     return Ok{};
@@ -120,6 +122,16 @@ TEST_F(TableSourceTest, AnErrorMarksNothingAndTheRowsComeAgain) {
   rows_.fails = false;
   lease();
   EXPECT_THAT(take(1), ElementsAre("a"));
+}
+
+TEST_F(TableSourceTest, AMarkThatDoesNotStayIsTold) {
+  rows_.keeps_marks = false;
+  EXPECT_THAT(take(1), ElementsAre("a"));
+  EXPECT_THAT(take(1, {{RowEnd::kAccepted}}), ElementsAre(HasSubstr("'a' was marked, and has no")));
+  rows_.keeps_marks = true;
+  lease();
+  EXPECT_THAT(take(1), ElementsAre("a")) << "somebody may want it sent again";
+  EXPECT_THAT(take(1, {{RowEnd::kAccepted}}), ElementsAre("b"));
 }
 
 TEST_F(TableSourceTest, ALaneThatWasTakenAnewIsAnotherOne) {

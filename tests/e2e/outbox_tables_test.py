@@ -164,6 +164,18 @@ workflows:
         self.assertEqual(self.psql("SELECT DISTINCT status, retry_count FROM outbox_events"),
                          "published|1")
 
+    def test_a_row_of_an_infinite_time_holds_up_nobody(self):
+        receiver = self.receiver()
+        self.psql(AGGREGATES)
+        insert = ("INSERT INTO outbox VALUES (gen_random_uuid(), 't', '{0}', 'e', "
+                  "'{{\"order\": \"{0}\"}}', '{1}');")
+        for order, created in (("o1", "-infinity"), ("o2", "2026-01-31"), ("o3", "infinity")):
+            self.psql(insert.format(order, created))
+        self.start(self.flow(receiver, "outbox", AGGREGATES_COLUMNS))
+        self.arrive(receiver, "o3")
+        self.all_marked("outbox", "published_at")
+        self.assertEqual(sorted(self.orders(receiver)), ["o1", "o2", "o3"])
+
     def test_a_row_that_commits_late_is_not_lost(self):
         receiver = self.receiver()
         self.psql(EVENTS)

@@ -1,5 +1,9 @@
 #include "workflows/dead_letters.h"
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 #include "workflows/kept_workflow_test.h"
@@ -120,6 +124,37 @@ TEST_F(Undelivered, IsToldInPagesOfAnySize) {
   const auto count = count_undelivered(workflow_, {}, *store_).value();
   EXPECT_EQ(count.next, std::nullopt);
   EXPECT_THAT(count.counts, ElementsAre(1, 1, 0, 1, 0, 0, 1));
+}
+
+// A place that was read to its end is looked at again: records come to it from the others.
+TEST_F(Undelivered, WhatDiesBetweenTwoPagesIsToldByTheSecond) {
+  append("o1");
+  append("o2");
+  UndeliveredQuery query{.max = 1};
+  const auto first = find_undelivered(workflow_, query, *store_).value();
+  EXPECT_EQ(first.records.at(0).id, "o1");
+  give_up("bad");
+  query.from = first.next.value();
+  query.max = 100;
+  std::vector<std::string> told;
+  for (const auto& each : find_undelivered(workflow_, query, *store_).value().records) {
+    told.push_back(each.id);
+  }
+  EXPECT_THAT(told, testing::Contains("o2"));
+}
+
+// So are they at the end of a page.
+TEST_F(Undelivered, WhatDiesWhileAPageIsReadIsTold) {
+  for (int i = 0; i < 300; ++i) append(std::to_string(i));
+  losing_->scans = [&](const UnackedScan& scan) {
+    if (scan.stream != "orders" || scan.from <= Sequence{1} || scan.from > Sequence{299}) return;
+    for (int i = 0; i < 3; ++i) give_up("bad");
+  };
+  std::set<std::string> told;
+  const auto page = find_undelivered(workflow_, {.max = 1'000}, *losing_).value();
+  for (const auto& each : page.records) told.insert(each.id);
+  EXPECT_EQ(page.next, std::nullopt);
+  EXPECT_EQ(told.size(), 300U);
 }
 
 // What was begun and never confirmed, whichever guarantee holds back its repetition.

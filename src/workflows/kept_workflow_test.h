@@ -2,6 +2,7 @@
 // receive, settle and log by themselves. Answers of commits can be lost.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,7 +26,8 @@ class KeptWorkflow : public testing::Test {
   class Losing final : public Store {
    public:
     explicit Losing(Store& inner) : inner_(inner) {}
-    int lost = 0;  // so many of the next answers to commits
+    int lost = 0;                                          // so many of the next answers to commits
+    std::function<void(const UnackedScan& scan)> scans{};  // is told before each
 
     std::string id() override { return inner_.id(); }
     Result<Answer> commit(const Commit& commit) override {
@@ -60,6 +62,7 @@ class KeptWorkflow : public testing::Test {
       return inner_.describe(stream);
     }
     Result<UnackedPage> scan_unacked(const UnackedScan& scan) override {
+      if (scans) scans(scan);
       return inner_.scan_unacked(scan);
     }
     Result<std::vector<std::string>> streams() override { return inner_.streams(); }

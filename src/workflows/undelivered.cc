@@ -247,8 +247,11 @@ class Place {
   [[nodiscard]] PlaceKind kind() const { return kind_; }
   [[nodiscard]] const std::string& stream() const { return stream_; }
   [[nodiscard]] std::uint64_t stream_uid() const { return stream_uid_; }
-  // Where a later page goes on; 0: nothing is left.
+  [[nodiscard]] bool is_done() const { return found_.empty() && scan_from_ == Sequence{0}; }
+  // Where a later page goes on: if it is done, behind all that was there, for records may come to
+  // it from another place meanwhile.
   [[nodiscard]] std::uint64_t next() const {
+    if (is_done()) return end_;
     return found_.empty() ? scan_from_.value : found_.front().unacked.sequence.value;
   }
   [[nodiscard]] std::size_t looks() const { return looks_; }
@@ -257,6 +260,7 @@ class Place {
   // 0 is the beginning.
   Status begin(std::uint64_t from, Time since) {
     scan_from_ = Sequence{0};
+    end_ = from;
     const auto stats = store_.describe(stream_);
     if (!stats && stats.error().code == Errc::kNotFound) return Ok{};
     if (!stats) return stats.error();
@@ -267,6 +271,7 @@ class Place {
       HAPAX_TRY(first, delivery::first_since(store_, stream_, first, stats->last.next(), since));
     }
     if (first <= stats->last) scan_from_ = first;
+    end_ = std::max(from, stats->last.next().value);
     return Ok{};
   }
 
@@ -288,7 +293,10 @@ class Place {
               store_.scan_unacked({stream_, consumer_, scan_from_, kScannedAtOnce}));
     looks_ += std::max(page.records.size(), kEmptyPageLooks);
     scan_from_ = page.next;
-    for (UnackedRecord& each : page.records) found_.push_back({std::move(each), {}});
+    for (UnackedRecord& each : page.records) {
+      end_ = std::max(end_, each.sequence.next().value);
+      found_.push_back({std::move(each), {}});
+    }
     return read_found();
   }
   Status fill_dead() {
@@ -299,6 +307,7 @@ class Place {
       bytes_ += record.payload.size();
       const UnackedRecord unacked{.sequence = record.sequence};
       scan_from_ = record.sequence.next();
+      end_ = std::max(end_, scan_from_.value);
       found_.push_back({unacked, std::move(record)});
     }
     if (page.records.empty() || scan_from_ > page.last) scan_from_ = Sequence{0};
@@ -349,7 +358,8 @@ class Place {
   const std::string consumer_;
   const bool all_;
   std::uint64_t stream_uid_ = 0;
-  Sequence scan_from_{};
+  Sequence scan_from_{};   // 0: nothing is left
+  std::uint64_t end_ = 0;  // behind the last record that it knows of
   std::deque<FoundRecord> found_;
   std::size_t looks_ = 0;
   std::uint64_t bytes_ = 0;
@@ -367,9 +377,13 @@ class Places {
 
   Status begin(const UndeliveredQuery& query) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (query.from.from[i] == kEnd) continue;
       HAPAX_CHECK(places_[i].begin(query.from.from[i], query.since));
     }
+    return Ok{};
+  }
+  // From where each of them ended: while one was read, records may have come to those before it.
+  Status look_again(Time since) {
+    for (Place& place : places_) HAPAX_CHECK(place.begin(place.next(), since));
     return Ok{};
   }
   // The one whose next record came first; null: none has any.
@@ -398,19 +412,15 @@ class Places {
   }
   [[nodiscard]] std::optional<UndeliveredCursor> next() const {
     UndeliveredCursor cursor;
-    cursor.from.fill(kEnd);
     bool some = false;
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (places_[i].next() == 0) continue;
       cursor.from[i] = places_[i].next();
-      some = true;
+      some = some || !places_[i].is_done();
     }
     return some ? std::optional(cursor) : std::nullopt;
   }
 
  private:
-  // Of 19 digits, as the API takes it; no stream has that many records.
-  static constexpr std::uint64_t kEnd = 9'999'999'999'999'999'999U;
   std::deque<Place> places_;
 };
 
@@ -426,9 +436,14 @@ Result<std::optional<UndeliveredCursor>> visit_undelivered(const Workflow& workf
   Teller teller(workflow, store);
   HAPAX_CHECK(teller.open(store));
   const bool several = workflow.endpoints.size() > 1;
+  bool looked_again = false;
   while (true) {
     HAPAX_TRY(auto* const place, places.oldest());
     if (place == nullptr) {
+      if (!places.next() && !std::exchange(looked_again, true)) {
+        HAPAX_CHECK(places.look_again(query.since));
+        continue;
+      }
       // A store that has passed over many without finding one is asked again by the next page.
       if (!places.next() || places.looked_enough(most)) return places.next();
       continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <deque>
 #include <future>
 #include <utility>
@@ -134,7 +135,8 @@ class DeadReading {
   }
   [[nodiscard]] bool is_full() const {
     return page_.letters.size() >= range_.max || looks_ >= kDeadLooksMax ||
-           bytes_ >= kDeadBytesMax || page_.unjudged >= kUnjudgedMax;
+           bytes_ >= kDeadBytesMax || page_.unjudged >= kUnjudgedMax ||
+           (judged_ && judged_for_ >= range_.judge_max);
   }
 
   // Answers where to go on. No more than there is room for, so that nothing is judged in vain.
@@ -164,7 +166,10 @@ class DeadReading {
       if (takes(filter_, letter)) letters.push_back(std::move(letter));
     }
     if (filter_.condition != nullptr) {
+      const auto began = std::chrono::steady_clock::now();
       HAPAX_CHECK(Judge(*filter_.condition).judge(letters, page_));
+      judged_for_ += std::chrono::steady_clock::now() - began;
+      judged_ = true;
     }
     std::move(letters.begin(), letters.end(), std::back_inserter(page_.letters));
     return next;
@@ -178,6 +183,8 @@ class DeadReading {
   DeadPage page_;
   std::size_t looks_ = 0;
   std::uint64_t bytes_ = 0;
+  bool judged_ = false;
+  std::chrono::steady_clock::duration judged_for_{};
 };
 
 }  // namespace

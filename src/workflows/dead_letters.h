@@ -58,6 +58,9 @@ struct DeadRange {
   std::uint64_t from = 0;
   std::uint64_t through = ~std::uint64_t{0};
   std::size_t max = 100;
+  // So long a condition may run over the letters of one page: whoever asks holds a thread that
+  // others need, too.
+  Duration judge_max{2'000};
 };
 // `declared`: null if nobody declares the workflow any more; its dead letters are still there.
 [[nodiscard]] Result<DeadPage> find_dead_letters(const delivery::Workflow* declared,

@@ -59,6 +59,25 @@ TEST_F(FoundDeadLetters, APageEndsWhereTheNextOneBegins) {
 }
 
 // Z31
+class EverybodyFits final : public delivery::Transforming {
+ public:
+  Status start(const std::string&, Time, Done done) override {
+    done(delivery::ReshapeOutcome(std::vector<delivery::Reshaped>{{.payload = "true"}}));
+    return Ok{};
+  }
+};
+
+// Whoever asks holds a thread that others need, too.
+TEST_F(FoundDeadLetters, ASlowConditionEndsAPage) {
+  for (int i = 0; i < 70; ++i) append(std::to_string(i));
+  give_up("bad");
+  EverybodyFits fits;
+  EXPECT_THAT(find({.condition = &fits}).letters, SizeIs(70));
+  const DeadPage page = find({.condition = &fits}, {.judge_max = Duration{0}});
+  EXPECT_THAT(page.letters, SizeIs(32));
+  EXPECT_EQ(page.next, 33U);
+}
+
 TEST_F(FoundDeadLetters, ArePutBackOnceWhoeverAsksAndWhateverIsLost) {
   die("o1", "bad");
   die("o2", "bad");

@@ -22,6 +22,8 @@ using delivery::FoundAttempt;
 using delivery::Workflow;
 
 constexpr int kReplayForm = 1;
+// Of the records that one commit copies: it must fit a batch of the journal.
+constexpr std::uint64_t kReplayBytesMax = std::uint64_t{16} << 20;
 // So long it is known that a replay was done.
 constexpr Duration kReplayKept{std::chrono::days{400}};
 
@@ -101,13 +103,19 @@ class Replayer {
     if (!page) return std::move(page).error();
     all.next = page->next;
     std::set<std::string> known;  // a key is forgotten once
+    std::uint64_t bytes = 0;
     for (FoundAttempt& each : page->attempts) {
-      HAPAX_TRY(const bool there, is_there(each));
+      if (bytes >= kReplayBytesMax) {
+        all.next = each.position;
+        break;
+      }
+      HAPAX_TRY(const auto there, find_record(each));
       if (!there) {
         const auto& attempt = each.logged.attempt;
         all.gone.push_back({attempt.key, attempt.place});
         continue;
       }
+      bytes += there->payload.size();
       Resent resent{std::move(each)};
       resent.sequence = Sequence{resent.found.logged.attempt.place};
       const std::string& key = resent.found.logged.attempt.key;
@@ -137,15 +145,16 @@ class Replayer {
 
  private:
   // A record of that sequence can be another one by now: its stream was made again.
-  Result<bool> is_there(const FoundAttempt& found) {
+  Result<std::optional<Record>> find_record(const FoundAttempt& found) {
     const delivery::Attempt& attempt = found.logged.attempt;
-    HAPAX_TRY(const Records page,
+    HAPAX_TRY(Records page,
               store_.read({.stream = stream_, .from = Sequence{attempt.place}, .max = 1}));
-    if (page.records.empty()) return false;
-    const Record& record = page.records.front();
-    if (record.sequence.value != attempt.place) return false;
+    if (page.records.empty()) return std::optional<Record>();
+    Record& record = page.records.front();
+    if (record.sequence.value != attempt.place) return std::optional<Record>();
     const auto key = key_of_(record, stream_uid_);
-    return key && *key == attempt.key;
+    if (!key || *key != attempt.key) return std::optional<Record>();
+    return std::optional(std::move(record));
   }
   Result<bool> was_claimed(const std::string& key) {
     if (claims_.empty()) return false;

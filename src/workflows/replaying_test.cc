@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <hapax/limits.h>
+
 #include "workflows/kept_workflow_test.h"
 
 namespace hapax::workflows {
@@ -109,6 +111,24 @@ TEST_F(ReplayOfDeliveries, TellsWhatIsGone) {
   EXPECT_EQ(page->gone.front().key, key);
   EXPECT_EQ(page->gone.front().sequence, 1U);
   EXPECT_THAT(sent(), ElementsAre("o2"));
+}
+
+// What is put back by one commit must fit the journal.
+TEST_F(ReplayOfDeliveries, APageOfLargeRecordsIsCut) {
+  run(ConfigureStream{"orders", {.record_bytes_max = limits::kRecordBytesMax}});
+  const std::string large(std::size_t{7} << 20, 'x');
+  for (const char* id : {"o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9", "o10"}) {
+    run(Append{.stream = "orders", .payload = large, .id = id});
+  }
+  while (!deliver().empty()) {
+  }
+  const auto first = replay("r1");
+  ASSERT_TRUE(first.ok()) << first.error().text();
+  EXPECT_FALSE(first->state.done);
+  EXPECT_EQ(first->state.replayed, 3U);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(replay("r1").ok());
+  EXPECT_TRUE(replay("r1")->state.done);
+  EXPECT_EQ(replay("r1")->state.replayed, 10U);
 }
 
 TEST_F(ReplayOfDeliveries, ARecordOfAStreamThatWasMadeAgainIsAnotherOne) {

@@ -73,6 +73,9 @@ class WorkflowMaker {
     take_given(workflow.retention.delivered, written_.retention.delivered);
     take_given(workflow.retention.attempts, written_.retention.attempts);
     take_given(workflow.retention.attempt_bytes, written_.retention.attempt_bytes);
+    const auto& source = workflow.source;
+    workflow.retention.shortens_outbox =
+        source && std::holds_alternative<FromOutbox>(*source) && written_.retention.delivered;
     if (failed_) return std::nullopt;
     return workflow;
   }

@@ -174,6 +174,10 @@ WrittenWorkflow write_workflow(const delivery::Workflow& workflow) {
   out.dead_letter_keep = workflow.dead_letter_keep;
   out.retention = {workflow.retention.delivered, workflow.retention.attempts,
                    workflow.retention.attempt_bytes};
+  // Written, it would shorten what the database of an outbox keeps.
+  const auto& source = workflow.source;
+  const bool outbox = source && std::holds_alternative<delivery::FromOutbox>(*source);
+  if (outbox && !workflow.retention.shortens_outbox) out.retention.delivered.reset();
   return out;
 }
 

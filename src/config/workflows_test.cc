@@ -436,6 +436,18 @@ TEST(Workflows, APrintedConfigurationHasTheSameWorkflows) {
   }
 }
 
+// A default must not shorten what `hapax migrate --retention` said.
+TEST(Workflows, OnlyARetentionThatSomebodySaidHoldsInADatabase) {
+  const std::string outbox = "type: outbox, database: '${env:SHOP}'";
+  const std::string says = "    retention: {delivered: 30d}\n";
+  EXPECT_FALSE(first_workflow(workflow_text(outbox, kUrl)).retention.shortens_outbox);
+  const Workflow said = first_workflow(workflow_text(outbox, kUrl, says));
+  EXPECT_TRUE(said.retention.shortens_outbox);
+  EXPECT_FALSE(first_workflow(workflow_text(kStream, kUrl, says)).retention.shortens_outbox);
+  const auto again = workflow_from_json(to_json(said, Secrets::kWritten));
+  EXPECT_EQ(again.value(), said);
+}
+
 TEST(Workflows, SecretsAreNotShown) {
   const std::string text = workflow_text(
       "type: outbox, database: 'postgres://u:hunter2@h/db'",

@@ -192,6 +192,9 @@ struct KeepTimes {
   Duration delivered{std::chrono::days{30}};
   Duration attempts{std::chrono::days{30}};  // 0: no log of them is kept
   std::uint64_t attempt_bytes = kAttemptBytes;
+  // Of the outbox of a database: somebody said `delivered`, so it holds there, too, where it is
+  // shorter than what the database was told.
+  bool shortens_outbox = false;
   friend bool operator==(const KeepTimes&, const KeepTimes&) = default;
 };
 

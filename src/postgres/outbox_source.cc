@@ -486,7 +486,9 @@ Result<bool> OutboxSource::clean() {
   HAPAX_CHECK(session_.ask("BEGIN ISOLATION LEVEL READ COMMITTED", Values{}));
   if (options_.kept) {
     Values kept;
-    kept.text(std::to_string(options_.kept->count()) + " milliseconds");
+    // In seconds: before version 15 an interval holds no more than 24 days of milliseconds.
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(*options_.kept);
+    kept.text(std::to_string(seconds.count()) + " seconds");
     const auto told = session_.ask("SELECT set_config('hapax.delivered_kept', $1, true)", kept);
     if (!told) {
       ignore(session_.ask("ROLLBACK", Values{}), "the session begins again");

@@ -44,7 +44,7 @@ Result<relay::OutboxAddress> address_of(const Workflow& workflow, const OutboxPo
   address.is_named = true;
   address.silence_max = kSilenceMax;
   address.retention = workflow.retention.delivered;
-  address.shortens_retention = true;
+  address.shortens_retention = workflow.retention.shortens_outbox;
   return address;
 }
 

@@ -120,6 +120,28 @@ workflows:
         self.cleans(None, age, lambda: self.cluster.psql(
             "SELECT id FROM hapax.outbox ORDER BY seq").split())
 
+    def test_postgres_keeps_what_it_was_told_to_if_the_workflow_does_not_say(self):
+        self.hapax("migrate", self.cluster.uri(), "--retention", "90d")
+        self.publish("old", "older", key="c1")
+        receiver = self.receiver()
+        server = self.start(self.config(receiver))
+        self.arrive(receiver, "old", "older")
+        self.settled()
+        self.assertEqual(server.stop(), 0)
+
+        def age(name, days, which):  # Into a partition that rests; lower ones are emptied first.
+            parts = ", ".join(f"(hapax.outbox_part() + {rests}) % 32" for rests in (15, 17))
+            self.cluster.psql(f"UPDATE hapax.outbox SET part = {which}({parts}), "
+                              f"created_at = created_at - interval '{days} days' "
+                              f"WHERE id = '{name}'")
+        age("old", 60, "least")
+        age("older", 120, "greatest")
+        server.restart()
+        wait_for(lambda: self.ids() == ["old"], lambda: f"older to be forgotten: {self.ids()}")
+
+    def ids(self):
+        return self.cluster.psql("SELECT id FROM hapax.outbox ORDER BY seq").split()
+
     def test_sqlite_forgets_what_was_delivered_when_the_workflow_says(self):
         source, _ = self.sqlite()
 

@@ -175,6 +175,11 @@ int run_replay(const ReplayOptions& options) {
     return report(Error{Errc::kInvalidArgument,
                         "say since when, as in --since 2h, or which replay to go on with: --id"});
   }
+  if (options.since.empty() && !(options.until.empty() && options.endpoint.empty())) {
+    return report(Error{Errc::kInvalidArgument,
+                        "--until and --endpoint go with --since; a replay that was begun keeps "
+                        "what it began with"});
+  }
   if (options.cancel && options.id.empty()) {
     return report(Error{Errc::kInvalidArgument, "say which replay to cancel: --id"});
   }

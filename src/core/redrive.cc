@@ -101,8 +101,15 @@ base::Hash128 replayed_as(const Stream& stream, Sequence first, const Redrive& o
 
 // C12
 Verdict put_again(Turn& turn, Stream& stream, const Redrive& op) {
-  if (turn.state().find_consumer(stream, op.again_for) == nullptr) {
-    return Refused{no_consumer(stream.name, op.again_for)};
+  const Consumer* consumer = turn.state().find_consumer(stream, op.again_for);
+  if (consumer == nullptr) return Refused{no_consumer(stream.name, op.again_for)};
+  // C12: otherwise the record itself would be handed out once more, beside its copy.
+  if (!consumer->acked.contains(op.sequence)) {
+    return Refused{
+        Error{Errc::kUnavailable,
+              base::format("record {} of stream '{}' is not acked by consumer '{}'; try again when "
+                           "it is",
+                           op.sequence.value, stream.name, op.again_for)}};
   }
   auto lineage = first_lineage(turn, stream, op.sequence);
   if (!lineage) return Refused{std::move(lineage).error()};

@@ -283,7 +283,15 @@ TEST_F(Replays, PutARecordOnceUnderOneName) {
   EXPECT_EQ(store.record(Sequence{3}).lineage->sequence, Sequence{1});
   // The same names, cut elsewhere.
   ASSERT_TRUE(is_done(store.create("cr", {})));
+  ack_all("cr");
   EXPECT_EQ(again(1, "2", "cr"), Verdict{Appended{Sequence{4}}});
+}
+
+TEST_F(Replays, OfWhatIsNotAckedAreForLater) {
+  append(2);
+  EXPECT_EQ(refusal_of(again(1, "r1")), Errc::kUnavailable);
+  received("c");
+  EXPECT_EQ(refusal_of(again(1, "r1")), Errc::kUnavailable) << "under way";
 }
 
 TEST_F(Replays, OfWhatIsGoneOrForNobodyAreRefused) {

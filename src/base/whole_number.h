@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,18 @@ namespace hapax::base {
   if (failed != std::errc{}) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
+}
+
+// Takes a number and the space behind it from the front of the text. False: they are not there,
+// and nothing is known of the text any more.
+template <class Number>
+[[nodiscard]] bool take_word(std::string_view& text, Number& number) {
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc{}) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!text.starts_with(' ')) return false;
+  text.remove_prefix(1);
+  return true;
 }
 
 }  // namespace hapax::base

@@ -1,13 +1,13 @@
 #include "delivery/blocked_keys.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include <hapax/limits.h>
 
 #include "base/assert.h"
 #include "base/format.h"
+#include "base/whole_number.h"
 #include "delivery/workflow_streams.h"
 #include "relay/headers.h"
 
@@ -20,16 +20,6 @@ constexpr std::int64_t kNoEnd = -1;
 // Of a register whose record nobody looks at any more, after the end of its lease.
 constexpr Duration kRegisterKept{std::chrono::days{30}};
 constexpr std::size_t kTogetherMax = 1'000;  // records of one commit
-
-template <class Number>
-bool read_word(std::string_view& text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (!text.starts_with(' ')) return false;
-  text.remove_prefix(1);
-  return true;
-}
 
 Set note_of(std::string_view name, std::string_view value, Duration lease) {
   return {.name = name,
@@ -80,12 +70,13 @@ std::optional<BlockedRecord> read_blocked(std::string_view text) {
   std::int64_t since_ms = 0;
   std::int64_t until_ms = 0;
   std::size_t key_bytes = 0;
-  const bool whole = read_word(text, form) && form == kRegisterForm && read_word(text, waits) &&
-                     read_word(text, record.receipt.sequence.value) &&
-                     read_word(text, record.receipt.token.value) && read_word(text, since_ms) &&
-                     read_word(text, until_ms) && read_word(text, record.attempts) &&
-                     read_word(text, record.retries) && read_word(text, key_bytes) &&
-                     key_bytes <= text.size();
+  const bool whole =
+      base::take_word(text, form) && form == kRegisterForm && base::take_word(text, waits) &&
+      base::take_word(text, record.receipt.sequence.value) &&
+      base::take_word(text, record.receipt.token.value) && base::take_word(text, since_ms) &&
+      base::take_word(text, until_ms) && base::take_word(text, record.attempts) &&
+      base::take_word(text, record.retries) && base::take_word(text, key_bytes) &&
+      key_bytes <= text.size();
   if (!whole) return std::nullopt;
   record.waits = waits != 0;
   record.since = time_from_ms(since_ms);

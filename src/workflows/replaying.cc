@@ -1,7 +1,6 @@
 #include "workflows/replaying.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <utility>
 #include <variant>
@@ -9,6 +8,7 @@
 #include <hapax/limits.h>
 
 #include "base/format.h"
+#include "base/whole_number.h"
 #include "delivery/attempt_pages.h"
 #include "workflows/attempt_keys.h"
 #include "workflows/own_streams.h"
@@ -26,16 +26,6 @@ constexpr int kReplayForm = 1;
 constexpr std::uint64_t kReplayBytesMax = std::uint64_t{16} << 20;
 // So long it is known that a replay was done.
 constexpr Duration kReplayKept{std::chrono::days{400}};
-
-template <class Number>
-bool take_number(std::string_view& text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (!text.starts_with(' ')) return false;
-  text.remove_prefix(1);
-  return true;
-}
 
 // The register that names the replay that is not done, and that of a replay.
 std::string running_register(const Workflow& workflow) { return workflow.id.text() + ".replays"; }
@@ -317,10 +307,10 @@ std::optional<ReplayState> read_replay(std::string_view text) {
   std::int64_t since = 0;
   std::int64_t until = 0;
   ReplayState state;
-  const bool whole = take_number(text, form) && form == kReplayForm && take_number(text, done) &&
-                     take_number(text, state.next) && take_number(text, state.replayed) &&
-                     take_number(text, state.gone) && take_number(text, since) &&
-                     take_number(text, until);
+  const bool whole = base::take_word(text, form) && form == kReplayForm &&
+                     base::take_word(text, done) && base::take_word(text, state.next) &&
+                     base::take_word(text, state.replayed) && base::take_word(text, state.gone) &&
+                     base::take_word(text, since) && base::take_word(text, until);
   if (!whole) return std::nullopt;
   state.done = done != 0;
   state.terms = {time_from_ms(since), time_from_ms(until), std::string(text)};

@@ -1,7 +1,6 @@
 #include "workflows/staging.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <iterator>
 #include <map>
@@ -13,6 +12,7 @@
 
 #include "base/format.h"
 #include "base/hex.h"
+#include "base/whole_number.h"
 #include "base/words.h"
 #include "delivery/event_type_index.h"
 #include "digest/hash.h"
@@ -56,24 +56,14 @@ std::string text_of(const StagedMark& mark) {
   return text;
 }
 
-template <class Number>
-bool read_number(std::string_view& text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (!text.starts_with(' ')) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
 std::optional<StagedMark> read_mark(std::string_view text) {
   int form = 0;
   StagedMark mark;
-  const bool whole = read_number(text, form) && (form == 1 || form == 2) &&
-                     read_number(text, mark.time_ms) && read_number(text, mark.replay);
+  const bool whole = base::take_word(text, form) && (form == 1 || form == 2) &&
+                     base::take_word(text, mark.time_ms) && base::take_word(text, mark.replay);
   if (!whole) return std::nullopt;
   std::size_t bytes = text.size();
-  if (form == 2 && (!read_number(text, bytes) || bytes > text.size())) return std::nullopt;
+  if (form == 2 && (!base::take_word(text, bytes) || bytes > text.size())) return std::nullopt;
   mark.endpoint = text.substr(0, bytes);
   auto displaced = relay::headers_of(text.substr(bytes));
   if (!displaced) return std::nullopt;

@@ -156,9 +156,8 @@ TEST_F(Undelivered, WhatDiesBetweenTwoPagesIsToldByTheSecond) {
   query.from = first.next.value();
   query.max = 100;
   std::vector<std::string> told;
-  for (const auto& each : find_undelivered(workflow_, query, *store_).value().records) {
-    told.push_back(each.id);
-  }
+  const auto second = find_undelivered(workflow_, query, *store_).value();
+  for (const auto& each : second.records) told.push_back(each.id);
   EXPECT_THAT(told, testing::Contains("o2"));
 }
 

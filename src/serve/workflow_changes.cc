@@ -90,14 +90,14 @@ Status check_change(const Workflow& before, const Workflow& after) {
   if (before.source && (!after.source || consumed_stream(after) != place)) {
     return Error{Errc::kPreconditionFailed,
                  "source: a workflow keeps its place in its source, so that cannot change; remove "
-                 "the workflow and declare it anew, or declare another one"};
+                 "the workflow and declare it again, or declare another one"};
   }
   if (workflows::has_outbox(before) && !workflows::has_outbox(after)) {
     return Error{
         Errc::kPreconditionFailed,
         base::format("what waits in '{}.outbox' would never be sent: such a workflow keeps "
                      "an endpoint over HTTP, and a transform (for instance '.') or other "
-                     "endpoints; or disable it, or remove it and declare it anew",
+                     "endpoints; or disable it, or remove it and declare it again",
                      before.id.text())};
   }
   return Ok{};
